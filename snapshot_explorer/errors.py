@@ -1,0 +1,52 @@
+"""Every error that this package raises on purpose.
+
+```
+SnapshotExplorerError
+├── TableNotFoundError      (FileNotFoundError)    no table at the path, or a branch that is not there
+├── SnapshotNotFoundError   (LookupError)          no version answers to the ref, or it has expired
+├── BadReferenceError       (ValueError)           the text is no ref, or an argument makes no sense
+├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read, named here
+├── BrokenTableError        (ValueError)           the table's files contradict the format, file named
+├── StorageError            (OSError)              the storage did not answer, or refused
+│   └── MissingFileError    (FileNotFoundError)    one file is not there
+└── MissingDependencyError  (ImportError)          an optional package is not installed
+```
+
+A message says what was asked, what was found and what to do next. It never holds a storage option.
+"""
+
+
+class SnapshotExplorerError(Exception):
+    """Is the root of the tree: catch it to catch everything raised on purpose."""
+
+
+class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):
+    """There is no table at the path, or no such branch of it."""
+
+
+class SnapshotNotFoundError(SnapshotExplorerError, LookupError):
+    """No version answers to the ref, or the version has expired."""
+
+
+class BadReferenceError(SnapshotExplorerError, ValueError):
+    """The text is not a ref, or an argument such as a column or a condition does not fit the table."""
+
+
+class UnsupportedFeatureError(SnapshotExplorerError, NotImplementedError):
+    """The table uses a feature that is not read. The message names it; no row has been returned."""
+
+
+class BrokenTableError(SnapshotExplorerError, ValueError):
+    """A file of the table is missing, cut short, or contradicts the format. The message names it."""
+
+
+class StorageError(SnapshotExplorerError, OSError):
+    """The storage did not answer, or refused: network, credentials, permissions."""
+
+
+class MissingFileError(StorageError, FileNotFoundError):
+    """One file is not there. Formats turn it into an error that says what the file was for."""
+
+
+class MissingDependencyError(SnapshotExplorerError, ImportError):
+    """An optional package is not installed. The message says how to install it."""

@@ -1,0 +1,139 @@
+"""What every table format provides, and which formats there are.
+
+Everything that is peculiar to a format lives below `TableFormat`. A third format is one folder and one word
+in `FORMATS`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar, Protocol
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
+from snapshot_explorer.formats.paimon import Paimon
+from snapshot_explorer.model import Listing, Predicate, Split, TableSchema
+from snapshot_explorer.storage import Storage
+
+
+class TableFormat(Protocol):
+    """A table on storage as its format sees it, bound to one branch. Safe to use from several threads."""
+
+    name: ClassVar[str]
+    """What the format is called in messages and in `--format`."""
+
+    def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
+        """Bind to a table; reads nothing but what tells that the branch exists."""
+        ...
+
+    @classmethod
+    def recognises(cls, storage: Storage) -> bool:
+        """Return whether the folder is a table of this format, in at most two requests."""
+        ...
+
+    def listing(self, start: int | None = None) -> Listing:
+        """Return which versions there are.
+
+        Without `start`, the format's hint is used and a number of requests that does not grow with the
+        history; the versions hold at least the newest. With `start`, every version from there on.
+        """
+        ...
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return when each version was committed, aware, UTC. Reads at most one small file per version."""
+        ...
+
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        """Return the COMMITS frame of the versions, in the order asked for."""
+        ...
+
+    def manifests(self, version: int) -> pa.Table:
+        """Return the MANIFESTS frame of a version: base, delta, changelog, index, in list order."""
+        ...
+
+    def changes(self, versions: Sequence[int]) -> pa.Table:
+        """Return the CHANGES frame of the versions, in one pass."""
+        ...
+
+    def files(self, version: int, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame of a version, of the partitions that the predicate may match.
+
+        With `statistics`, the columns `lower`, `upper` and `null_count`, structs with a field per column of
+        the table, and `min_key` and `max_key` where the format has keys.
+        """
+        ...
+
+    def schema(self, version: int | None) -> TableSchema:
+        """Return the schema in force at a version; the newest one for None."""
+        ...
+
+    def properties(self, version: int | None) -> Mapping[str, str]:
+        """Return the table's properties in force at a version; the newest ones for None."""
+        ...
+
+    def tags(self) -> Mapping[str, int]:
+        """Return each tag's version, sorted by name."""
+        ...
+
+    def branches(self) -> Sequence[str]:
+        """Return the names of the branches, sorted, without the main one."""
+        ...
+
+    def arrow_schema(self, version: int) -> pa.Schema:
+        """Return the Arrow schema of the rows at a version."""
+        ...
+
+    def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
+        """Return the units of reading the rows of a version, of the partitions that the predicate may match.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.
+        """
+        ...
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as the format means them, with these columns in this order."""
+        ...
+
+
+FORMATS: tuple[type[TableFormat], ...] = (Paimon,)
+
+
+def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
+    """Return the format of the table at the storage's root.
+
+    Args:
+        storage: The table's folder.
+        name: Insist on this format.
+
+    Raises:
+        TableNotFoundError: The folder is missing, is no table, or is a table of another format.
+        BadReferenceError: There is no format of that name.
+    """
+    known = {candidate.name: candidate for candidate in FORMATS}
+    if name is not None and name not in known:
+        raise BadReferenceError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
+    found = next((candidate for candidate in FORMATS if candidate.recognises(storage)), None)
+    if found is None:
+        raise TableNotFoundError(_what_is_there(storage, name))
+    if name is not None and found.name != name:
+        raise TableNotFoundError(
+            f"{storage.root} is no {name} table but a {found.name} table. "
+            f"Open it without --format, or with --format {found.name}."
+        )
+    return found
+
+
+def _what_is_there(storage: Storage, name: str | None) -> str:
+    wanted = f"{name or 'Paimon or Delta'} table"
+    entries = storage.list("")
+    if not entries:
+        return f"No {wanted} at {storage.root}: the folder is missing or empty. Check the path and the options."
+    names = {entry.name for entry in entries}
+    if "_delta_log" in names:
+        return f"{storage.root} is a Delta table. This version reads Paimon tables only."
+    some = ", ".join(sorted(names)[:5])
+    return (
+        f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, and a Delta table _delta_log/. "
+        f"Found: {some}. Give the path of the table's own folder."
+    )

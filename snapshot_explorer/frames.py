@@ -1,0 +1,193 @@
+"""The Arrow schema of every metadata frame, and `Frame`, which holds one and draws itself.
+
+A column's metadata holds `meaning` and, for counts and sizes, `unit` (`files`, `rows`, `bytes`). Unknown is
+null, never 0 or "".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.render import Drawing, Grid, mimebundle, text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UTC_MILLIS = pa.timestamp("ms", tz="UTC")
+PARTITION = pa.map_(pa.string(), pa.string())
+
+
+def _column(name: str, kind: pa.DataType, meaning: str, unit: str | None = None) -> pa.Field:
+    metadata = {"meaning": meaning} | ({"unit": unit} if unit else {})
+    return pa.field(name, kind, metadata=metadata)
+
+
+COMMITS = pa.schema(
+    [
+        _column("version", pa.int64(), "Paimon snapshot id, Delta version"),
+        _column("committed_at", UTC_MILLIS, "the writer's clock at the commit"),
+        _column("readable", pa.string(), "can the version still be loaded: yes, metadata, no"),
+        _column("kind", pa.string(), "what sort of commit, in words common to all formats"),
+        _column("operation", pa.string(), "the writer's own word"),
+        _column("user", pa.string(), "who committed, as recorded"),
+        _column("identifier", pa.string(), "the writer's identifier of the commit"),
+        _column("schema_id", pa.int64(), "schema in force after the commit"),
+        _column("added_files", pa.int64(), "data files added", "files"),
+        _column("removed_files", pa.int64(), "data files removed", "files"),
+        _column("added_rows", pa.int64(), "rows in the added files, before any merge", "rows"),
+        _column("removed_rows", pa.int64(), "rows in the removed files, before any merge", "rows"),
+        _column("added_bytes", pa.int64(), "size of the added files", "bytes"),
+        _column("removed_bytes", pa.int64(), "size of the removed files", "bytes"),
+        _column("total_rows", pa.int64(), "rows in all live files, before any merge", "rows"),
+        _column("watermark", UTC_MILLIS, "event-time watermark"),
+        _column("tags", pa.list_(pa.string()), "tags on the version"),
+        _column("details", pa.string(), "all that the format stored about the commit, as JSON"),
+    ]
+)
+
+MANIFESTS = pa.schema(
+    [
+        _column("version", pa.int64(), "the version whose lists name the manifest"),
+        _column("list", pa.string(), "base, delta, changelog or index"),
+        _column("list_path", pa.string(), "the manifest list file; null for the index"),
+        _column("position", pa.int64(), "place in its list, from 0"),
+        _column("path", pa.string(), "the manifest file"),
+        _column("size_bytes", pa.int64(), "size of the manifest file", "bytes"),
+        _column("added_files", pa.int64(), "ADD entries", "files"),
+        _column("removed_files", pa.int64(), "DELETE entries", "files"),
+        _column("schema_id", pa.int64(), "newest schema of its entries"),
+        _column("partition_min", PARTITION, "least value per partition column"),
+        _column("partition_max", PARTITION, "greatest value per partition column"),
+    ]
+)
+
+_FILE = [
+    _column("path", pa.string(), "the data file, relative to the table's root or absolute"),
+    _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
+    _column("bucket", pa.int32(), "bucket; null where the format has none"),
+    _column("level", pa.int32(), "level of the merge tree; null where the format has none"),
+    _column("rows", pa.int64(), "rows in the file, before any merge", "rows"),
+    _column("size_bytes", pa.int64(), "size of the file", "bytes"),
+    _column("schema_id", pa.int64(), "the schema that the file was written with"),
+    _column("deletion_vector", pa.string(), "where its deletion vector is; null without one"),
+    _column("deleted_rows", pa.int64(), "rows that its deletion vector removes", "rows"),
+    _column("data_change", pa.bool_(), "false where the file only rearranges rows"),
+]
+
+CHANGES = pa.schema(
+    [
+        _column("version", pa.int64(), "the commit that made the change"),
+        _column("change", pa.string(), "add or remove"),
+        _column("list", pa.string(), "delta, or changelog for files of row changes"),
+        *_FILE,
+    ]
+)
+
+FILES = pa.schema([*_FILE, _column("added_version", pa.int64(), "the version that added it; null if unknown")])
+
+
+class Frame:
+    """A table of metadata: an Arrow table that draws itself in a terminal and in a notebook.
+
+    Anything that takes Arrow data takes it (`pyarrow.table(frame)`, DuckDB, polars).
+    """
+
+    __slots__ = ("_drawn", "_rows", "noun", "title", "total")
+
+    def __init__(
+        self,
+        rows: pa.Table,
+        *,
+        title: str,
+        noun: str = "rows",
+        total: int | None = None,
+        drawn: tuple[str, ...] = (),
+    ) -> None:
+        """Hold the rows.
+
+        Args:
+            rows: The data, all of it.
+            title: The heading when drawn.
+            noun: What a row is, in the plural.
+            total: How many rows there are where `rows` holds only the first of them.
+            drawn: The columns to draw, in order; without it all are drawn. The data keeps all columns.
+        """
+        self._rows = rows
+        self.title = title
+        self.noun = noun
+        self.total = total
+        self._drawn = drawn
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return int(self._rows.num_rows)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Return the names of the columns, drawn or not."""
+        return list(self._rows.column_names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the Arrow schema; field metadata holds each column's meaning and unit."""
+        return self._rows.schema
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """Return the rows as pandas, like `to_pandas()`."""
+        return self.to_pandas()
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return one column."""
+        return self._rows.column(name)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table, without a copy."""
+        return self._rows
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as pandas with Arrow dtypes: integers with nulls stay integers."""
+        return as_pandas(self._rows)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return a list with a dict per row, of Python values; maps become dicts."""
+        rows: list[dict[str, Any]] = self._rows.to_pylist(maps_as_pydicts="strict")
+        return rows
+
+    def to_json(self) -> str:
+        """Return the rows as JSON text, a list with an object per row; times as ISO 8601 in UTC."""
+        return orjson.dumps(self.to_dict(), option=orjson.OPT_UTC_Z, default=str).decode()
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        return self.column(name)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def drawing(self) -> Drawing:
+        """Return how the frame looks."""
+        rows = self._rows.select(list(self._drawn)) if self._drawn else self._rows
+        return Drawing(title=self.title, parts=(Grid(rows, total=self.total, noun=self.noun),))
+
+
+def as_pandas(rows: pa.Table) -> pd.DataFrame:
+    """Return Arrow rows as pandas with Arrow dtypes, which lose nothing.
+
+    Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive.
+    """
+    import pandas as pd  # noqa: PLC0415 - loaded when asked for: `import snapshot_explorer` stays light
+
+    return rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)

@@ -1,0 +1,196 @@
+"""Frozen records that every layer shares. Anything that can have a million members is in `frames`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+import pyarrow as pa
+
+from snapshot_explorer.render import Drawing, Grid, Pairs, mimebundle, text
+
+Readable = Literal["yes", "metadata", "no"]
+Kind = Literal[
+    "append",
+    "overwrite",
+    "compact",
+    "analyze",
+    "delete",
+    "update",
+    "merge",
+    "schema",
+    "restore",
+    "maintenance",
+    "other",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What made a version. One row of the COMMITS frame; see there for units and meaning."""
+
+    version: int
+    """Paimon snapshot id or Delta version."""
+    committed_at: datetime
+    """When the writer committed, aware, UTC, to the millisecond. Writers' clocks may run backwards."""
+    readable: Readable
+    """Can this version still be loaded: yes, only its metadata, or no."""
+    kind: Kind
+    """What sort of commit, in words common to all formats."""
+    operation: str | None
+    """The writer's own word, such as WRITE or OPTIMIZE."""
+    user: str | None
+    """Who committed, as the writer recorded it."""
+    identifier: str | None
+    """The writer's identifier of the commit, as text: it may not fit the integers of a browser."""
+    schema_id: int | None
+    """The schema in force after the commit."""
+    added_files: int | None
+    """Data files that the commit added."""
+    removed_files: int | None
+    """Data files that the commit removed."""
+    added_rows: int | None
+    """Rows in the added files, before any merge."""
+    removed_rows: int | None
+    """Rows in the removed files, before any merge."""
+    added_bytes: int | None
+    """Bytes of the added files."""
+    removed_bytes: int | None
+    """Bytes of the removed files."""
+    total_rows: int | None
+    """Rows in all live files after the commit, before any merge."""
+    watermark: datetime | None
+    """Event-time watermark, aware, UTC; null where the writer saw none."""
+    tags: tuple[str, ...]
+    """Names of the tags on this version."""
+    details: str
+    """Everything the format stored about the commit, as JSON text, unknown fields included."""
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def __str__(self) -> str:
+        """Return the commit as aligned text."""
+        return text(self.drawing())
+
+    def drawing(self) -> Drawing:
+        """Return how the commit looks: a name and a value per line."""
+        names = [name for name in self.__slots__ if name not in ("version", "details")]
+        return Drawing(
+            title=f"version {self.version}",
+            parts=(Pairs(tuple((name, getattr(self, name)) for name in names)),),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table's schema."""
+
+    id: int | None
+    """The field id by which the format follows a column through renames; null where it has none."""
+    name: str
+    """The name in this schema."""
+    type: str
+    """The format's own spelling of the type, such as DECIMAL(10, 2) or decimal(10,2)."""
+    nullable: bool
+    """Whether the column may hold nulls."""
+    comment: str | None
+    """The column's description."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchema:
+    """The schema of a table at one version."""
+
+    id: int | None
+    """The format's number of the schema."""
+    columns: tuple[Column, ...]
+    """The columns in order."""
+    partition_keys: tuple[str, ...]
+    """Names of the partition columns, outermost first."""
+    primary_keys: tuple[str, ...]
+    """Names of the primary key columns; empty where there is no key."""
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def __str__(self) -> str:
+        """Return the columns as an aligned table."""
+        return text(self.drawing())
+
+    def drawing(self) -> Drawing:
+        """Return how the schema looks: a row per column, and its part in the keys."""
+        columns = self.columns
+        grid = pa.table(
+            {
+                "id": pa.array([column.id for column in columns], pa.int64()),
+                "column": pa.array([column.name for column in columns], pa.string()),
+                "type": pa.array([column.type for column in columns], pa.string()),
+                "nullable": pa.array([column.nullable for column in columns], pa.bool_()),
+                "key": pa.array([self._key(column.name) for column in columns], pa.string()),
+                "comment": pa.array([column.comment for column in columns], pa.string()),
+            }
+        )
+        title = "schema" if self.id is None else f"schema {self.id}"
+        return Drawing(title=title, parts=(Grid(grid),))
+
+    def _key(self, name: str) -> str | None:
+        parts = [("primary", self.primary_keys), ("partition", self.partition_keys)]
+        return ", ".join(word for word, keys in parts if name in keys) or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """An independent, picklable unit of reading rows."""
+
+    files: tuple[str, ...]
+    """Paths of its data files, relative to the table's root or absolute."""
+    raw: bool
+    """Whether any parquet or ORC reader may read the files: no merge, no deletion vector."""
+    partition: Mapping[str, str | None]
+    """Partition column to value as text; null is the null partition."""
+    bucket: int | None
+    """The bucket, where the format has buckets."""
+    rows: int
+    """Rows in the files, before any merge."""
+    size_bytes: int
+    """Bytes of the files."""
+    detail: object
+    """What the format needs to read it: a record of the format's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """One listing of the log: which versions there are. Equal listings mean that nothing happened."""
+
+    versions: tuple[int, ...]
+    """The versions found, ascending. From a hint alone it is only the newest."""
+    identity: tuple[object, ...]
+    """What tells the newest commit from another of the same number; compared, never interpreted."""
+    checkpoint: int | None = None
+    """The version of the checkpoint that the listing started from, where the format has one."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What was odd and tolerated, such as a hint that points nowhere; a sentence each."""
+
+    @property
+    def latest(self) -> int | None:
+        """The newest version, or None for a table without versions."""
+        return self.versions[-1] if self.versions else None
+
+
+class Predicate(Protocol):
+    """A condition on rows, made above the formats and evaluated by them where it saves reading."""
+
+    columns: frozenset[str]
+    """The columns that it reads."""
+
+    def on(self, columns: frozenset[str]) -> "Predicate | None":
+        """Return the part of the condition that reads only these columns, None where there is none.
+
+        Rows that fail the part fail the whole, so files can be skipped by it.
+        """
+        ...
+
+    def mask(self, rows: pa.Table) -> pa.BooleanArray:
+        """Return for each row whether it passes; a condition that is null does not pass."""
+        ...
