@@ -95,7 +95,7 @@ class Frame:
     Anything that takes Arrow data takes it (`pyarrow.table(frame)`, DuckDB, polars).
     """
 
-    __slots__ = ("_drawn", "_rows", "noun", "title", "total")
+    __slots__ = ("_drawn", "_rows", "limit", "noun", "title", "total")
 
     def __init__(
         self,
@@ -105,6 +105,7 @@ class Frame:
         noun: str = "rows",
         total: int | None = None,
         drawn: tuple[str, ...] = (),
+        limit: int | None = None,
     ) -> None:
         """Hold the rows.
 
@@ -114,11 +115,13 @@ class Frame:
             noun: What a row is, in the plural.
             total: How many rows there are where `rows` holds only the first of them.
             drawn: The columns to draw, in order; without it all are drawn. The data keeps all columns.
+            limit: How many rows to draw; None leaves it to who draws. The data keeps all rows.
         """
         self._rows = rows
         self.title = title
         self.noun = noun
         self.total = total
+        self.limit = limit
         self._drawn = drawn
 
     @property
@@ -174,13 +177,13 @@ class Frame:
     def __repr__(self) -> str:
         return text(self.drawing())
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
 
     def drawing(self) -> Drawing:
         """Return how the frame looks."""
         rows = self._rows.select(list(self._drawn)) if self._drawn else self._rows
-        return Drawing(title=self.title, parts=(Grid(rows, total=self.total, noun=self.noun),))
+        return Drawing(title=self.title, parts=(Grid(rows, total=self.total, noun=self.noun, limit=self.limit),))
 
 
 def as_pandas(rows: pa.Table) -> pd.DataFrame:
@@ -188,6 +191,6 @@ def as_pandas(rows: pa.Table) -> pd.DataFrame:
 
     Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive.
     """
-    import pandas as pd  # noqa: PLC0415 - loaded when asked for: `import snapshot_explorer` stays light
+    import pandas as pd
 
     return rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)

@@ -66,7 +66,7 @@ class Commit:
     details: str
     """Everything the format stored about the commit, as JSON text, unknown fields included."""
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class TableSchema:
     primary_keys: tuple[str, ...]
     """Names of the primary key columns; empty where there is no key."""
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
 
     def __str__(self) -> str:
@@ -132,7 +132,7 @@ class TableSchema:
             }
         )
         title = "schema" if self.id is None else f"schema {self.id}"
-        return Drawing(title=title, parts=(Grid(grid),))
+        return Drawing(title=title, parts=(Grid(grid, noun="columns", limit=len(columns)),))
 
     def _key(self, name: str) -> str | None:
         parts = [("primary", self.primary_keys), ("partition", self.partition_keys)]
@@ -181,8 +181,10 @@ class Listing:
 class Predicate(Protocol):
     """A condition on rows, made above the formats and evaluated by them where it saves reading."""
 
-    columns: frozenset[str]
-    """The columns that it reads."""
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it reads."""
+        ...
 
     def on(self, columns: frozenset[str]) -> "Predicate | None":
         """Return the part of the condition that reads only these columns, None where there is none.

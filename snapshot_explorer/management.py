@@ -1,0 +1,180 @@
+"""The shared snapshot core: the current snapshot, update, staleness.
+
+It follows Delta's `SnapshotManagement` for both formats: its names, its algorithms and its log lines. What differs
+between formats is handed in: how to list the log, and how to make a snapshot from a listing.
+
+Source: delta 1.1 SnapshotManagement.scala; the log lines are the ones it prints at INFO.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from datetime import timedelta
+from typing import Generic, Protocol, TypeVar
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.model import Listing
+
+log = logging.getLogger(__name__)
+
+
+class Managed(Protocol):
+    """A snapshot that can be managed."""
+
+    @property
+    def version(self) -> int:
+        """Return the version, -1 for a table that has none yet."""
+        ...
+
+    @property
+    def listing(self) -> Listing | None:
+        """Return the listing that it was made from."""
+        ...
+
+    def uncache(self) -> None:
+        """Drop what was read and cached. The snapshot stays usable and reads again when asked."""
+        ...
+
+
+S = TypeVar("S", bound=Managed)
+
+
+def _now_millis() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class SnapshotManagement(Generic[S]):
+    """Holds the current snapshot of one table and replaces it when the table has moved on.
+
+    Thread-safe: reads of `current_snapshot` take no lock; updates take turns.
+    """
+
+    def __init__(
+        self,
+        list_log: Callable[[], Listing],
+        make_snapshot: Callable[[Listing], S],
+        *,
+        staleness_limit: timedelta = timedelta(0),
+        clock: Callable[[], int] = _now_millis,
+    ) -> None:
+        """Load the initial snapshot.
+
+        Args:
+            list_log: Returns what versions there are now; a number of requests that does not grow with them.
+            make_snapshot: Makes the snapshot of a listing's newest version; of no version if it is empty.
+            staleness_limit: How old the last update may be for `update(staleness_acceptable=True)` to
+                answer at once; zero means that every snapshot is stale.
+            clock: Returns the time in milliseconds since 1970.
+        """
+        self._list_log = list_log
+        self._make_snapshot = make_snapshot
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._async_lock = threading.Lock()
+        self._async_task: Future[S] | None = None
+        self.staleness_limit = staleness_limit
+        self.last_update_timestamp = -1
+        """When the last successful update ended, in milliseconds since 1970; -1 before the first."""
+        self.current_snapshot = self.snapshot_at_init()
+        """The most recently loaded snapshot."""
+
+    def snapshot_at_init(self) -> S:
+        """Return the newest snapshot, or the one of a table that has no version yet."""
+        listing = self._list_log()
+        if listing.latest is None:
+            log.info("Creating initial snapshot without metadata, because the directory is empty")
+            return self.create_snapshot(listing)
+        log.info("Loading version %s%s.", listing.latest, _starting_from(listing))
+        snapshot = self.create_snapshot(listing)
+        self.last_update_timestamp = self._clock()
+        log.info("Returning initial snapshot %s", snapshot)
+        return snapshot
+
+    def create_snapshot(self, listing: Listing) -> S:
+        """Return a new snapshot of the listing's newest version."""
+        for note in listing.notes:
+            log.warning("%s", note)
+        snapshot = self._make_snapshot(listing)
+        log.info("Created snapshot %s", snapshot)
+        return snapshot
+
+    @property
+    def is_snapshot_stale(self) -> bool:
+        """Whether the current snapshot is too old to be given out without looking."""
+        limit = self.staleness_limit // timedelta(milliseconds=1)
+        last = self.last_update_timestamp
+        return limit == 0 or last < 0 or self._clock() - last >= limit
+
+    def update(self, *, staleness_acceptable: bool = False) -> S:
+        """List the log again and return the newest snapshot; the same object if nothing happened.
+
+        Args:
+            staleness_acceptable: If the current snapshot is not stale, return it at once and refresh in
+                the background.
+
+        Raises:
+            SnapshotExplorerError: The log could not be read; the current snapshot stays.
+        """
+        if staleness_acceptable and not self.is_snapshot_stale:
+            self._update_in_background()
+            return self.current_snapshot
+        with self._lock:
+            return self._update_internal()
+
+    def try_update(self) -> S:
+        """Update unless another thread is doing so; then return the current snapshot at once."""
+        if not self._lock.acquire(blocking=False):
+            return self.current_snapshot
+        try:
+            return self._update_internal()
+        finally:
+            self._lock.release()
+
+    @property
+    def last_background_error(self) -> SnapshotExplorerError | None:
+        """What went wrong in the last refresh in the background, if it has ended and failed."""
+        task = self._async_task
+        if task is None or not task.done():
+            return None
+        error = task.exception()
+        return error if isinstance(error, SnapshotExplorerError) else None
+
+    def _update_in_background(self) -> None:
+        with self._async_lock:
+            if self._async_task is not None and not self._async_task.done():
+                return
+            task: Future[S] = Future()
+            self._async_task = task
+        threading.Thread(target=self._refresh, args=(task,), name="delta-state-update", daemon=True).start()
+
+    def _refresh(self, task: "Future[S]") -> None:
+        try:
+            task.set_result(self.try_update())
+        except BaseException as error:  # noqa: BLE001 - the task keeps it for whoever asks
+            log.warning("The snapshot could not be refreshed in the background: %s", error)
+            task.set_exception(error)
+
+    def _update_internal(self) -> S:
+        listing = self._list_log()
+        if listing == self.current_snapshot.listing:
+            self.last_update_timestamp = self._clock()
+            return self.current_snapshot
+        if listing.latest is None:
+            log.info("No log found any more for %s", self.current_snapshot)
+        else:
+            log.info("Loading version %s%s.", listing.latest, _starting_from(listing))
+        self._replace_snapshot(self.create_snapshot(listing))
+        log.info("Updated snapshot to %s", self.current_snapshot)
+        self.last_update_timestamp = self._clock()
+        return self.current_snapshot
+
+    def _replace_snapshot(self, snapshot: S) -> None:
+        """Put a new snapshot in place; the old one drops what it cached and stays usable."""
+        self.current_snapshot.uncache()
+        self.current_snapshot = snapshot
+
+
+def _starting_from(listing: Listing) -> str:
+    return "" if listing.checkpoint is None else f" starting from checkpoint version {listing.checkpoint}"

@@ -1,0 +1,223 @@
+"""SnapshotManagement: which snapshot is current, and when the log is listed again."""
+
+import logging
+import threading
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from snapshot_explorer.errors import StorageError
+from snapshot_explorer.management import SnapshotManagement
+from snapshot_explorer.model import Listing
+
+
+@dataclass
+class Log:
+    """A table's log in memory, with a clock that only moves when told to."""
+
+    versions: tuple[int, ...] = ()
+    checkpoint: int | None = None
+    listed: int = 0
+    now: int = 1_000
+    broken: bool = False
+    wait_for: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self):
+        self.wait_for.set()
+
+    def list_log(self):
+        assert self.wait_for.wait(10)
+        self.listed += 1
+        if self.broken:
+            raise StorageError("the storage does not answer")
+        return Listing(versions=self.versions, identity=(self.versions[-1:],), checkpoint=self.checkpoint)
+
+    def clock(self):
+        return self.now
+
+
+class Snap:
+    def __init__(self, listing):
+        self.listing = listing
+        self.version = -1 if listing.latest is None else listing.latest
+        self.cached = True
+
+    def uncache(self):
+        self.cached = False
+
+    def __str__(self):
+        return f"Snap({self.version})"
+
+
+def manage(log, **options):
+    return SnapshotManagement(log.list_log, Snap, clock=log.clock, **options)
+
+
+def test_the_newest_snapshot_is_current_from_the_start(caplog):
+    log = Log(versions=(1, 2, 3))
+
+    with caplog.at_level(logging.INFO):
+        management = manage(log)
+
+    assert management.current_snapshot.version == 3
+    assert management.last_update_timestamp == 1_000
+    assert caplog.messages == [
+        "Loading version 3.",
+        "Created snapshot Snap(3)",
+        "Returning initial snapshot Snap(3)",
+    ]
+
+
+def test_a_checkpoint_is_named_in_the_log_line(caplog):
+    with caplog.at_level(logging.INFO):
+        manage(Log(versions=(10, 11, 12, 13), checkpoint=10))
+
+    assert caplog.messages[0] == "Loading version 13 starting from checkpoint version 10."
+
+
+def test_a_table_without_versions_has_a_snapshot_without_a_version(caplog):
+    with caplog.at_level(logging.INFO):
+        management = manage(Log())
+
+    assert management.current_snapshot.version == -1
+    assert management.last_update_timestamp == -1
+    assert caplog.messages[0] == "Creating initial snapshot without metadata, because the directory is empty"
+
+
+def test_an_update_that_finds_nothing_new_returns_the_same_object_and_moves_the_timestamp():
+    log = Log(versions=(1,))
+    management = manage(log)
+    first = management.current_snapshot
+    log.now = 2_000
+
+    second = management.update()
+
+    assert second is first
+    assert first.cached
+    assert management.last_update_timestamp == 2_000
+
+
+def test_an_update_that_finds_a_commit_replaces_the_snapshot_and_uncaches_the_old_one(caplog):
+    log = Log(versions=(1,))
+    management = manage(log)
+    old = management.current_snapshot
+    log.versions = (1, 2)
+
+    with caplog.at_level(logging.INFO):
+        new = management.update()
+
+    assert (old.version, new.version) == (1, 2)
+    assert management.current_snapshot is new
+    assert not old.cached
+    assert caplog.messages == ["Loading version 2.", "Created snapshot Snap(2)", "Updated snapshot to Snap(2)"]
+
+
+def test_a_failed_update_leaves_snapshot_and_timestamp_alone():
+    log = Log(versions=(1,))
+    management = manage(log)
+    old, log.broken, log.now = management.current_snapshot, True, 5_000
+
+    with pytest.raises(StorageError):
+        management.update()
+
+    assert management.current_snapshot is old
+    assert management.last_update_timestamp == 1_000
+
+
+def test_without_a_staleness_limit_every_snapshot_is_stale():
+    log = Log(versions=(1,))
+    management = manage(log)
+    log.versions = (1, 2)
+
+    assert management.is_snapshot_stale
+    assert management.update(staleness_acceptable=True).version == 2
+
+
+def test_a_snapshot_is_stale_once_the_last_update_is_as_old_as_the_limit():
+    log = Log(versions=(1,), now=1_000)
+    management = manage(log, staleness_limit=timedelta(seconds=1))
+
+    log.now = 1_999
+    assert not management.is_snapshot_stale
+
+    log.now = 2_000
+    assert management.is_snapshot_stale
+
+
+def test_a_snapshot_is_stale_before_the_first_update():
+    assert manage(Log(), staleness_limit=timedelta(hours=1)).is_snapshot_stale
+
+
+def test_a_fresh_snapshot_is_returned_at_once_and_refreshed_in_the_background():
+    log = Log(versions=(1,))
+    management = manage(log, staleness_limit=timedelta(hours=1))
+    log.versions = (1, 2)
+    log.wait_for.clear()
+
+    at_once = management.update(staleness_acceptable=True)
+    again = management.update(staleness_acceptable=True)
+    log.wait_for.set()
+    management._async_task.result(10)
+
+    assert (at_once.version, again.version) == (1, 1)
+    assert management.current_snapshot.version == 2
+    assert log.listed == 2
+
+
+def test_an_error_in_the_background_is_kept_and_logged(caplog):
+    log = Log(versions=(1,))
+    management = manage(log, staleness_limit=timedelta(hours=1))
+    log.broken = True
+
+    management.update(staleness_acceptable=True)
+    management._async_task.exception(10)
+
+    assert isinstance(management.last_background_error, StorageError)
+    assert "could not be refreshed in the background: the storage does not answer" in caplog.text
+
+
+def test_try_update_returns_the_current_snapshot_while_another_thread_updates():
+    log = Log(versions=(1,))
+    management = manage(log)
+    log.versions = (1, 2)
+    log.wait_for.clear()
+    updating = threading.Thread(target=management.update)
+    updating.start()
+    while management._lock.acquire(blocking=False):
+        management._lock.release()
+
+    seen = management.try_update()
+    log.wait_for.set()
+    updating.join(10)
+
+    assert seen.version == 1
+    assert management.current_snapshot.version == 2
+
+
+def test_a_table_whose_log_vanished_is_shown_as_empty():
+    log = Log(versions=(1,))
+    management = manage(log)
+    log.versions = ()
+
+    assert management.update().version == -1
+
+
+def test_many_threads_see_versions_only_grow():
+    log = Log(versions=(1,))
+    management = manage(log)
+    seen = [[] for _ in range(8)]
+
+    def poll(mine):
+        for _ in range(50):
+            mine.append(management.update().version)
+
+    threads = [threading.Thread(target=poll, args=(mine,)) for mine in seen]
+    for thread in threads:
+        thread.start()
+    for version in range(2, 60):
+        log.versions = (*log.versions, version)
+    for thread in threads:
+        thread.join(10)
+
+    assert all(mine == sorted(mine) for mine in seen)
