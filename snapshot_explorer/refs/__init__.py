@@ -1,0 +1,29 @@
+"""Which version: refs as Python, magics and widgets write them, and the search for what they name.
+
+```
+17   latest   earliest                   versions
+latest~2   17~1   17^   latest~2^        ~N counts existing versions back, ^ is ~1; they add up
+tag:v1   tag:"eom~2"                     a tag; in quotes where the name holds .. or ends like ~N or ^
+@2026-11-01   @2026-11-01T12:00+02:00    the last version committed at or before then; without a zone, UTC
+@2h   @3d   @1d12h                       so long ago
+A..B   ..B   A..                         two refs; a missing side means earliest or latest
+```
+"""
+
+from snapshot_explorer.refs.grammar import parse_range, parse_ref
+from snapshot_explorer.refs.records import AsOf, Earliest, Latest, Ref, Tag, Version
+from snapshot_explorer.refs.search import History, not_found, resolve
+
+__all__ = [
+    "AsOf",
+    "Earliest",
+    "History",
+    "Latest",
+    "Ref",
+    "Tag",
+    "Version",
+    "not_found",
+    "parse_range",
+    "parse_ref",
+    "resolve",
+]

@@ -1,0 +1,122 @@
+"""From text, numbers and times to refs."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from typing import SupportsIndex
+
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.refs.meant import candidates
+from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, without_steps
+from snapshot_explorer.refs.times import EXAMPLES, asked, parse_time
+
+_LONGEST = 1000
+"""Characters of a ref."""
+
+
+def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Mapping[str, int]] | None = None) -> Ref:
+    """Return the ref that a text, a version number or a time stands for. Reads nothing.
+
+    Args:
+        ref: Text as in this module's docstring, an int, a datetime or date (without a zone it is UTC), or a
+            ref, which is returned as it is.
+        now: What `@2h` counts from; the present without it.
+        tags: Asked only when the text is no ref, to say whether it is the name of a tag.
+
+    Raises:
+        BadReferenceError: It is no ref; the message says what was asked and what refs look like.
+    """
+    if isinstance(ref, Version | Latest | Earliest | Tag | AsOf):
+        return ref
+    if isinstance(ref, date):
+        return AsOf(time=ref if isinstance(ref, datetime) else datetime(ref.year, ref.month, ref.day, tzinfo=UTC))
+    if isinstance(ref, SupportsIndex) and not isinstance(ref, bool):
+        return _numbered(operator.index(ref))
+    if not isinstance(ref, str):
+        raise BadReferenceError(f"A {type(ref).__name__} is no ref: give a number, a text or a datetime. {EXAMPLES}")
+    if len(ref) > _LONGEST:
+        raise BadReferenceError(f"{asked(ref)} is no ref: it has {len(ref):,} characters. {EXAMPLES}")
+    return _parse(ref.strip(), now, tags)
+
+
+def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]:
+    """Return the two refs of `A..B`. Without A it is earliest, without B latest. Reads nothing.
+
+    Raises:
+        BadReferenceError: A side is no ref, or there is no `..`: one ref is not taken for two.
+    """
+    if not isinstance(text, str) or len(text) > 2 * _LONGEST:
+        what = asked(text) if isinstance(text, str) else f"A {type(text).__name__}"
+        raise BadReferenceError(f"{what} is no range of versions. Write two refs, such as 3..17 or 17..latest.")
+    # Dots in a quoted tag's name do not count.
+    bare = re.sub(r'(?i:tag:) *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
+    runs = [run.span() for run in re.finditer(r"\.{2,}", bare)]
+    if not runs:
+        raise BadReferenceError(
+            f"{asked(text)} is no range of versions: it has no `..`. Write two refs, such as 3..17 or 17..latest."
+        )
+    (start, end), more = runs[0], runs[1:]
+    if more or end - start > 2:  # noqa: PLR2004 - two dots
+        raise BadReferenceError(
+            f"{asked(text)} is no range of versions: it needs `..` once. "
+            'Write two refs, such as 3..17; a tag\'s name with dots stands in quotes, tag:"a..b".'
+        )
+    first, last = text[:start].strip(), text[end:].strip()
+    return parse_ref(first or "earliest", now=now), parse_ref(last or "latest", now=now)
+
+
+def _parse(text: str, now: datetime | None, tags: Callable[[], Mapping[str, int]] | None) -> Ref:
+    base, back = without_steps(text)
+    ref = _known(base.strip(), back, now)
+    if ref is None:
+        raise BadReferenceError(f"{asked(text)} is no ref. {_advice(text, base.strip(), back, tags)}{EXAMPLES}")
+    return ref
+
+
+def _known(base: str, back: int, now: datetime | None) -> Ref | None:
+    word = base.lower()
+    if word == "latest":
+        return Latest(back=back)
+    if word == "earliest":
+        return Earliest(back=back)
+    if re.fullmatch(r"[0-9]+", base):
+        return Version(number=int(base), back=back)
+    if word.startswith("tag:"):
+        name = _tag_name(base[4:].strip())
+        return None if name is None else Tag(name=name, back=back)
+    time = parse_time(base[1:].strip(), now) if base.startswith("@") else None
+    return None if time is None else AsOf(time=time, back=back)
+
+
+def _advice(text: str, base: str, back: int, tags: Callable[[], Mapping[str, int]] | None) -> str:
+    """Return a sentence that says what may be meant, with a space after it; empty if there is no telling."""
+    known = tags() if tags is not None else {}
+    if text in known or base in known:
+        return f"Did you mean {Tag(name=text) if text in known else Tag(name=base, back=back)}? "
+    for candidate in candidates(base, back):
+        if _known(*without_steps(candidate), None) is not None:
+            return f"Did you mean {candidate}? "
+    if base.lower().startswith("tag:"):
+        return 'A tag\'s name has 1 to 255 characters; in quotes, a quote is written twice: tag:"NAME". '
+    if ".." in base:
+        return "One ref is asked for, not two. "
+    if tags is None and 0 < len(base) <= LONGEST_TAG and base.isprintable() and "@" not in base:
+        return f"A tag is written {Tag(name=base, back=back)}. "
+    return ""
+
+
+def _tag_name(name: str) -> str | None:
+    """Return the name without its quotes, None if it is none."""
+    if name.startswith('"'):
+        inner = name[1:-1]
+        if len(name) < 2 or not name.endswith('"') or '"' in inner.replace('""', ""):  # noqa: PLR2004 - two quotes
+            return None
+        name = inner.replace('""', '"')
+    return name if 0 < len(name) <= LONGEST_TAG else None
+
+
+def _numbered(number: int) -> Version:
+    if number < 0:
+        raise BadReferenceError(f"{number} is no version. Did you mean {Latest(back=-number - 1)}? {EXAMPLES}")
+    return Version(number=number)

@@ -1,0 +1,183 @@
+"""The search for the version that a ref names."""
+
+import difflib
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, assert_never
+
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, quoted
+from snapshot_explorer.refs.times import shown, utc
+
+
+class History(Protocol):
+    """What the search for a version needs to know of a table."""
+
+    def versions(self) -> Sequence[int]:
+        """Return the versions that exist, ascending. One listing."""
+        ...
+
+    def tags(self) -> Mapping[str, int]:
+        """Return each tag's version."""
+        ...
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return when each version was committed, aware. Reads one small file per version.
+
+        Raises:
+            SnapshotNotFoundError: One has expired since the listing.
+        """
+        ...
+
+    def latest(self) -> int | None:
+        """Return the newest version, None for a table without versions; cheap."""
+        ...
+
+
+def resolve(ref: Ref, history: History) -> int:
+    """Return the version that a ref names.
+
+    A number alone asks nothing and is returned without a look whether it exists: the caller loads it and, if it is
+    not there, raises `not_found`. `latest` asks for `latest()`, a tag for the tags. With steps, each costs one
+    listing; a time costs one and about log2(n) small reads. Times are searched as Paimon does, as if they never went
+    back with rising versions; where writers' clocks disagree, a neighbour may be found.
+
+    Raises:
+        SnapshotNotFoundError: No version answers to it; the message says which exist.
+        BadReferenceError: A tag's name can be read in two ways.
+
+    Source: paimon docs, "Time travel"; SnapshotManager.earlierOrEqualTimeMills.
+    """
+    match ref:
+        case Version(back=0):
+            return ref.number
+        case Version():
+            return _stepped(ref, _place(ref, history), history)
+        case Latest(back=0):
+            newest = history.latest()
+            if newest is None:
+                raise _empty(ref)
+            return newest
+        case Latest():
+            return _stepped(ref, len(_existing(ref, history)) - 1, history)
+        case Earliest():
+            return _stepped(ref, 0, history)
+        case Tag():
+            return _tagged(ref, history)
+        case AsOf():
+            return _as_of(ref, history)
+        case _:
+            assert_never(ref)
+
+
+def not_found(ref: Ref | int, versions: Sequence[int]) -> SnapshotNotFoundError:
+    """Return the error for a version that is not there, with the versions that are and the nearest of them.
+
+    Args:
+        ref: What was asked for.
+        versions: The versions that exist, ascending.
+    """
+    if not versions:
+        return _empty(ref)
+    first, last = versions[0], versions[-1]
+    available = f"Available: {first} to {last}" if first != last else f"Available: only {first}"
+    gaps = ", with gaps" if len(versions) != last - first + 1 else ""
+    number = ref if isinstance(ref, int) else ref.number if isinstance(ref, Version) and not ref.back else None
+    if number is None:
+        return SnapshotNotFoundError(f"No snapshot answers to {ref}. {available}{gaps}. Try earliest or {last}.")
+    place = bisect_left(versions, number)
+    nearest = min(versions[max(0, place - 1) : place + 1], key=lambda version: abs(version - number))
+    expired = " (older ones expired)" if number < first else ""
+    return SnapshotNotFoundError(
+        f"No snapshot answers to {number}. {available}{gaps}{expired}. Try {nearest}, latest or a time such as @2h."
+    )
+
+
+def _place(ref: Version, history: History) -> int:
+    versions = _existing(ref, history)
+    place = bisect_left(versions, ref.number)
+    if place == len(versions) or versions[place] != ref.number:
+        raise not_found(ref.number, versions)
+    return place
+
+
+def _stepped(ref: Ref, place: int, history: History) -> int:
+    """Return the version so many steps before a place in the list of existing ones."""
+    versions = _existing(ref, history)
+    if place < ref.back:
+        raise SnapshotNotFoundError(
+            f"No snapshot answers to {ref}: it goes back past the earliest. "
+            f"Available: {versions[0]} to {versions[-1]}, {len(versions):,} versions. Try earliest."
+        )
+    return versions[place - ref.back]
+
+
+def _existing(ref: Ref, history: History) -> Sequence[int]:
+    versions = history.versions()
+    if not versions:
+        raise _empty(ref)
+    return versions
+
+
+def _tagged(ref: Tag, history: History) -> int:
+    tags = history.tags()
+    literal = [name for name in (f"{ref.name}~{ref.back}", ref.name + "^" * min(ref.back, LONGEST_TAG)) if name in tags]
+    literal = literal if ref.back else []
+    if literal and ref.name in tags:
+        raise BadReferenceError(
+            f"{ref} can be read in two ways: there are the tags {ref.name!r} and {literal[0]!r}. "
+            f"Write tag:{quoted(literal[0])}, or {tags[ref.name]}~{ref.back}."
+        )
+    if literal:
+        return tags[literal[0]]
+    if ref.name not in tags:
+        raise _no_tag(ref, tags)
+    if not ref.back:
+        return tags[ref.name]
+    # The tagged version itself may have expired: tags outlive versions.
+    return _stepped(ref, bisect_left(_existing(ref, history), tags[ref.name]), history)
+
+
+def _no_tag(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundError:
+    if not tags:
+        return SnapshotNotFoundError(
+            f"No tag is called {ref.name!r}: the table has no tags. Try latest or a time such as @2h."
+        )
+    near = difflib.get_close_matches(ref.name, tags, n=3, cutoff=0.5)
+    advice = f"Did you mean {' or '.join(str(Tag(name=name)) for name in near)}?" if near else "Try one of them."
+    names = sorted(tags)
+    some = ", ".join(names[:10]) + (f" and {len(names) - 10:,} more" if len(names) > 10 else "")  # noqa: PLR2004 - a line
+    return SnapshotNotFoundError(f"No tag is called {ref.name!r}. Tags: {some}. {advice}")
+
+
+def _as_of(ref: AsOf, history: History) -> int:
+    versions = _existing(ref, history)
+    seen: dict[int, datetime] = {}
+    low, high, oldest = 0, len(versions), 0
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            seen[middle] = history.committed_at([versions[middle]])[0]
+        except SnapshotNotFoundError:
+            low = oldest = middle + 1  # expired since the listing, and all before it
+            continue
+        if seen[middle] <= ref.time:
+            low = middle + 1
+        else:
+            high = middle
+    if low > oldest:
+        return _stepped(ref, low - 1, history)
+    if oldest == len(versions):
+        raise SnapshotNotFoundError(f"No snapshot answers to {ref}: the versions expired meanwhile. Ask again.")
+    time = utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
+    raise SnapshotNotFoundError(
+        f"No snapshot answers to {ref}: nothing that exists was committed at or before then. "
+        f"The earliest is {versions[oldest]}, of {shown(time)}. Try earliest or @{shown(time)}."
+    )
+
+
+def _empty(ref: Ref | int) -> SnapshotNotFoundError:
+    return SnapshotNotFoundError(
+        f"No snapshot answers to {ref}: the table has no version yet. Update after the first commit."
+    )

@@ -1,0 +1,56 @@
+"""Times as refs write them: `2026-11-01`, `2026-11-01T12:00+02:00`, `2h` ago."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+
+from snapshot_explorer.errors import BadReferenceError
+
+EXAMPLES = "Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11-01 or @2h."
+_SECONDS = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800})
+_SPAN = r"(\d+) ?(s|m|h|d|w|secs?|mins?|hours?|days?|weeks?|seconds?|minutes?)"
+_AGO = re.compile(rf"(?:{_SPAN} ?)+(?:ago)?", re.ASCII)
+"""Small letters only: a capital M may be meant as months."""
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?)? ?(Z|[+-]\d\d:?\d\d)?", re.ASCII | re.IGNORECASE
+)
+
+
+def parse_time(text: str, now: datetime | None) -> datetime | None:
+    """Return the time that stands after `@`, None if it is no time."""
+    try:
+        if _TIME.fullmatch(text):
+            compact = re.sub(r" (?=Z|[+-]\d\d:?\d\d$)", "", text.upper())
+            return utc(datetime.fromisoformat(compact))
+        if _AGO.fullmatch(text):
+            spans = re.findall(_SPAN, text, re.ASCII)
+            seconds = sum(int(count) * _SECONDS[unit[0]] for count, unit in spans)
+            return utc(now or datetime.now(UTC)) - timedelta(seconds=seconds)
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def utc(time: datetime) -> datetime:
+    """Return a time as a plain datetime in UTC; a naive one is UTC already."""
+    try:
+        aware = time.astimezone(UTC) if time.tzinfo else time
+        # Field by field: pandas' Timestamp is a datetime too, and its NaT claims to be one.
+        return datetime(
+            aware.year, aware.month, aware.day, aware.hour, aware.minute, aware.second, aware.microsecond, tzinfo=UTC
+        )
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadReferenceError(f"{asked(time)} is no time. Give one of the years 1 to 9999. {EXAMPLES}") from error
+
+
+def shown(time: datetime) -> str:
+    """Return a time in UTC as refs and messages write it."""
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def asked(text: object) -> str:
+    """Return what was asked for, as it stands in a message: one line of bounded length."""
+    if isinstance(text, int) and text.bit_length() > 100:  # noqa: PLR2004 - Python refuses to print very long numbers
+        return f"A number of {text.bit_length():,} bits"
+    spelled = ascii(text) if not isinstance(text, str) or not text.isprintable() else repr(text)
+    return spelled if len(spelled) <= 80 else f"{spelled[:77]}..."  # noqa: PLR2004 - a line

@@ -1,0 +1,305 @@
+"""Read-only files below one root, over fsspec: many small files at once, errors translated.
+
+`location` knows paths, `files` the two ways to bytes (the local disk, fsspec), `failures` what goes wrong.
+"""
+
+import builtins  # `list` is a method here
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
+from snapshot_explorer.storage.failures import (
+    Mask,
+    cause,
+    ensure_backend,
+    foreign_errors,
+    is_worth_a_look,
+    lacks_hadoop,
+    means_missing,
+    missing_backend,
+    translated,
+)
+from snapshot_explorer.storage.files import Entry, Files, Ranges, connect
+from snapshot_explorer.storage.location import (
+    LOCAL,
+    checked,
+    external,
+    full,
+    is_full,
+    joined,
+    parse_location,
+    shortened,
+)
+
+__all__ = ["Entry", "Storage"]
+
+log = logging.getLogger(__name__)
+
+A = TypeVar("A")
+
+
+class _Options(dict[str, Any]):
+    """Storage options that do not show what they hold, wherever they are printed."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} storage options>"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """What a process holds open: it survives neither a fork nor pickling."""
+
+    files: Files
+    base: str = field(repr=False)
+    pool: ThreadPoolExecutor | None
+
+
+class Storage:
+    """A table's folder. There is no way to write through it. Safe to use from several threads.
+
+    Paths are relative to the root, with `/`, every character taken as it stands; they may not leave it, or they
+    raise BrokenTableError: metadata names them. A full location that `resolve_external` returned, told by its
+    `scheme://`, is taken too, and checked again. Picklable (the options travel along, necessarily): executors
+    open their own.
+    """
+
+    root: str
+    """The root as it may be shown: no user, password or query in it."""
+
+    def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
+        """Bind to a folder. Reads nothing.
+
+        Args:
+            path: A local path (`~` is the home folder), or a URL: file, s3, memory or any other of fsspec's.
+            options: What fsspec's file system of that protocol takes. Shown nowhere.
+
+        Raises:
+            BadReferenceError: The path is no path.
+            MissingDependencyError: The protocol's library is not installed, or nobody knows the protocol.
+            UnsupportedFeatureError: The path chains protocols.
+        """
+        self._location = parse_location(path)
+        self._options = _Options(options or {})
+        self.root = self._location.shown
+        self._mask = Mask(self._options, self._location.hidden)
+        self._lives: dict[int, _Live] = {}
+        ensure_backend(self._location.protocol)
+
+    def __repr__(self) -> str:
+        return f"Storage({self.root!r})"
+
+    def __reduce__(self) -> tuple[type["Storage"], tuple[str, dict[str, Any]]]:
+        return Storage, (full(self._location), dict(self._options))
+
+    def read(self, path: str) -> bytes:
+        """Return a file's bytes, in one request.
+
+        Raises:
+            MissingFileError: The file is not there.
+            StorageError: The storage refused or did not answer, or the path is a folder.
+            BrokenTableError: The path leads out of the root.
+        """
+        content = self._ask(lambda files, address: files.read(address), path)
+        log.debug("read %s (%d bytes)", path, len(content))
+        return content
+
+    def read_many(self, paths: Sequence[str]) -> builtins.list[bytes]:
+        """Return the files' bytes in the order asked for, read concurrently, a request each.
+
+        Raises:
+            MissingFileError: One is not there; the first in order is named.
+        """
+        return self._each(self.read, paths)
+
+    def read_present(self, paths: Sequence[str]) -> builtins.list[bytes | None]:
+        """Return the files' bytes like `read_many`, with None for a file that is not there."""
+        return self._each(self._read_present, paths)
+
+    def _read_present(self, path: str) -> bytes | None:
+        try:
+            return self.read(path)
+        except MissingFileError:
+            return None
+
+    def list(self, folder: str) -> builtins.list[Entry]:
+        """Return what is in a folder, sorted by name; empty if there is no such folder. One listing.
+
+        Hidden files are in it, the folder itself is not. On S3 a listing is a request per 1000 names, and a folder
+        that is not there costs a second one, of its parent.
+
+        Raises:
+            StorageError: The storage refused or did not answer, or the folder is a file.
+        """
+        try:
+            entries = self._ask(lambda files, address: files.list(address), folder)
+        except MissingFileError:
+            entries = []
+        log.debug("listed %s (%d entries)", folder or self.root, len(entries))
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def list_many(self, folders: Sequence[str]) -> builtins.list[builtins.list[Entry]]:
+        """Return several listings in the order asked for, made concurrently."""
+        return self._each(self.list, folders)
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file of that path. One request; on S3 a second one if there is none."""
+        try:
+            return self._ask(lambda files, address: files.is_file(address), path)
+        except MissingFileError:
+            return False
+
+    def open(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
+        """Return a data file opened for random access; only the ranges asked for are read.
+
+        From a remote storage a file of up to 1 MiB is fetched whole at once; of a larger one each range that is
+        asked for is a request, which fetches 64 KiB more than was asked for.
+
+        Args:
+            path: The file.
+            size_bytes: Its size, where metadata tells it: saves the request that asks for it.
+
+        Raises: as `read`; reading from the file raises the same.
+        """
+        opened = self._ask(lambda files, address: files.open(address, size_bytes), path)
+        log.debug("opened %s", path)
+        if isinstance(opened, pa.NativeFile):
+            return opened
+
+        def read(size: int) -> bytes:
+            content: bytes = self._told(lambda: opened.read(size), path)
+            log.debug("read %s (%d bytes)", path, len(content))
+            return content
+
+        return pa.PythonFile(Ranges(opened, read), mode="r")
+
+    def resolve_external(self, location: str) -> str:
+        """Return the path for `read` and `open` of a full location that the table's metadata names.
+
+        It keeps its scheme (`file:///mnt/x`, `s3://bucket/key`), which tells it from a path below the root. A
+        location without a scheme is a file of this machine.
+
+        Raises:
+            UnsupportedFeatureError: The location is on another storage than the table: it is not followed.
+            BrokenTableError: It can be no location.
+        """
+        return full(external(location, self._location))
+
+    def _live(self) -> _Live:
+        """Return what this process holds open. After a fork the child opens its own."""
+        process = os.getpid()
+        # No lock, which a fork could leave locked: of two threads that connect at once, one is the first.
+        return self._lives.get(process) or self._lives.setdefault(process, self._connected())
+
+    def _connected(self) -> _Live:
+        location = self._location
+        failure: SnapshotExplorerError
+        try:
+            files = connect(location, self._options)
+            pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
+            return _Live(files, files.base(location), pool)
+        except foreign_errors() as error:
+            failure = translated(error, f"Could not connect to {self.root}", self._mask, local=False)
+            if lacks_hadoop(location.protocol, error):
+                failure = missing_backend(location.protocol, error)
+            failure.__cause__ = cause(error, self._mask)
+        raise failure
+
+    def _address(self, path: str) -> str:
+        """Return the address of a path, which is checked before anything is connected to."""
+        if is_full(path):
+            place = external(path, self._location)
+            return self._live().files.base(place)
+        plain = checked(path)
+        return joined(self._live().base, plain, self._location.protocol)
+
+    def _ask(self, question: Callable[[Files, str], A], path: str) -> A:
+        address = self._address(path)
+        files = self._live().files
+        return self._told(lambda: question(files, address), path)
+
+    def _told(self, question: Callable[[], A], path: str) -> A:
+        """Return the answer of the storage, its errors about a path told in our words."""
+        try:
+            return question()
+        except SnapshotExplorerError:
+            raise
+        except foreign_errors() as error:
+            failure = self._failure(error, path)
+            failure.__cause__ = cause(error, self._mask)
+        # Raised here, outside the handler: otherwise the foreign error, secrets and all, would hang on as context.
+        raise failure
+
+    def _failure(self, error: BaseException, path: str) -> StorageError:
+        if self._is_gone(error, path):
+            return MissingFileError(
+                f"{shortened(path) or 'The folder'} is not there, in {self.root}. "
+                "It may have been removed meanwhile; check the path, or open the table again."
+            )
+        asked = f"{shortened(path)} in {self.root}" if path else self.root
+        return translated(error, f"Could not read {asked}", self._mask, local=self._location.protocol == LOCAL)
+
+    def _is_gone(self, error: BaseException, path: str) -> bool:
+        """Return whether an error means that the file is not there: storages differ in how they say so."""
+        if means_missing(error):
+            return True
+        if not is_worth_a_look(error):
+            return False
+        try:
+            self._live().files.is_file(self._address(path))
+        except SnapshotExplorerError:
+            return False
+        except foreign_errors() as second:
+            return means_missing(second) or isinstance(second, NotADirectoryError)
+        return False
+
+    def _each(self, question: Callable[[str], A], paths: Sequence[str]) -> builtins.list[A]:
+        """Return the answers in order, asked for concurrently where that is faster; the first error in order counts."""
+        live = self._live()
+        if live.pool is None or len(paths) < 2:  # noqa: PLR2004 - one question needs no thread
+            return [question(path) for path in paths]
+        return _concurrently(live.pool, live.files.workers, question, paths)
+
+
+def _concurrently(
+    pool: ThreadPoolExecutor, workers: int, question: Callable[[str], A], paths: Sequence[str]
+) -> list[A]:
+    places: SimpleQueue[int] = SimpleQueue()
+    for place in range(len(paths)):
+        places.put(place)
+    answers: dict[int, A] = {}
+    failures: dict[int, SnapshotExplorerError] = {}
+    stopped = threading.Event()
+
+    def work() -> None:
+        # A worker takes many questions: a future for each would cost as much as a small answer.
+        while not stopped.is_set():
+            try:
+                place = places.get_nowait()
+            except Empty:
+                return
+            if any(failed < place for failed in tuple(failures)):
+                return
+            try:
+                answers[place] = question(paths[place])
+            except SnapshotExplorerError as error:
+                failures[place] = error
+
+    working = [pool.submit(work) for _ in range(min(workers, len(paths)))]
+    try:
+        for worker in working:
+            worker.result()
+    finally:
+        stopped.set()  # after an interrupt the others finish the question that they are at, and take no more
+    if failures:
+        raise failures[min(failures)]
+    return [answers[place] for place in range(len(paths))]

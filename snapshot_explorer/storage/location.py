@@ -1,0 +1,194 @@
+"""Where a table is, and which paths may be asked for below it."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from urllib.parse import quote
+
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+
+LOCAL = "file"
+"""The protocol of files of this machine."""
+_SAME: Mapping[str, str] = MappingProxyType(
+    {"local": LOCAL, "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs", "https": "http"}
+)
+"""Protocols that are another spelling of one storage."""
+_SPELLED = MappingProxyType({"local": LOCAL, "s3a": "s3", "s3n": "s3", "abfss": "abfs"})
+"""How the writers' spellings are called in fsspec."""
+QUOTED = ("http", "https")
+"""Protocols whose addresses are URLs even inside fsspec: `#` and `?` in a name must be quoted."""
+_BUCKETS = frozenset({"s3", "gs", "abfs", "oss", "tos", "oci", "memory"})
+"""Storages whose connection does not depend on the bucket: a table may name files of another bucket."""
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://(.*)", re.DOTALL)
+_FILE_URL = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?(.*)", re.DOTALL | re.IGNORECASE)
+_HADOOP_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(/.*)", re.DOTALL)
+_CHAINED = re.compile(r"([a-z0-9_]+)(?:://[^:]*)?::([a-z0-9_]+)(?:::|://|$)")
+_QUERY = re.compile(r"\?[^?]*=.*", re.DOTALL)
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A folder or file of a storage."""
+
+    protocol: str
+    """The protocol as fsspec calls it: file, s3, memory, ..."""
+    address: str = field(repr=False)
+    """What fsspec is asked for: an absolute path, or a URL that may hold user and password."""
+    shown: str
+    """The address as people may see it: no user, no password, no query."""
+    hidden: tuple[str, ...] = field(default=(), repr=False)
+    """The parts of the address that are not shown."""
+
+
+def parse_location(path: object) -> Location:
+    """Return the location that a user gave: a local path, or a URL of any protocol. Reads nothing.
+
+    In a local path every character stands for itself, `#`, `?`, `%` and `*` included; only a leading `~` is
+    the home folder. A relative path counts from the current folder.
+
+    Raises:
+        BadReferenceError: The path is empty, is no text, or holds a zero byte.
+        UnsupportedFeatureError: The location is a chain of protocols, such as `zip://...::s3://...`.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise BadReferenceError(
+            f"{shortened(repr(text))} is no path. Give the table's folder, such as /data/orders or s3://lake/orders."
+        )
+    if _is_chain(text):
+        raise UnsupportedFeatureError(
+            "The location chains several protocols with `::`, which is not followed. Give the table's own location."
+        )
+    if local := _FILE_URL.match(text):
+        return _local(local[1] or "/")
+    url = _URL.match(text) or re.fullmatch(r"(hdfs):(/.*)", text, re.DOTALL)
+    return _remote(url[1].lower(), url[2]) if url else _local(text)
+
+
+def _is_chain(text: str) -> bool:
+    chained = _CHAINED.match(text)
+    if chained is None:
+        return False
+    import fsspec  # noqa: PLC0415 - local tables do without it, and it takes long to import
+
+    return set(chained.groups()) <= set(fsspec.available_protocols())
+
+
+def _local(path: str) -> Location:
+    address = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - Path has no way to drop `..` unread
+    return Location(protocol=LOCAL, address=address, shown=address)
+
+
+def _remote(scheme: str, rest: str) -> Location:
+    protocol = _SPELLED.get(scheme, scheme)
+    authority, slash, key = rest.partition("/")
+    hidden: list[str] = []
+    shown_authority = authority
+    user, at, host = authority.rpartition("@")
+    if at:
+        # A container of Azure is written like a user: container@account.
+        keeps_user = _SAME.get(protocol, protocol) == "abfs" and ":" not in user
+        shown_authority = authority if keeps_user else host
+        hidden += [] if keeps_user else [user, *user.split(":")]
+    shown = f"{protocol}://" + f"{shown_authority}{slash}{key}".rstrip("/")
+    if query := _QUERY.search(shown):
+        hidden += [query[0], *re.split(r"[?&=]", query[0])]
+        shown = shown[: query.start()] + "?..."
+    address = f"{protocol}://" + rest.rstrip("/")
+    return Location(protocol=protocol, address=address, shown=shown, hidden=tuple(filter(None, hidden)))
+
+
+def checked(path: str) -> str:
+    """Return a path below the root, without a slash at its end. The empty path is the root.
+
+    Raises:
+        BrokenTableError: The path would leave the root, or can be no path: the metadata that names it is broken.
+    """
+    plain = path.rstrip("/")
+    if path.startswith(("/", "\\")) or "\0" in path or _leaves(path) or re.match(r"[A-Za-z]:[\\/]", path):
+        raise BrokenTableError(
+            f"The path {shortened(repr(path))} leads out of the table's folder or is no path. It is not followed: "
+            "the metadata that names it is broken or was tampered with."
+        )
+    return plain
+
+
+def _leaves(path: str) -> bool:
+    return ".." in path and ".." in re.split(r"[/\\]", path)
+
+
+def is_full(path: str) -> bool:
+    """Return whether a path is a full location, as `external` returns it, and not one below the root."""
+    return "://" in path and _URL.match(path) is not None
+
+
+def external(location: str, root: Location) -> Location:
+    """Return where a full location in a table's metadata points to, if the table may name it.
+
+    Raises:
+        UnsupportedFeatureError: It is on another storage than the table.
+        BrokenTableError: It can be no location.
+    """
+    found = _external(location)
+    if found is None or "\0" in location or _leaves(location):
+        raise BrokenTableError(
+            f"{shortened(repr(location))} is no full location of a file. The metadata that names it is broken."
+        )
+    if not _same_storage(found, root):
+        raise UnsupportedFeatureError(
+            f"The table names the file {shortened(found.shown)}, which is on another storage than the table itself, "
+            f"{root.shown}. It is not read: metadata may not choose which storage is asked."
+        )
+    return found
+
+
+def _external(location: str) -> Location | None:
+    if local := _FILE_URL.match(location):
+        return _absolute(local[1])
+    if url := _URL.match(location) or _HADOOP_URL.match(location):
+        return _remote(url[1].lower(), url[2])
+    return _absolute(location)
+
+
+def _absolute(path: str) -> Location | None:
+    # Not through `_local`: metadata has no home folder and no current folder.
+    return Location(protocol=LOCAL, address=path, shown=path) if path.startswith("/") or os.path.isabs(path) else None  # noqa: PTH117
+
+
+def _same_storage(found: Location, root: Location) -> bool:
+    family = _SAME.get(root.protocol, root.protocol)
+    if _SAME.get(found.protocol, found.protocol) != family:
+        return False
+    if family == LOCAL:
+        return True
+    if found.hidden:
+        return False  # a user, password or query that the metadata brings along
+    there, here = (_URL.match(place.address) for place in (found, root))
+    host, own = (place[2].partition("/")[0] if place else "" for place in (there, here))
+    if family == "abfs":
+        return host.rpartition("@")[2] == own.rpartition("@")[2] or "@" not in host
+    return family in _BUCKETS or host in ("", own, own.rpartition("@")[2])
+
+
+def full(location: Location) -> str:
+    """Return the text of a full location, which `is_full` recognises."""
+    return f"{LOCAL}://{location.address}" if location.protocol == LOCAL else location.address
+
+
+def joined(base: str, path: str, protocol: str) -> str:
+    """Return the address of a checked path below a base."""
+    if not path:
+        return base
+    if protocol in QUOTED:
+        path = quote(path)
+    return base + path if base.endswith("/") else f"{base}/{path}"
+
+
+def shortened(text: str) -> str:
+    """Return text from metadata or a foreign library as one line of bounded length."""
+    line = " ".join(text[: 4 * _LONGEST].split())
+    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."

@@ -1,0 +1,77 @@
+"""Stores that tests of several rooms share."""
+
+import logging
+import uuid
+
+import fsspec
+import pytest
+from fsspec.registry import _registry
+
+import stores
+
+
+@pytest.fixture
+def memory_root():
+    """The file system of memory:// and a folder in it that is this test's own."""
+    filesystem = fsspec.filesystem("memory")
+    root = f"/{uuid.uuid4().hex}"
+    yield filesystem, root
+    if filesystem.exists(root):
+        filesystem.rm(root, recursive=True)
+
+
+@pytest.fixture
+def register():
+    """Make a file system class known to fsspec by its protocol, for this test."""
+    known = []
+
+    def under_its_protocol(kind):
+        fsspec.register_implementation(kind.protocol, kind, clobber=True)
+        known.append(kind.protocol)
+        return kind
+
+    yield under_its_protocol
+    for protocol in known:
+        _registry.pop(protocol, None)
+
+
+@pytest.fixture
+def counted(register):
+    """The class of counted://, which reads what is in memory:// and counts."""
+    return register(stores.counting())
+
+
+@pytest.fixture
+def readonly(register):
+    """The class of readonly://, which reads the local disk and refuses every write."""
+    return register(stores.read_only())
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint():
+    """The address of a real S3 API on the loopback interface."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line per request
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_endpoint):
+    """A client of the S3 API, the name of a fresh bucket, and the storage options that open it."""
+    import boto3
+
+    options = {"key": "AKIATESTKEY", "secret": "not-a-real-secret", "endpoint_url": s3_endpoint}
+    client = boto3.client(
+        "s3",
+        endpoint_url=s3_endpoint,
+        aws_access_key_id=options["key"],
+        aws_secret_access_key=options["secret"],
+        region_name="us-east-1",
+    )
+    bucket = f"lake-{uuid.uuid4().hex}"
+    client.create_bucket(Bucket=bucket)
+    yield client, bucket, options
+    client.close()

@@ -1,0 +1,277 @@
+"""What refs look like, and what is said of texts that are none."""
+
+import time
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.refs import AsOf, Earliest, Latest, Ref, Tag, Version, parse_range, parse_ref
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+STEPS = st.integers(0, 2**63 - 1)
+REFS = st.one_of(
+    st.builds(Version, number=st.integers(0, 2**63 - 1), back=STEPS),
+    st.builds(Latest, back=STEPS),
+    st.builds(Earliest, back=STEPS),
+    st.builds(Tag, name=st.text(min_size=1, max_size=255), back=STEPS),
+    st.builds(Tag, name=st.text('".~^ 1a@', min_size=1, max_size=12), back=st.integers(0, 3)),
+    st.builds(AsOf, time=st.datetimes(timezones=st.just(UTC)), back=STEPS),
+)
+
+
+@given(REFS)
+def test_the_text_of_a_ref_parses_to_the_ref(ref):
+    assert parse_ref(str(ref)) == ref
+    assert parse_ref(ref) is ref
+
+
+@given(REFS, REFS)
+def test_the_texts_of_two_refs_parse_as_a_range(first, last):
+    assert parse_range(f"{first}..{last}") == (first, last)
+    assert parse_range(f"..{last}") == (Earliest(), last)
+    assert parse_range(f"{first}..") == (first, Latest())
+
+
+@given(st.one_of(st.text(max_size=60), st.text('0123456789~^@.:"-+TZtagles hdmwv#', max_size=40)))
+def test_any_text_is_a_ref_or_a_bad_reference(text):
+    for parse in (parse_ref, parse_range):
+        try:
+            parsed = parse(text)
+        except BadReferenceError as error:
+            said = str(error)
+        else:
+            said = ""
+            for ref in parsed if isinstance(parsed, tuple) else (parsed,):
+                assert parse_ref(str(ref)) == ref
+        assert said.isprintable()
+        assert len(said) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "ref"),
+    [
+        ("17", Version(number=17)),
+        (" 017 ", Version(number=17)),
+        ("0", Version(number=0)),
+        ("17~1", Version(number=17, back=1)),
+        ("17^", Version(number=17, back=1)),
+        ("17^^", Version(number=17, back=2)),
+        ("17~", Version(number=17, back=1)),
+        ("latest", Latest()),
+        ("Latest", Latest()),
+        ("latest~2", Latest(back=2)),
+        ("latest~2^", Latest(back=3)),
+        ("latest^~2^", Latest(back=4)),
+        ("earliest", Earliest()),
+        ("earliest~0", Earliest()),
+        ("tag:v1", Tag(name="v1")),
+        ("tag:2026-11-01", Tag(name="2026-11-01")),
+        ("tag:v1~2", Tag(name="v1", back=2)),
+        ('tag:"v1~2"', Tag(name="v1~2")),
+        ('tag:"v1~2"^', Tag(name="v1~2", back=1)),
+        ('tag:"say ""hi"""', Tag(name='say "hi"')),
+        ("tag:a..b", Tag(name="a..b")),
+        ("tag:a b", Tag(name="a b")),
+        ("@2026-11-01", AsOf(time=datetime(2026, 11, 1, tzinfo=UTC))),
+        ("@2026-11-01 12:00", AsOf(time=datetime(2026, 11, 1, 12, tzinfo=UTC))),
+        ("@2026-11-01T12:00:00+02:00", AsOf(time=datetime(2026, 11, 1, 10, tzinfo=UTC))),
+        ("@2026-11-01T12:00-0130", AsOf(time=datetime(2026, 11, 1, 13, 30, tzinfo=UTC))),
+        ("@2026-11-01 12:00:01.5 Z", AsOf(time=datetime(2026, 11, 1, 12, 0, 1, 500_000, tzinfo=UTC))),
+        ("@2026-11-01T12:00:00.123456789Z", AsOf(time=datetime(2026, 11, 1, 12, 0, 0, 123_456, tzinfo=UTC))),
+        ("@2026-11-01~1", AsOf(time=datetime(2026, 11, 1, tzinfo=UTC), back=1)),
+        ("@2h", AsOf(time=NOW - timedelta(hours=2))),
+        ("@90m", AsOf(time=NOW - timedelta(minutes=90))),
+        ("@3d", AsOf(time=NOW - timedelta(days=3))),
+        ("@1w", AsOf(time=NOW - timedelta(weeks=1))),
+        ("@45s", AsOf(time=NOW - timedelta(seconds=45))),
+        ("@1d12h", AsOf(time=NOW - timedelta(hours=36))),
+        ("@2 hours ago", AsOf(time=NOW - timedelta(hours=2))),
+        ("@2h^^", AsOf(time=NOW - timedelta(hours=2), back=2)),
+    ],
+)
+def test_a_text_that_is_a_ref(text, ref):
+    assert parse_ref(text, now=NOW) == ref
+
+
+@pytest.mark.parametrize(
+    ("value", "ref"),
+    [
+        (17, Version(number=17)),
+        (datetime(2026, 11, 1), AsOf(time=datetime(2026, 11, 1, tzinfo=UTC))),  # noqa: DTZ001 - naive is UTC
+        (datetime(2026, 11, 1, 2, tzinfo=timezone(timedelta(hours=2))), AsOf(time=datetime(2026, 11, 1, tzinfo=UTC))),
+        (date(2026, 11, 1), AsOf(time=datetime(2026, 11, 1, tzinfo=UTC))),
+    ],
+)
+def test_a_number_or_a_time_is_a_ref(value, ref):
+    assert parse_ref(value) == ref
+
+
+def test_numbers_and_times_of_numpy_and_pandas_are_refs():
+    import numpy as np
+    import pandas as pd
+
+    moment = pd.Timestamp("2026-11-01 12:00:00.000000789", tz="Europe/Berlin")
+
+    assert parse_ref(np.int64(17)) == Version(number=17)
+    assert parse_ref(moment) == AsOf(time=datetime(2026, 11, 1, 11, tzinfo=UTC))
+    assert type(parse_ref(moment).time) is datetime
+    with pytest.raises(BadReferenceError, match="^NaT is no time"):
+        parse_ref(pd.NaT)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("v17", "17"),
+        ("V17~1", "17~1"),
+        ("version 17", "17"),
+        ("snapshot-17", "17"),
+        ("#17", "17"),
+        ("lastest", "latest"),
+        ("latst~2", "latest~2"),
+        ("head", "latest"),
+        ("HEAD~1", "latest~1"),
+        ("HEAD^", "latest~1"),
+        ("newest", "latest"),
+        ("oldest", "earliest"),
+        ("first", "earliest"),
+        ("erliest", "earliest"),
+        ("latest^2", "latest~2"),
+        ("~2", "latest~2"),
+        ("^", "latest~1"),
+        ("-1", "latest"),
+        ("-3", "latest~2"),
+        (-3, "latest~2"),
+        ("2026-11-01", "@2026-11-01"),
+        ("2026-11-01T12:00Z~1", "@2026-11-01t12:00z~1"),
+        ("2h", "@2h"),
+        ("2 hours ago", "@2 hours ago"),
+        ("yesterday", "@1d"),
+        ("@17", "17"),
+        ("@20261101", "@2026-11-01"),
+        ("@2026-11", "@2026-11-01"),
+        ("2026/1/5", "@2026-01-05"),
+        ("@1767225600123", "@2026-01-01T00:00:00.123000Z"),
+        ("@2H", "@2h"),
+    ],
+)
+def test_a_near_miss_says_what_may_be_meant(text, meant):
+    with pytest.raises(BadReferenceError) as caught:
+        parse_ref(text)
+
+    assert f" Did you mean {meant}? Refs look like 17, latest, earliest, latest~2, 17^, " in str(caught.value)
+    parse_ref(meant)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "'' is no ref. Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11-01 or @2h."),
+        ("eom", "'eom' is no ref. A tag is written tag:eom. Refs look like"),
+        ("1..5", "'1..5' is no ref. One ref is asked for, not two. Refs look like"),
+        ("tag:", "'tag:' is no ref. A tag's name has 1 to 255 characters"),
+        ('tag:"x', "'tag:\"x' is no ref. A tag's name has 1 to 255 characters; in quotes"),
+        ("@", "'@' is no ref. Refs look like"),
+        ("@2026-13-01", "'@2026-13-01' is no ref. Refs look like"),
+        ("@99999999999d", "'@99999999999d' is no ref. Refs look like"),
+        ("\uff11\uff17", "'\uff11\uff17' is no ref. "),
+        ("99999999999999999999", "99999999999999999999 is no version: it is not in 0 to 9223372036854775807."),
+        pytest.param(10**6000, "A number of 19,932 bits is no version: it is not in 0 to", id="huge"),
+        ("latest~99999999999999999999", "99999999999999999999 is no number of steps: it is not in 0 to"),
+        (None, "A NoneType is no ref: give a number, a text or a datetime. Refs look like"),
+        (1.5, "A float is no ref: give a number, a text or a datetime."),
+        (True, "A bool is no ref: give a number, a text or a datetime."),
+        ("\x1b[31m\n", r"'\x1b[31m' is no ref. "),
+        ("x" * 5000, " is no ref: it has 5,000 characters. Refs look like"),
+    ],
+)
+def test_a_text_that_is_no_ref(text, said):
+    with pytest.raises(BadReferenceError) as caught:
+        parse_ref(text)
+
+    assert said in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_bare_word_that_is_a_tag_says_how_a_tag_is_written():
+    tags = {"eom": 3, "v1~2": 4, "head": 5}
+
+    for text, meant in (("eom", "tag:eom"), ("eom~1", "tag:eom~1"), ("v1~2", 'tag:"v1~2"'), ("head", "tag:head")):
+        with pytest.raises(BadReferenceError, match="is no ref") as caught:
+            parse_ref(text, tags=lambda: tags)
+        assert f"Did you mean {meant}?" in str(caught.value)
+    with pytest.raises(BadReferenceError, match=r"^'what' is no ref\. Refs look like"):
+        parse_ref("what", tags=lambda: tags)
+
+
+def test_tags_are_not_asked_for_while_the_text_is_a_ref():
+    def never():
+        raise AssertionError
+
+    assert parse_ref("tag:v1", tags=never) == Tag(name="v1")
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("..", "earliest", "latest"),
+        ("1..5", "1", "5"),
+        (" 1 .. latest~1 ", "1", "latest~1"),
+        ("@2026-11-01 12:00:00.5..@2026-11-02", "@2026-11-01T12:00:00.5Z", "@2026-11-02"),
+        ("tag:a..tag:b", "tag:a", "tag:b"),
+        ('tag:"a..b"..', 'tag:"a..b"', "latest"),
+        ('tag:0"..tag:""""', 'tag:"0"""', 'tag:""""'),
+        ('tag:"a"".."..tag:".."', 'tag:"a"".."', 'tag:".."'),
+    ],
+)
+def test_a_range_has_two_sides(text, first, last):
+    assert parse_range(text) == (parse_ref(first), parse_ref(last))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("17", "'17' is no range of versions: it has no `..`. Write two refs, such as 3..17 or 17..latest."),
+        ("", "'' is no range of versions: it has no `..`."),
+        ("1...5", "'1...5' is no range of versions: it needs `..` once. Write two refs, such as 3..17; a tag's name"),
+        ("1..2..3", "'1..2..3' is no range of versions: it needs `..` once."),
+        (17, "A int is no range of versions. Write two refs"),
+        (None, "A NoneType is no range of versions. Write two refs"),
+        ("." * 5000, "is no range of versions. Write two refs"),
+        ("1..v5", "'v5' is no ref. Did you mean 5?"),
+    ],
+)
+def test_one_ref_is_no_range(text, said):
+    with pytest.raises(BadReferenceError) as caught:
+        parse_range(text)
+
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("unit", ["~", "^", "~1", "1", "@1d", '"', 'tag:"', "..", ". ", "9d ", "-", "2026-11-01 "])
+def test_a_huge_text_is_refused_at_once(unit):
+    start = time.perf_counter()
+
+    for text in (unit * 100_000, (unit * 1000)[:1000], "@" + (unit * 1000)[:999], "tag:" + (unit * 1000)[:996] + "x"):
+        for parse in (parse_ref, parse_range):
+            try:
+                parse(text)
+            except BadReferenceError:
+                continue
+
+    assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    "build", [lambda: Version(number=-1), lambda: Latest(back=-1), lambda: Tag(name=""), lambda: Tag(name="x" * 256)]
+)
+def test_a_ref_that_exists_is_right(build):
+    with pytest.raises(BadReferenceError):
+        build()
+
+
+def test_the_union_is_closed():
+    assert set(Ref.__args__) == {Version, Latest, Earliest, Tag, AsOf}

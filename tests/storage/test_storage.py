@@ -1,0 +1,413 @@
+"""What Storage gives, whatever the protocol: bytes, listings, files with random access."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from snapshot_explorer.errors import BrokenTableError, MissingFileError, StorageError
+from snapshot_explorer.storage import Entry, Storage
+
+LITERAL = "p=a b/100%/%2F/#1/what?/st*r/[x]/{y}/é漢/a::b/~c/f.bin"
+"""A name in which every character stands for itself."""
+
+
+def fill(filesystem, root, files):
+    for path, content in files.items():
+        filesystem.makedirs(f"{root}/{path}".rsplit("/", 1)[0], exist_ok=True)
+        filesystem.pipe_file(f"{root}/{path}", content)
+
+
+@pytest.fixture(params=["local", "file", "memory", "readonly", "counted"])
+def store(request, tmp_path, memory_root):
+    """A function that writes files and returns a Storage of them, for each kind of storage."""
+    kind = request.param
+    filesystem, root = (
+        memory_root if kind in ("memory", "counted") else (fsspec.filesystem("file"), str(tmp_path / "t"))
+    )
+    if kind in ("readonly", "counted"):
+        request.getfixturevalue(kind)
+    path = root if kind == "local" else f"{kind}://{root}"
+
+    def written(files):
+        fill(filesystem, root, files)
+        return Storage(path)
+
+    return written
+
+
+def test_a_file_is_read_whole(store):
+    storage = store({"a/b": b"content", "empty": b""})
+
+    assert storage.read("a/b") == b"content"
+    assert storage.read("empty") == b""
+
+
+def test_every_character_of_a_name_stands_for_itself(store):
+    storage = store({LITERAL: b"here", "p=a b/100%/%2F/#1/what": b"not here"})
+
+    assert storage.read(LITERAL) == b"here"
+    assert storage.exists(LITERAL)
+    assert storage.open(LITERAL).read() == b"here"
+    assert [entry.name for entry in storage.list("p=a b/100%/%2F/#1")] == ["what", "what?"]
+    assert [entry.name for entry in storage.list(LITERAL.rsplit("/", 1)[0])] == ["f.bin"]
+
+
+def test_a_star_in_a_name_is_no_pattern(store):
+    storage = store({"abc": b"", "d/abc": b""})
+
+    assert not storage.exists("a*")
+    assert storage.list("*") == []
+    with pytest.raises(MissingFileError, match=r"^a\* is not there"):
+        storage.read("a*")
+
+
+def test_many_files_come_in_the_order_asked_for(store):
+    storage = store({f"f{i}": str(i).encode() for i in range(100)})
+
+    read = storage.read_many([f"f{i}" for i in reversed(range(100))])
+
+    assert read == [str(i).encode() for i in reversed(range(100))]
+    assert storage.read_many([]) == []
+
+
+def test_of_several_missing_files_the_first_in_order_is_named(store):
+    storage = store({f"f{i}": b"" for i in range(60)})
+    paths = [f"f{i}" for i in range(100)]
+
+    with pytest.raises(MissingFileError, match="^f60 is not there"):
+        storage.read_many(paths)
+
+
+def test_reading_what_is_present_leaves_gaps(store):
+    storage = store({"a": b"1", "c": b"3"})
+
+    assert storage.read_present(["a", "b", "c"]) == [b"1", None, b"3"]
+
+
+def test_a_listing_is_sorted_and_tells_folders_from_files(store):
+    storage = store({"b": b"12", "a/x": b"1", ".hidden": b"", "_also": b"", "a/deep/y": b""})
+
+    listed = storage.list("")
+
+    assert [(entry.name, entry.is_folder, entry.size_bytes) for entry in listed] == [
+        (".hidden", False, 0),
+        ("_also", False, 0),
+        ("a", True, None),
+        ("b", False, 2),
+    ]
+    assert [entry.name for entry in storage.list("a/")] == ["deep", "x"]
+
+
+def test_a_folder_that_is_not_there_lists_nothing(store):
+    storage = store({"a": b""})
+
+    assert storage.list("nope") == []
+    assert storage.list_many(["nope", ""])[0] == []
+    assert [entry.name for entry in storage.list_many(["nope", ""])[1]] == ["a"]
+
+
+def test_a_file_is_no_folder_and_a_folder_no_file(store):
+    storage = store({"a/file": b"x"})
+
+    assert not storage.exists("a")
+    assert storage.exists("a/file")
+    with pytest.raises(
+        StorageError, match=r"Could not read a/file in .*a file, not a folder. Give the table's own folder"
+    ):
+        storage.list("a/file")
+
+
+@pytest.mark.parametrize("path", ["a/file/below", "nope", "nope/below"])
+def test_what_is_not_there_is_missing(store, path):
+    storage = store({"a/file": b"x"})
+
+    assert not storage.exists(path)
+    with pytest.raises(MissingFileError) as caught:
+        storage.read(path)
+    assert str(caught.value) == (
+        f"{path} is not there, in {storage.root}. "
+        "It may have been removed meanwhile; check the path, or open the table again."
+    )
+    with pytest.raises(MissingFileError):
+        storage.open(path)
+
+
+def test_new_files_are_seen_after_a_listing(store):
+    storage = store({"snapshot/1": b""})
+    assert len(storage.list("snapshot")) == 1
+    assert not storage.exists("snapshot/2")
+
+    store({"snapshot/2": b"new"})
+
+    assert len(storage.list("snapshot")) == 2
+    assert storage.exists("snapshot/2")
+    assert storage.read("snapshot/2") == b"new"
+
+
+def test_an_open_file_gives_any_range(store):
+    content = os.urandom(3 << 20)
+    storage = store({"big": content, "small": content[:1000]})
+
+    for path, expected in (("big", content), ("small", content[:1000])):
+        with storage.open(path) as opened:
+            assert opened.size() == len(expected)
+            opened.seek(len(expected) - 100)
+            assert opened.read() == expected[-100:]
+            assert opened.read_at(300, 500) == expected[500:800]
+            opened.seek(0)
+            assert opened.read() == expected
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "..",
+        "../x",
+        "a/../../x",
+        "a/..",
+        "/etc/passwd",
+        "\\etc",
+        "..\\x",
+        "a\\..\\..\\x",
+        "a\0b",
+        "C:\\x",
+        "c:/x",
+        "//h/x",
+    ],
+)
+def test_a_path_that_leaves_the_root_is_refused(store, path):
+    storage = store({"a/b": b""})
+
+    for ask in (storage.read, storage.open, storage.exists, storage.list):
+        with pytest.raises(BrokenTableError, match="leads out of the table's folder or is no path"):
+            ask(path)
+
+
+@pytest.mark.parametrize("path", ["a..b", "..a", "a...", "...", "x\\y"])
+def test_dots_in_a_name_are_no_way_out(store, path):
+    if os.name == "nt":
+        pytest.skip("a backslash is a separator here")
+    assert store({path: b"1"}).read(path) == b"1"
+
+
+def test_a_storage_survives_pickling(store):
+    storage = store({"a": b"1"})
+    storage.read_many(["a", "a"])
+
+    again = pickle.loads(pickle.dumps(storage))
+
+    assert again.root == storage.root
+    assert again.read_many(["a", "a"]) == [b"1", b"1"]
+
+
+def test_several_threads_may_ask_at_once(store):
+    files = {f"f{i}": os.urandom(2000) for i in range(40)}
+    storage = store(files)
+    wrong = []
+
+    def ask():
+        if storage.read_many(list(files)) != list(files.values()) or len(storage.list("")) != 40:
+            wrong.append(threading.current_thread())
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert wrong == []
+
+
+def test_no_thread_outlives_its_storage(store):
+    before = set(threading.enumerate())
+    storage = store({f"f{i}": b"" for i in range(40)})
+    storage.read_many([f"f{i}" for i in range(40)])
+    new = set(threading.enumerate()) - before
+    workers = [thread for thread in new if thread.name.startswith("snapshot-explorer")]
+
+    del storage
+    for thread in workers:
+        thread.join(5)
+
+    assert not any(thread.is_alive() for thread in workers)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("path", ["memory", "local"])
+def test_a_storage_works_after_a_fork(path, tmp_path):
+    # In a process of its own: pytest's has threads, and Python warns of forks with threads.
+    code = f"""
+import os, warnings
+import fsspec
+from snapshot_explorer.storage import Storage
+warnings.simplefilter("ignore")
+path = {str(tmp_path)!r} if {path!r} == "local" else "memory://t"
+fs = fsspec.url_to_fs(path)[0]
+base = fsspec.url_to_fs(path)[1]
+for i in range(40):
+    fs.pipe_file(f"{{base}}/f{{i}}", b"x")
+storage = Storage(path)
+names = [f"f{{i}}" for i in range(40)]
+assert len(storage.read_many(names)) == 40
+child = os.fork()
+if child == 0:
+    ok = storage.read_many(names) == [b"x"] * 40 and len(storage.list("")) == 40
+    os._exit(0 if ok else 1)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0
+"""
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda folder: folder,
+        str,
+        lambda folder: f"{folder}/",
+        lambda folder: f"file://{folder}",
+        lambda folder: f"file:{folder}",
+        lambda folder: f"FILE://localhost{folder}",
+        lambda folder: f"local://{folder}",
+        lambda folder: f"~/{folder.relative_to(folder.parent.parent)}",
+        lambda folder: str(folder.relative_to(folder.parent)),
+        lambda folder: f"./{folder.name}",
+        lambda folder: f"{folder}/../{folder.name}",
+    ],
+)
+def test_a_local_folder_has_many_spellings_and_one_root(tmp_path, monkeypatch, spelled):
+    folder = tmp_path / "my table #1?"
+    folder.mkdir()
+    (folder / "a").write_bytes(b"1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+
+    storage = Storage(spelled(folder))
+    monkeypatch.chdir(tmp_path.parent)
+
+    assert storage.root == str(folder)
+    assert storage.read("a") == b"1"
+    assert pickle.loads(pickle.dumps(storage)).read("a") == b"1"
+
+
+def test_a_local_listing_tells_when_a_file_was_written(tmp_path):
+    (tmp_path / "a").write_bytes(b"123")
+    os.utime(tmp_path / "a", (0, 1_767_225_600.5))
+
+    assert Storage(tmp_path).list("") == [
+        Entry(name="a", is_folder=False, size_bytes=3, modified=datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC))
+    ]
+
+
+def test_links_are_followed_and_dead_ones_left_out(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "f").write_bytes(b"12")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "file").symlink_to(tmp_path / "real" / "f")
+    (tmp_path / "dead").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+
+    listed = Storage(tmp_path).list("")
+
+    assert [(entry.name, entry.is_folder, entry.size_bytes) for entry in listed] == [
+        ("file", False, 2),
+        ("link", True, None),
+        ("real", True, None),
+    ]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("path", ["pipe", "device"])
+def test_a_pipe_or_device_is_refused_and_not_waited_for(tmp_path, path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    storage = Storage(tmp_path)
+
+    for ask in (storage.read, storage.open):
+        with pytest.raises(StorageError, match=f"Could not read {path} in .* is a device or a pipe, not a file"):
+            ask(path)
+
+
+def test_a_folder_that_is_read_as_a_file_is_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    storage = Storage(tmp_path)
+
+    for ask in (storage.read, storage.open):
+        with pytest.raises(StorageError, match="a is a folder, not a file. Give a file's path"):
+            ask("a")
+
+
+def test_a_name_that_is_too_long_is_not_there(tmp_path):
+    assert not Storage(tmp_path).exists("x" * 5000)
+
+
+def test_the_local_disk_is_only_ever_read(tmp_path):
+    # An audit hook can not be taken away again: in a process of its own.
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "f").write_bytes(b"x" * 100)
+    code = f"""
+import os, sys
+from snapshot_explorer.storage import Storage
+storage = Storage({str(tmp_path)!r})
+storage.read("a/f")  # loads what it needs
+CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod",
+           "os.chown", "os.utime", "shutil.", "tempfile.", "os.putenv", "subprocess.", "os.system", "os.setxattr")
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+seen = []
+def hook(event, arguments):
+    if event.startswith(CHANGES) or (event == "open" and arguments[2] & WRITING):
+        seen.append((event, arguments))
+sys.addaudithook(hook)
+storage.read_many(["a/f"] * 3); storage.read_present(["a/f", "b"]); storage.list("a"); storage.list_many(["", "a"])
+storage.exists("a/f"); storage.open("a/f").read()
+storage.read(storage.resolve_external("file:" + {str(tmp_path / "a" / "f")!r}))
+assert not seen, seen
+open({str(tmp_path / "proof")!r}, "w").close()
+assert seen  # the hook does see writes
+"""
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_a_storage_has_no_way_to_write():
+    public = {name for name in dir(Storage) if not name.startswith("_")}
+
+    assert public == {"exists", "list", "list_many", "open", "read", "read_many", "read_present", "resolve_external"}
+
+
+def test_every_file_that_is_read_is_logged_at_debug(tmp_path, caplog):
+    (tmp_path / "a").write_bytes(b"123")
+    caplog.set_level("DEBUG", "snapshot_explorer")
+
+    Storage(tmp_path).read("a")
+
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("DEBUG", "read a (3 bytes)")]
+
+
+def test_the_repr_is_the_root():
+    assert repr(Storage("memory://lake/t", {"key": "hidden"})) == "Storage('memory://lake/t')"
+    assert repr(Storage(Path("/data/t"))) == "Storage('/data/t')"
+
+
+def test_the_root_of_a_storage_may_be_a_table(memory_root):
+    filesystem, root = memory_root
+    filesystem.pipe_file(f"{root}/a", b"1")
+
+    assert Storage("memory://").root == "memory://"
+    assert Storage("memory:///").read(f"{root[1:]}/a") == b"1"

@@ -1,0 +1,152 @@
+"""File systems for tests: one that counts what it is asked, one that refuses every write, one that fails as told.
+
+Each function makes a class of its own, so that what one test counts no other test adds to.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+
+WRITES = (
+    "_rm",
+    "chmod",
+    "copy",
+    "cp",
+    "cp_file",
+    "delete",
+    "end_transaction",
+    "link",
+    "makedir",
+    "makedirs",
+    "mkdir",
+    "mkdirs",
+    "move",
+    "mv",
+    "pipe",
+    "pipe_file",
+    "put",
+    "put_file",
+    "rename",
+    "rm",
+    "rm_file",
+    "rmdir",
+    "start_transaction",
+    "symlink",
+    "touch",
+    "upload",
+    "write_bytes",
+    "write_text",
+)
+"""The calls of fsspec that change something."""
+
+
+class WriteAttempted(BaseException):
+    """A write was tried. No handler of the library may catch it."""
+
+
+@dataclass(frozen=True)
+class Request:
+    kind: str
+    """list, info or get."""
+    path: str
+    bytes: int = 0
+
+
+class CountedFile(AbstractBufferedFile):
+    def _fetch_range(self, start, end):
+        return self.fs.cat_file(self.path, start=start, end=end)
+
+
+def counting(protocol="counted", *, latency=0.0):
+    """Return a file system class over memory:// whose `requests` says what was asked, as an object store counts it."""
+
+    class CountingFileSystem(AbstractFileSystem):
+        requests: ClassVar[list[Request]] = []
+        at_once = 0
+        most_at_once = 0
+
+        def _asked(self, kind, path, content=b""):
+            kept = type(self)
+            kept.requests.append(Request(kind, path.strip("/"), len(content)))
+            kept.at_once += 1
+            kept.most_at_once = max(kept.most_at_once, kept.at_once)
+            time.sleep(latency)
+            kept.at_once -= 1
+
+        @property
+        def memory(self):
+            return fsspec.filesystem("memory")
+
+        def ls(self, path, detail=True, **_):  # noqa: FBT002 - fsspec's
+            self._asked("list", path)
+            return self.memory.ls(path, detail=detail)
+
+        def info(self, path, **_):
+            self._asked("info", path)
+            found = self.memory.info(path)
+            return {"name": path, "size": found["size"], "type": found["type"]}
+
+        def cat_file(self, path, start=None, end=None, **_):
+            try:
+                content = self.memory.cat_file(path, start=start, end=end)
+            except FileNotFoundError:
+                self._asked("get", path)
+                raise
+            self._asked("get", path, content)
+            return content
+
+        def _open(self, path, mode="rb", block_size=None, cache_options=None, **kwargs):
+            assert mode == "rb"
+            return CountedFile(self, path, mode, block_size, cache_options=cache_options, **kwargs)
+
+    CountingFileSystem.protocol = protocol
+    CountingFileSystem.root_marker = ""
+    return CountingFileSystem
+
+
+def read_only(protocol="readonly"):
+    """Return a file system class over the local disk that raises WriteAttempted for whatever may change it."""
+
+    def refuse(self, *args, **kwargs):
+        raise WriteAttempted(f"a write to {args!r} was tried")
+
+    class ReadOnlyFileSystem(LocalFileSystem):
+        def _open(self, path, mode="rb", **kwargs):
+            return super()._open(path, mode, **kwargs) if mode == "rb" else refuse(self, path)
+
+    for name in WRITES:
+        setattr(ReadOnlyFileSystem, name, refuse)
+    ReadOnlyFileSystem.protocol = protocol
+    return ReadOnlyFileSystem
+
+
+def failing(error, *, gone=False, protocol="failing"):
+    """Return a file system class that raises an error for everything; `info` says not found if the file is `gone`."""
+
+    class FailingFileSystem(AbstractFileSystem):
+        asked: ClassVar[list[str]] = []
+
+        def _fail(self, path, **_):
+            type(self).asked.append(path)
+            raise error
+
+        def ls(self, path, detail=True, **_):  # noqa: FBT002 - fsspec's
+            self._fail(path)
+
+        def cat_file(self, path, **_):
+            self._fail(path)
+
+        def _open(self, path, *args, **_):
+            self._fail(path)
+
+        def info(self, path, **_):
+            if gone:
+                raise FileNotFoundError(path)
+            self._fail(path)
+
+    FailingFileSystem.protocol = protocol
+    return FailingFileSystem
