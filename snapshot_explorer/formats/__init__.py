@@ -79,8 +79,8 @@ class TableFormat(Protocol):
         """Return the names of the branches, sorted, without the main one."""
         ...
 
-    def arrow_schema(self, version: int) -> pa.Schema:
-        """Return the Arrow schema of the rows at a version."""
+    def arrow_schema(self, version: int | None) -> pa.Schema:
+        """Return the Arrow schema of the rows at a version; of the newest schema for None."""
         ...
 
     def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:

@@ -1,53 +1,35 @@
 """Paimon schemas: field ids, types, keys and options, from the JSON of a schema file."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import orjson
-import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats.paimon.data_types import (
+    GREATEST_LENGTH,
+    DataType,
+    Field,
+    arrow_field,
+    arrow_type,
+    parse_fields,
+    parse_type,
+    spell,
+)
 from snapshot_explorer.model import Column, TableSchema
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataType:
-    """A Paimon type. Only the fields that its root needs are set."""
-
-    root: str
-    """BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, CHAR, VARCHAR, BINARY, VARBINARY, DATE,
-    TIME, TIMESTAMP, TIMESTAMP_LTZ, VARIANT, BLOB, ARRAY, MAP, MULTISET, ROW or VECTOR. STRING and BYTES are
-    VARCHAR and VARBINARY of the greatest length."""
-    nullable: bool = True
-    """Whether nulls are allowed."""
-    length: int | None = None
-    """Characters, bytes, or the items of a VECTOR."""
-    precision: int | None = None
-    """Digits of a DECIMAL, fraction digits of a TIME or TIMESTAMP."""
-    scale: int | None = None
-    """Fraction digits of a DECIMAL."""
-    key: "DataType | None" = None
-    """Type of a MAP's keys."""
-    element: "DataType | None" = None
-    """Type of an ARRAY's, MULTISET's or VECTOR's items, and of a MAP's values."""
-    fields: "tuple[Field, ...]" = ()
-    """Fields of a ROW."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """A column, or a field of a ROW."""
-
-    id: int
-    """The id that stays through renames; never used again after a drop."""
-    name: str
-    """The name in this schema."""
-    type: DataType
-    """The type in this schema."""
-    description: str | None = None
-    """The column's comment."""
+__all__ = [
+    "GREATEST_LENGTH",
+    "DataType",
+    "Field",
+    "Schema",
+    "arrow_field",
+    "arrow_type",
+    "parse_schema",
+    "parse_type",
+    "spell",
+    "table_schema",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +88,18 @@ def parse_schema(content: bytes, path: str) -> Schema:
         if version <= 2:  # noqa: PLR2004 - the version after which the default became parquet
             options.setdefault("file.format", "orc")
         keys = tuple(raw.get("primaryKeys") or ())
+        columns = parse_fields(raw["fields"])
+        if len({column.name for column in columns}) < len(columns):
+            raise ValueError("two columns have one name")  # noqa: TRY301 - told with the file's name, like the rest
         return Schema(
             id=int(raw["id"]),
-            fields=tuple(_not_null(column, keys) for column in _fields(raw["fields"])),
+            fields=tuple(_not_null(column, keys) for column in columns),
             partition_keys=tuple(raw.get("partitionKeys") or ()),
             primary_keys=keys,
             options=options,
             comment=raw.get("comment"),
         )
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, BrokenTableError):
-            raise
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise BrokenTableError(
             f"{path} is not a readable Paimon schema ({type(error).__name__}: {error}). "
             "It may have been cut short; compare it with a copy of the table."
@@ -128,258 +111,6 @@ def _not_null(column: Field, primary_keys: Iterable[str]) -> Field:
     if column.name not in primary_keys:
         return column
     return replace(column, type=replace(column.type, nullable=False))
-
-
-def _fields(raw: Iterable[Mapping[str, Any]]) -> tuple[Field, ...]:
-    return tuple(
-        Field(
-            id=int(item["id"]),
-            name=str(item["name"]),
-            type=parse_type(item["type"]),
-            description=item.get("description"),
-        )
-        for item in raw
-    )
-
-
-_SYNONYMS = {
-    "INTEGER": "INT",
-    "NUMERIC": "DECIMAL",
-    "DEC": "DECIMAL",
-    "DOUBLE PRECISION": "DOUBLE",
-    "TIMESTAMP WITHOUT TIME ZONE": "TIMESTAMP",
-    "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP_LTZ",
-}
-_ARROW = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "CHAR": pa.string(),
-    "VARCHAR": pa.string(),
-    "BINARY": pa.binary(),
-    "VARBINARY": pa.binary(),
-    "BLOB": pa.large_binary(),
-    "DATE": pa.date32(),
-    "TIME": pa.time32("ms"),
-    "VARIANT": pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary())]),
-}
-_SPATIAL = ("GEOMETRY", "GEOGRAPHY")
-GREATEST_LENGTH = 2_147_483_647
-"""The length of STRING and BYTES."""
-_TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|`[^`]*`|\d+|[<>(),])")
-
-
-def parse_type(raw: object) -> DataType:
-    """Return the type that a schema file spells, as text or as an object.
-
-    Raises:
-        ValueError: The text is no type.
-        UnsupportedFeatureError: The type is known to Paimon but not read here.
-
-    Source: paimon docs, "Data Types"; paimon DataTypeJsonParser.
-    """
-    if isinstance(raw, str):
-        return _TypeText(raw).parse()
-    if not isinstance(raw, Mapping):
-        raise ValueError(f"{raw!r} is no type")  # noqa: TRY004 - the caller names the file
-    root, nullable = _split_nullable(str(raw["type"]))
-    if root == "ROW":
-        return DataType(root=root, nullable=nullable, fields=_fields(raw["fields"]))
-    if root == "MAP":
-        return DataType(
-            root=root, nullable=nullable, key=parse_type(raw["key"]), element=parse_type(raw["value"])
-        )
-    if root in ("ARRAY", "MULTISET"):
-        return DataType(root=root, nullable=nullable, element=parse_type(raw["element"]))
-    if root == "VECTOR":
-        return DataType(
-            root=root, nullable=nullable, element=parse_type(raw["element"]), length=int(raw["length"])
-        )
-    raise ValueError(f"{root!r} is no constructed type")
-
-
-def _split_nullable(spelled: str) -> tuple[str, bool]:
-    words = spelled.upper().split()
-    if words[-2:] == ["NOT", "NULL"]:
-        return " ".join(words[:-2]), False
-    if words[-1:] == ["NULL"]:
-        return " ".join(words[:-1]), True
-    return " ".join(words), True
-
-
-class _TypeText:
-    """Reads a type from text such as `DECIMAL(5, 2) NOT NULL` or `MAP<STRING, ARRAY<INT>>`."""
-
-    def __init__(self, spelled: str) -> None:
-        self._spelled = spelled
-        self._tokens = _TOKEN.findall(spelled)
-        self._next = 0
-        if _TOKEN.sub("", spelled).strip():
-            raise ValueError(f"{spelled!r} is no type")
-
-    def parse(self) -> DataType:
-        parsed = self._type()
-        if self._next != len(self._tokens):
-            raise ValueError(f"{self._spelled!r} is no type")
-        return parsed
-
-    def _peek(self) -> str:
-        return str(self._tokens[self._next]).upper() if self._next < len(self._tokens) else ""
-
-    def _take(self, wanted: str = "") -> str:
-        token = self._tokens[self._next] if self._next < len(self._tokens) else ""
-        if not token or (wanted and token.upper() != wanted):
-            raise ValueError(f"{self._spelled!r} is no type")
-        self._next += 1
-        return str(token)
-
-    def _type(self) -> DataType:
-        name = self._take().upper()
-        if name in ("ARRAY", "MULTISET", "MAP", "ROW", "VECTOR") and self._peek() == "<":
-            parsed = self._constructed(name)
-        else:
-            parsed = self._atomic(name)
-        parsed = replace(parsed, nullable=self._nullable())
-        while self._peek() in ("ARRAY", "MULTISET"):
-            parsed = DataType(root=self._take().upper(), element=parsed)
-            parsed = replace(parsed, nullable=self._nullable())
-        return parsed
-
-    def _nullable(self) -> bool:
-        if self._peek() == "NOT":
-            self._take()
-            self._take("NULL")
-            return False
-        if self._peek() == "NULL":
-            self._take()
-        return True
-
-    def _constructed(self, root: str) -> DataType:
-        self._take("<")
-        if root == "ROW":
-            fields = self._row_fields()
-            self._take(">")
-            return DataType(root=root, fields=fields)
-        first = self._type()
-        if root in ("MAP", "VECTOR"):
-            self._take(",")
-        parsed = {
-            "MAP": lambda: DataType(root=root, key=first, element=self._type()),
-            "VECTOR": lambda: DataType(root=root, element=first, length=int(self._take())),
-        }.get(root, lambda: DataType(root=root, element=first))()
-        self._take(">")
-        return parsed
-
-    def _row_fields(self) -> tuple[Field, ...]:
-        """Return fields of a ROW in text form, which carries no ids: they are numbered from 0."""
-        fields: list[Field] = []
-        while True:
-            name = self._take().strip("`")
-            fields.append(Field(id=len(fields), name=name, type=self._type()))
-            if self._peek() != ",":
-                return tuple(fields)
-            self._take(",")
-
-    def _numbers(self) -> list[int]:
-        if self._peek() != "(":
-            return []
-        self._take("(")
-        numbers = [int(self._take())]
-        while self._peek() == ",":
-            self._take(",")
-            numbers.append(int(self._take()))
-        self._take(")")
-        return numbers
-
-    def _atomic(self, name: str) -> DataType:
-        if name in _SPATIAL:
-            raise UnsupportedFeatureError(f"Columns of type {self._spelled} are not read.")
-        if name == "DOUBLE" and self._peek() == "PRECISION":
-            self._take()
-        numbers = self._numbers()
-        name = self._zoned(_SYNONYMS.get(name, name))
-        if name in ("STRING", "BYTES"):
-            return DataType(root="VARCHAR" if name == "STRING" else "VARBINARY", length=GREATEST_LENGTH)
-        if name in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
-            return DataType(root=name, length=(numbers or [1])[0])
-        if name == "DECIMAL":
-            return DataType(root=name, precision=(numbers or [10])[0], scale=(numbers[1:] or [0])[0])
-        if name == "TIME":
-            return DataType(root=name, precision=(numbers or [0])[0])
-        if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-            return DataType(root=name, precision=(numbers or [6])[0])
-        if name not in _ARROW:
-            raise UnsupportedFeatureError(f"Columns of type {self._spelled} are not known.")
-        return DataType(root=name)
-
-    def _zoned(self, name: str) -> str:
-        """Read what may follow TIMESTAMP and TIME: WITH [LOCAL] TIME ZONE, WITHOUT TIME ZONE."""
-        words: list[str] = []
-        while self._peek() in ("WITH", "WITHOUT", "LOCAL", "TIME", "ZONE"):
-            words.append(self._take().upper())
-        spelled = " ".join([name, *words])
-        return _SYNONYMS.get(spelled, name if not words or words[0] == "WITHOUT" else spelled)
-
-
-def arrow_type(kind: DataType) -> pa.DataType:
-    """Return the Arrow type in which rows of a Paimon type are handed out.
-
-    TIMESTAMP(p) is a timestamp of s, ms, us or ns without zone (p 0, 1-3, 4-6, 7-9; p 0 is kept in ms), its LTZ
-    form the same in UTC. TIME is time32[ms], MULTISET a map to int32, VARIANT a struct of value and metadata.
-    """
-    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        unit = "ms" if (kind.precision or 0) <= 3 else "us" if (kind.precision or 0) <= 6 else "ns"  # noqa: PLR2004
-        return pa.timestamp(unit, tz="UTC" if kind.root == "TIMESTAMP_LTZ" else None)
-    if kind.root == "DECIMAL":
-        return pa.decimal128(kind.precision or 10, kind.scale or 0)
-    if kind.root == "ROW":
-        return pa.struct([arrow_field(item) for item in kind.fields])
-    if kind.root in _ARROW:
-        return _ARROW[kind.root]
-    if kind.element is None:
-        raise ValueError(f"{kind.root} without items")
-    item = pa.field("element", arrow_type(kind.element), nullable=kind.element.nullable)
-    if kind.root == "ARRAY":
-        return pa.list_(item)
-    if kind.root == "VECTOR":
-        return pa.list_(item, kind.length or 0)
-    if kind.root == "MULTISET":
-        return pa.map_(arrow_type(kind.element), pa.int32())
-    if kind.key is None:
-        raise ValueError("MAP without keys")
-    return pa.map_(arrow_type(kind.key), pa.field("value", item.type, nullable=item.nullable))
-
-
-def arrow_field(column: Field) -> pa.Field:
-    """Return the Arrow field in which a column is handed out."""
-    return pa.field(column.name, arrow_type(column.type), nullable=column.type.nullable)
-
-
-def spell(kind: DataType) -> str:
-    """Return a type as Paimon spells it in SQL, without the outer NOT NULL."""
-    if kind.root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
-        if kind.length == GREATEST_LENGTH:
-            return "STRING" if kind.root == "VARCHAR" else "BYTES"
-        return f"{kind.root}({kind.length})"
-    if kind.root == "DECIMAL":
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    if kind.root in ("TIME", "TIMESTAMP", "TIMESTAMP_LTZ"):
-        return f"{kind.root}({kind.precision})"
-    if kind.root == "ROW":
-        return f"ROW<{', '.join(f'{item.name} {_spell_item(item.type)}' for item in kind.fields)}>"
-    if kind.root == "VECTOR" and kind.element:
-        return f"VECTOR<{_spell_item(kind.element)}, {kind.length}>"
-    if kind.element:
-        return f"{kind.root}<{', '.join(_spell_item(item) for item in (kind.key, kind.element) if item)}>"
-    return kind.root
-
-
-def _spell_item(kind: DataType) -> str:
-    return spell(kind) + ("" if kind.nullable else " NOT NULL")
 
 
 def table_schema(schema: Schema) -> TableSchema:

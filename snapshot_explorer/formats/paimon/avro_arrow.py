@@ -1,0 +1,103 @@
+"""Columns of decoded values, as numbers and places in the bytes, and what becomes of them in Arrow."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A column that nobody asked for, or that is null throughout."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Whole numbers, a value per row."""
+
+    values: Places
+    valid: npt.NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Bytes or text, where they begin and how long they are, per row."""
+
+    starts: Places
+    sizes: Places
+    valid: npt.NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Lists: the number of items per row, and the items of all rows one after another."""
+
+    sizes: Places
+    items: "Column"
+    valid: npt.NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records: a column per field that was asked for."""
+
+    fields: "dict[str, Column]"
+    valid: npt.NDArray[np.bool_] | None
+    rows: int
+
+
+Column = Nothing | Numbers | Slices | Lists | Records
+
+
+class Unproven(Exception):  # noqa: N818 - says that the guess did not hold; never leaves the Avro modules
+    """The rows cannot be decoded side by side."""
+
+
+def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Array:
+    """Return a column as Arrow, of the type wanted.
+
+    Raises:
+        pa.ArrowInvalid: A value does not fit the type, or text is not UTF-8.
+    """
+    match column:
+        case Nothing(rows):
+            return pa.nulls(rows, wanted)
+        case Numbers(values, valid):
+            array = pa.array(values, mask=None if valid is None else ~valid)
+            return array.cast(wanted)
+        case Slices():
+            return _gathered(column, content).cast(wanted)
+        case Lists(sizes, items, valid):
+            offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+            mask = None if valid is None else pa.array(~valid)
+            child = to_arrow(items, wanted.value_type, content)
+            return pa.ListArray.from_arrays(pa.array(offsets), child, type=wanted, mask=mask)
+        case Records(fields, valid, rows):
+            arrays = [to_arrow(fields.get(part.name, Nothing(rows)), part.type, content) for part in wanted]
+            mask = None if valid is None else pa.array(~valid)
+            return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=mask)
+
+
+def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:
+    """Return slices of the bytes as a binary array.
+
+    Slices of one column stand in the bytes in the order of their rows. So the bytes are cut at every begin and
+    end, which copies nothing, and every second piece is taken, which copies each slice once.
+    """
+    rows = len(column.starts)
+    if not rows:
+        return pa.array([], pa.binary())
+    cuts = np.empty(2 * rows + 1, np.int32)
+    cuts[0:-1:2] = column.starts
+    cuts[1::2] = column.starts + column.sizes
+    cuts[-1] = cuts[-2]
+    if (np.diff(cuts) < 0).any():
+        raise Unproven
+    pieces = pa.Array.from_buffers(pa.binary(), 2 * rows, [None, pa.py_buffer(cuts), content])
+    chosen = pa.array(np.arange(0, 2 * rows, 2), mask=None if column.valid is None else ~column.valid)
+    return pieces.take(chosen)

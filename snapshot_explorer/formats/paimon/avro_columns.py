@@ -1,0 +1,339 @@
+"""Rows of Avro blocks as Arrow columns, all rows side by side.
+
+A row of Avro has no length in front, so one must be read to find the next. To decode them side by side all
+the same, the places where rows seem to begin are guessed from how the first row begins, all are decoded at
+once, and the guess is kept only if every row ends where the next begins and the counts agree. Then the guess
+is proven; otherwise the rows are decoded one after another, by `avro_records`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.formats.paimon.avro_arrow import (
+    Column,
+    Lists,
+    Nothing,
+    Numbers,
+    Places,
+    Records,
+    Slices,
+    Unproven,
+    to_arrow,
+)
+from snapshot_explorer.formats.paimon.avro_container import Atom, Cut, Items, Record, Shape, Union, varint
+
+_PADDING = 16
+_PREFIX = 4
+_LARGEST_SMALL = 3
+_MOST_ITEMS = 4_096
+
+
+class Lanes:
+    """Reads many rows at once: a position per row, which moves as its values are read.
+
+    A position past the end stays past the end: such a row was no row, or is cut short.
+    """
+
+    def __init__(self, content: npt.NDArray[np.uint8], size: int, at: Places) -> None:
+        self.content = content
+        self.size = size
+        self.at = at
+
+    def some(self, where: Places) -> "Lanes":
+        """Return lanes of their own for some of the rows."""
+        return Lanes(self.content, self.size, self.at[where])
+
+    def lose(self, where: npt.NDArray[np.bool_]) -> None:
+        """Give up the rows where something was impossible."""
+        self.at[where] = self.size + 1
+
+    def varint(self) -> Places:
+        """Read a zigzag number in every row."""
+        np.minimum(self.at, self.size + 1, out=self.at)
+        byte = self.content[self.at]
+        number = (byte & 0x7F).astype(np.uint64)
+        self.at += 1
+        going = np.flatnonzero(byte > 0x7F)  # noqa: PLR2004 - the continuation bit
+        shift = np.uint64(7)
+        while len(going):
+            byte = self.content[self.at[going]]
+            number[going] |= (byte & 0x7F).astype(np.uint64) << shift
+            self.at[going] += 1
+            going = going[byte > 0x7F]  # noqa: PLR2004
+            shift += np.uint64(7)
+            if shift > 63 and len(going):  # noqa: PLR2004 - more than 64 bits
+                self.at[going] = self.size + 1
+                break
+        return (number >> np.uint64(1)).astype(np.int64) ^ -(number & np.uint64(1)).astype(np.int64)
+
+    def slice(self) -> tuple[Places, Places]:
+        """Read bytes behind their length in every row: where they begin, and how long they are."""
+        sizes = self.varint()
+        impossible = (sizes < 0) | (sizes > self.size)
+        if impossible.any():
+            sizes[impossible] = 0
+            self.lose(impossible)
+        starts = self.at.copy()
+        self.at += sizes
+        return starts, sizes
+
+
+def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructType) -> pa.StructArray | None:
+    """Return the rows of blocks of one shape as a struct array, None where the guess did not hold.
+
+    Args:
+        blocks: Number of rows and uncompressed bytes, together under 2 GB.
+        shape: What each row is.
+        wanted: The fields to return and their types; fields that the shape lacks are null.
+    """
+    content = b"".join(block for _, block in blocks)
+    size = len(content)
+    padded = np.frombuffer(content + bytes(_PADDING), np.uint8)
+    bounds = np.cumsum([0, *(len(block) for _, block in blocks)], dtype=np.int64)
+    counts = np.array([rows for rows, _ in blocks], np.int64)
+    try:
+        starts = _guess(content, padded, bounds[:-1][counts > 0], shape)
+        column, ends = _decoded(padded, size, starts, shape, wanted)
+        if not _proven(starts, ends, bounds, counts):
+            starts = _chain(starts, ends, size)
+            column, ends = _decoded(padded, size, starts, shape, wanted)
+            if not _proven(starts, ends, bounds, counts):
+                return None
+        return to_arrow(column, wanted, pa.py_buffer(padded))
+    except (Cut, Unproven):
+        return None
+
+
+def _decoded(
+    padded: npt.NDArray[np.uint8], size: int, starts: Places, shape: Shape, wanted: pa.DataType
+) -> tuple[Column, Places]:
+    lanes = Lanes(padded, size, starts.copy())
+    return _column(shape, lanes, wanted), lanes.at
+
+
+def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
+    """Return where rows seem to begin: where bytes look like the first row's up to its first bytes or text.
+
+    The first number of a row must be the same, the others before the bytes small, and the first four bytes
+    of the bytes the same. That holds for all metadata of Paimon: a version number comes first, and then a
+    BinaryRow, which begins with its arity, or a file name, which begins with a word.
+    """
+    if not len(firsts):
+        return firsts
+    begin = int(firsts[0])
+    lead = _lead(content, begin, shape)
+    head = content[begin : begin + lead]
+    prefix = content[begin + lead + 1 : begin + lead + 1 + _PREFIX]
+    last = len(content) - lead - _PREFIX - 1
+    if last <= 0:
+        return firsts
+    likely = padded[:last] == head[0]
+    for index, byte in enumerate(head[1:], 1):
+        there = padded[index : index + last]
+        likely &= (there <= _LARGEST_SMALL) | (there == byte)
+    places = np.flatnonzero(likely)
+    behind = places + lead + 1 + (padded[places + lead] > 0x7F)  # noqa: PLR2004 - lengths take 1 or 2 bytes
+    same = np.ones(len(places), np.bool_)
+    for index, byte in enumerate(prefix):
+        same &= padded[behind + index] == byte
+    return np.union1d(places[same], firsts)
+
+
+def _lead(content: bytes, at: int, shape: Shape) -> int:
+    """Return how many bytes stand before the length of the first bytes or text of a row."""
+    begin = at
+    pending = [shape]
+    while pending:
+        match pending.pop(0):
+            case Record(fields):
+                pending[:0] = [part for _, part in fields]
+            case Union(branches):
+                branch, at = varint(content, at)
+                if not 0 <= branch < len(branches):
+                    break
+                pending[:0] = [branches[branch]]
+            case Atom("int" | "long"):
+                _, at = varint(content, at)
+            case Atom("bytes" | "string"):
+                if at - begin > _PREFIX or varint(content, at)[0] < _PREFIX:
+                    break
+                return at - begin
+            case _:
+                break
+    raise Unproven
+
+
+def _chain(starts: Places, ends: Places, size: int) -> Places:
+    """Return the starts that follow from the first, each row beginning where the one before ends."""
+    after = dict(zip(starts.tolist(), ends.tolist(), strict=True))
+    chain: list[int] = []
+    at = 0
+    while at < size:
+        chain.append(at)
+        following = after.get(at)
+        if following is None or following <= at:
+            raise Unproven
+        at = following
+    return np.array(chain, np.int64)
+
+
+def _proven(starts: Places, ends: Places, bounds: Places, counts: Places) -> bool:
+    """Return whether the rows fill the blocks without a gap, as many in each block as it says."""
+    if not len(starts):
+        return int(bounds[-1]) == 0
+    return bool(
+        starts[0] == 0
+        and ends[-1] == bounds[-1]
+        and np.array_equal(starts[1:], ends[:-1])
+        and np.isin(bounds[:-1][counts > 0], starts).all()
+        and np.array_equal(np.diff(np.searchsorted(starts, bounds)), counts)
+    )
+
+
+def _column(shape: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read a value in every row; keep it if it is wanted."""
+    rows = len(lanes.at)
+    match shape:
+        case Atom("null"):
+            return Nothing(rows)
+        case Atom("int" | "long"):
+            return Numbers(lanes.varint(), None)
+        case Atom("bytes" | "string"):
+            return Slices(*lanes.slice(), None)
+        case Record(fields):
+            return _record(fields, lanes, wanted)
+        case Union(branches):
+            return _union(branches, lanes, wanted)
+        case Items(item, keyed=False):
+            return _items(item, lanes, wanted)
+        case _:
+            raise Unproven
+
+
+def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    asked = {part.name: part.type for part in wanted} if wanted is not None else {}
+    columns = {name: _column(part, lanes, asked.get(name)) for name, part in fields}
+    return Records({name: columns[name] for name in asked if name in columns}, None, len(lanes.at))
+
+
+def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read a value that may be null."""
+    parts = [index for index, branch in enumerate(branches) if branch != Atom("null")]
+    if len(branches) > 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
+        raise Unproven
+    chosen = lanes.varint()
+    lanes.lose((chosen < 0) | (chosen >= len(branches)))
+    valid = chosen == parts[0]
+    if valid.all():
+        return _column(branches[parts[0]], lanes, wanted)
+    where = np.flatnonzero(valid)
+    if not len(where):
+        return Nothing(len(valid))
+    some = lanes.some(where)
+    column = _column(branches[parts[0]], some, wanted)
+    lanes.at[where] = some.at
+    return _spread(column, where, valid) if wanted is not None else Nothing(len(valid))
+
+
+def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Column:
+    """Return a column of some of the rows as one of all the rows, null elsewhere."""
+
+    def spread(values: Places) -> Places:
+        full = np.zeros(len(valid), np.int64)
+        full[where] = values
+        return full
+
+    match column:
+        case Nothing():
+            return Nothing(len(valid))
+        case Numbers(values):
+            return Numbers(spread(values), valid)
+        case Slices(starts, sizes):
+            # Where nothing is, an empty slice stands at the end of the one before, to keep the order.
+            held = np.maximum.accumulate(spread(starts + sizes))
+            held[where] = starts
+            return Slices(held, spread(sizes), valid)
+        case Lists(sizes, items):
+            return Lists(spread(sizes), items, valid)
+        case Records(fields):
+            return Records({n: _spread(part, where, valid) for n, part in fields.items()}, valid, len(valid))
+
+
+def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read lists of numbers or text, the first items of all rows, then the second, and so on."""
+    if not _is_plain(item):
+        raise Unproven
+    asked = wanted.value_type if wanted is not None else None
+    rows = np.arange(len(lanes.at))
+    sizes = np.zeros(len(rows), np.int64)
+    steps: list[tuple[Places, Column]] = []
+    going = _announced(lanes, rows, left := np.zeros(len(rows), np.int64))
+    while len(going):
+        some = lanes.some(going)
+        column = _column(item, some, asked)
+        lanes.at[going] = some.at
+        if asked is not None:
+            steps.append((going, column))
+        sizes[going] += 1
+        left[going] -= 1
+        lanes.lose(sizes > _MOST_ITEMS)
+        going = going[lanes.at[going] <= lanes.size]
+        ended = going[left[going] == 0]
+        going = going[left[going] > 0]
+        if len(ended):
+            going = np.sort(np.concatenate([going, _announced(lanes, ended, left)]))
+    if asked is None:
+        return Nothing(len(rows))
+    return Lists(sizes, _transposed(steps, sizes, asked), None)
+
+
+def _is_plain(item: Shape) -> bool:
+    if isinstance(item, Union):
+        return all(isinstance(branch, Atom) for branch in item.branches)
+    return isinstance(item, Atom)
+
+
+def _announced(lanes: Lanes, rows: Places, left: Places) -> Places:
+    """Read how many items follow in these rows; return the rows where there are some."""
+    some = lanes.some(rows)
+    counts = some.varint()
+    sized = np.flatnonzero(counts < 0)
+    if len(sized):
+        of_size = some.some(sized)
+        of_size.varint()
+        some.at[sized] = of_size.at
+        counts = np.abs(counts)
+    some.lose((counts < 0) | (counts > lanes.size) | (some.at > lanes.size))
+    counts[some.at > lanes.size] = 0
+    lanes.at[rows] = some.at
+    left[rows] = counts
+    return rows[counts > 0]
+
+
+def _transposed(steps: Sequence[tuple[Places, Column]], sizes: Places, wanted: pa.DataType) -> Column:
+    """Return the items of all rows, row by row, from those read item by item."""
+    total = int(sizes.sum())
+    begins = np.cumsum(sizes) - sizes
+    valid = np.zeros(total, np.bool_)
+    first = np.zeros(total, np.int64)
+    second = np.zeros(total, np.int64)
+    for position, (rows, column) in enumerate(steps):
+        target = begins[rows] + position
+        match column:
+            case Nothing():
+                continue
+            case Numbers(values, there):
+                first[target] = values
+            case Slices(starts, lengths, there):
+                first[target], second[target] = starts, lengths
+            case _:
+                raise Unproven
+        valid[target] = True if there is None else there
+    nulls = None if valid.all() else valid
+    if pa.types.is_integer(wanted):
+        return Numbers(first, nulls)
+    ends = np.maximum.accumulate(first + second) if total else first
+    return Slices(first if nulls is None else np.where(valid, first, ends), second, nulls)

@@ -1,0 +1,344 @@
+"""Avro object container files: header, codecs, and the shape of their records. Knows no manifest."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+
+MAGIC = b"Obj\x01"
+GREATEST_BLOCK = 64 * 2**20
+"""Bytes that one block may hold uncompressed. Writers cut blocks at 64 kB."""
+GREATEST_FILE = 512 * 2**20
+"""Bytes that one metadata file may hold uncompressed. Writers cut manifests at 8 MB compressed."""
+GREATEST_COUNT = 4_000_000
+"""Rows that one metadata file may hold."""
+_GREATEST_SHAPE = 10_000
+_DEEPEST_SHAPE = 32
+_LONGEST_VARINT = 10
+_CHUNK = 2**18
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A value without parts."""
+
+    name: str
+    """null, boolean, int, long, float, double, bytes or string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Bytes of a fixed number."""
+
+    size: int
+    """How many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An enum."""
+
+    symbols: tuple[str, ...]
+    """The words that the index stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """An array, or a map, which is an array of string keys with values."""
+
+    item: "Shape"
+    """What each item, or each value of a map, is."""
+    keyed: bool
+    """Whether it is a map."""
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """One of several shapes, chosen by a number in front."""
+
+    branches: "tuple[Shape, ...]"
+    """The shapes by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Fields one after another."""
+
+    fields: "tuple[tuple[str, Shape], ...]"
+    """Names and shapes in the order written."""
+
+
+Shape = Atom | Fixed | Choice | Items | Union | Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """An Avro file, uncompressed."""
+
+    path: str
+    """The file, for messages."""
+    shape: Shape
+    """What each of its rows is."""
+    spelled: bytes
+    """The schema as the file spells it: equal text is an equal shape."""
+    blocks: tuple[tuple[int, bytes], ...]
+    """Number of rows and the uncompressed bytes of each block, in order."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that the blocks claim."""
+        return sum(rows for rows, _ in self.blocks)
+
+
+class Cut(Exception):  # noqa: N818 - names what happened to the bytes; never leaves the Avro modules
+    """The bytes end too early or contradict the format. The message says how."""
+
+
+def varint(content: bytes, at: int) -> tuple[int, int]:
+    """Return the zigzag number at a position, and the position after it.
+
+    Raises:
+        Cut: The number is cut short or longer than 64 bits.
+
+    Source: Avro specification, "Primitive Types".
+    """
+    number = shift = 0
+    for byte in content[at : at + _LONGEST_VARINT]:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
+            if number >= 2**64:
+                break
+            return (number >> 1) ^ -(number & 1), at + shift // 7
+    raise Cut(f"no number at byte {at}")
+
+
+def counted(content: bytes, at: int) -> tuple[bytes, int]:
+    """Return the bytes behind their length at a position, and the position after them.
+
+    Raises:
+        Cut: They are cut short.
+    """
+    size, at = varint(content, at)
+    if size < 0 or size > len(content) - at:
+        raise Cut(f"{size} bytes announced at byte {at}, {len(content) - at} there")
+    return content[at : at + size], at + size
+
+
+def read_container(content: bytes, path: str, shapes: dict[bytes, Shape]) -> Container:
+    """Return an Avro file's shape and uncompressed blocks.
+
+    Args:
+        content: The whole file.
+        path: Its name, for messages.
+        shapes: Schemas parsed before, by their text; this file's is added.
+
+    Raises:
+        BrokenTableError: The file is no Avro file, is cut short, or is implausibly large.
+        UnsupportedFeatureError: Its codec or schema is not read.
+
+    Source: Avro specification, "Object Container Files".
+    """
+    try:
+        header, sync, at = _header(content)
+        spelled = header.get("avro.schema", b"")
+        if spelled not in shapes:
+            shapes[spelled] = parse_shape(json.loads(spelled))
+        blocks = _blocks(content, at, sync, header.get("avro.codec", b"null").decode())
+    except (Cut, ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, zlib.error) as error:
+        if isinstance(error, UnsupportedFeatureError):
+            raise
+        raise BrokenTableError(
+            f"{path} cannot be read as an Avro file: {error}. It is cut short or damaged; "
+            "compare it with a copy of the table, or choose another version."
+        ) from error
+    return Container(path=path, shape=shapes[spelled], spelled=spelled, blocks=blocks)
+
+
+def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
+    if content[:4] != MAGIC:
+        raise Cut("it does not begin with Obj")
+    header: dict[str, bytes] = {}
+    at = len(MAGIC)
+    while True:
+        count, at = varint(content, at)
+        if count == 0:
+            break
+        if count < 0:
+            _, at = varint(content, at)
+        for _ in range(abs(count)):
+            key, at = counted(content, at)
+            header[key.decode()], at = counted(content, at)
+    sync = content[at : at + 16]
+    if len(sync) < 16:  # noqa: PLR2004 - the size of the sync marker
+        raise Cut("the header is cut short")
+    return header, sync, at + 16
+
+
+def _blocks(content: bytes, at: int, sync: bytes, codec: str) -> tuple[tuple[int, bytes], ...]:
+    blocks: list[tuple[int, bytes]] = []
+    total = rows = 0
+    while at < len(content):
+        count, at = varint(content, at)
+        packed, at = counted(content, at)
+        if content[at : at + 16] != sync:
+            raise Cut(f"the block that ends at byte {at} is not followed by the file's marker")
+        at += 16
+        block = _unpacked(packed, codec)
+        total, rows = total + len(block), rows + count
+        if count < 0 or count > len(block) or rows > GREATEST_COUNT or total > GREATEST_FILE:
+            raise Cut(f"implausible: {rows} rows in {total} bytes")
+        blocks.append((count, block))
+    return tuple(blocks)
+
+
+def _unpacked(packed: bytes, codec: str) -> bytes:
+    """Return a block without its compression, never more than `GREATEST_BLOCK` bytes of it.
+
+    Source: Avro specification, "Required Codecs" and "Optional Codecs".
+    """
+    if codec == "null":
+        return packed
+    if codec == "deflate":
+        stream = zlib.decompressobj(-15)
+        block = stream.decompress(packed, GREATEST_BLOCK + 1)
+        if not stream.eof and len(block) <= GREATEST_BLOCK:
+            raise Cut("a deflate block is cut short")
+    elif codec == "snappy":
+        block = _unsnapped(packed)
+    elif codec == "zstandard":
+        block = _inflated(packed)
+    else:
+        raise UnsupportedFeatureError(
+            f"Metadata is compressed with the Avro codec {codec!r}, which is not read. "
+            "Read are null, deflate, snappy and zstandard."
+        )
+    if len(block) > GREATEST_BLOCK:
+        raise Cut(f"a block holds more than {GREATEST_BLOCK} bytes")
+    return block
+
+
+def _unsnapped(packed: bytes) -> bytes:
+    """Return the content of a snappy block, which ends with the CRC32 of its content."""
+    body, checksum = packed[:-4], packed[-4:]
+    size = shift = 0
+    for byte in body[:5]:
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
+            break
+    if size > GREATEST_BLOCK:
+        raise Cut(f"a block holds more than {GREATEST_BLOCK} bytes")
+    block: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
+    if zlib.crc32(block) != int.from_bytes(checksum, "big"):
+        raise Cut("a snappy block does not have the checksum that stands behind it")
+    return block
+
+
+def _inflated(packed: bytes) -> bytes:
+    stream = pa.CompressedInputStream(pa.BufferReader(packed), "zstd")
+    parts: list[bytes] = []
+    total = 0
+    while total <= GREATEST_BLOCK and (part := stream.read(_CHUNK)):
+        parts.append(part)
+        total += len(part)
+    return b"".join(parts)
+
+
+def parse_shape(raw: Any) -> Shape:
+    """Return the shape that an Avro schema describes.
+
+    Raises:
+        ValueError: It is no schema, or describes values of no size that a few bytes could hold without end.
+        UnsupportedFeatureError: It refers to itself.
+
+    Source: Avro specification, "Schema Declaration".
+    """
+    shape = _Shapes().parse(raw, 0)
+    if _least_size(shape) == 0:
+        raise ValueError("its rows take no bytes")
+    return shape
+
+
+class _Shapes:
+    """Parses one schema: later parts may name earlier ones."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, Shape | None] = {}
+        self._parts = 0
+
+    def parse(self, raw: Any, depth: int) -> Shape:
+        self._parts += 1
+        if depth > _DEEPEST_SHAPE or self._parts > _GREATEST_SHAPE:
+            raise ValueError("its schema is implausibly large")
+        if isinstance(raw, list):
+            return Union(tuple(self.parse(branch, depth + 1) for branch in raw))
+        if isinstance(raw, str):
+            return self._word(raw)
+        if not isinstance(raw, Mapping):
+            raise ValueError(f"{raw!r} is no schema")  # noqa: TRY004 - the caller names the file
+        kind = raw["type"]
+        if kind in ("record", "fixed", "enum"):
+            return self._declared(raw, depth)
+        if kind in ("array", "map"):
+            item = self.parse(raw["items" if kind == "array" else "values"], depth + 1)
+            if kind == "array" and _least_size(item) == 0:
+                raise ValueError("items of an array take no bytes")
+            return Items(item, keyed=kind == "map")
+        return self.parse(kind, depth + 1)
+
+    def _word(self, word: str) -> Shape:
+        if word in ("null", "boolean", "int", "long", "float", "double", "bytes", "string"):
+            return Atom(word)
+        short = word.rpartition(".")[2]
+        if short not in self._named:
+            raise ValueError(f"{word!r} is no Avro type")
+        shape = self._named[short]
+        if shape is None:
+            raise UnsupportedFeatureError(f"An Avro schema refers to itself in {word!r}, which is not read.")
+        self._parts += _parts(shape)
+        return shape
+
+    def _declared(self, raw: Mapping[str, Any], depth: int) -> Shape:
+        name = str(raw["name"]).rpartition(".")[2]
+        self._named[name] = None
+        shape: Shape
+        if raw["type"] == "record":
+            shape = Record(tuple((str(f["name"]), self.parse(f["type"], depth + 1)) for f in raw["fields"]))
+        elif raw["type"] == "fixed":
+            shape = Fixed(int(raw["size"]))
+            if shape.size < 1:
+                raise ValueError(f"{shape.size} bytes of fixed size")
+        else:
+            shape = Choice(tuple(str(symbol) for symbol in raw["symbols"]))
+        self._named[name] = shape
+        return shape
+
+
+def _parts(shape: Shape) -> int:
+    match shape:
+        case Items():
+            return 1 + _parts(shape.item)
+        case Union():
+            return 1 + sum(_parts(branch) for branch in shape.branches)
+        case Record():
+            return 1 + sum(_parts(part) for _, part in shape.fields)
+        case _:
+            return 1
+
+
+def _least_size(shape: Shape) -> int:
+    match shape:
+        case Atom("null"):
+            return 0
+        case Fixed():
+            return shape.size
+        case Record():
+            return sum(_least_size(part) for _, part in shape.fields)
+        case _:
+            return 1

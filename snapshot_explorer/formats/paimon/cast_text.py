@@ -1,0 +1,200 @@
+"""Values from text and text from values, in the spellings of Java and Paimon.
+
+A parser raises `UnprovenError` for text that Paimon refuses, or whose meaning is not proven.
+"""
+
+import datetime as dt
+import math
+import re
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+
+import numpy as np
+
+_TRUE = frozenset(("t", "true", "y", "yes", "1"))
+_FALSE = frozenset(("f", "false", "n", "no", "0"))
+_INTEGER = re.compile(r"([+-]?[0-9]+)(?:\.[0-9]*)?|[+-]?\.[0-9]+|\.")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_FLOAT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?)[fFdD]?")
+_FLOAT_WORDS = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
+_DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?: [0-9:.]*)?")
+_TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,3}))?")
+_TIMESTAMP = re.compile(
+    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?: ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{0,9}))?)?"
+)
+_EPOCH = dt.date(1970, 1, 1)
+_EXACT = Context(prec=400, Emax=999_999, Emin=-999_999)
+_LEAST_DAY, _MOST_DAY = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
+_PLAIN_LEAST, _PLAIN_MOST = 1e-3, 1e7
+
+
+class UnprovenError(ValueError):
+    """Text that Paimon refuses to cast, or whose meaning is not proven; the caller says which."""
+
+
+def boolean_of(text: str) -> bool:
+    """Return what text says as a BOOLEAN, in any case of letters."""
+    word = text.lower()
+    if word not in _TRUE and word not in _FALSE:
+        raise UnprovenError
+    return word in _TRUE
+
+
+def integer_of(text: str, bits: int) -> int:
+    """Return text as an integer of so many bits: an optional sign, digits, a fraction that is cut off."""
+    found = _INTEGER.fullmatch(text)
+    if not found:
+        raise UnprovenError
+    number = int(found[1]) if found[1] else 0
+    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise UnprovenError
+    return number
+
+
+def decimal_of(text: str, precision: int, scale: int) -> Decimal | None:
+    """Return text as a decimal rounded half up; None where it has too many digits."""
+    if not _DECIMAL.fullmatch(text):
+        raise UnprovenError
+    try:
+        rounded = Decimal(text).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
+    except InvalidOperation:  # far more digits than any DECIMAL has
+        return None
+    return rounded if abs(rounded) < Decimal(1).scaleb(precision - scale) else None
+
+
+def float_of(text: str, *, single: bool) -> float:
+    """Return text as Java's parseFloat or parseDouble reads it; hexadecimal floats are not read."""
+    word = text.strip("".join(map(chr, range(33))))
+    if word in _FLOAT_WORDS:
+        return _FLOAT_WORDS[word]
+    found = _FLOAT.fullmatch(word)
+    if not found:
+        raise UnprovenError
+    return nearest_float32(Decimal(found[1])) if single else float(found[1])
+
+
+def nearest_float32(value: Decimal) -> float:
+    """Return the single-precision float nearest to a decimal, rounded once.
+
+    By way of a double it would be rounded twice, and a number just beside the middle of two floats could end on
+    the wrong one.
+    """
+    double = float(value)
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.float32(double)
+        if float(single) == double or not np.isfinite(single):
+            return float(single)
+        other = np.nextafter(single, np.float32(math.copysign(math.inf, double - float(single))))
+    if (float(single) + float(other)) / 2 != double or Decimal(double) == value:
+        return float(single)
+    return max(float(single), float(other)) if value > Decimal(double) else min(float(single), float(other))
+
+
+def java_text(value: object, *, single: bool) -> str:
+    """Return a float as Java prints it: the shortest digits, with an exponent outside of 0.001 to 10 million.
+
+    Java before 19 printed a digit too many for a few numbers, such as 2.0E23; this is the corrected text.
+
+    Source: java.lang.Double.toString and Float.toString of Java 19 and later.
+    """
+    if value is None:
+        return None  # type: ignore[return-value] # null stays null
+    number = float(value)  # type: ignore[arg-type] # the dictionary holds floats
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    if number == 0:
+        return "-0.0" if math.copysign(1, number) < 0 else "0.0"
+    _, digits, exponent = Decimal(_shortest(number, single=single)).as_tuple()
+    point = len(digits) + int(exponent)
+    figures = "".join(map(str, digits)).rstrip("0") or "0"
+    sign = "-" if number < 0 else ""
+    if not _PLAIN_LEAST <= abs(number) < _PLAIN_MOST:
+        return f"{sign}{figures[0]}.{figures[1:] or '0'}E{point - 1}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{figures}"
+    return f"{sign}{figures[:point].ljust(point, '0')}.{figures[point:] or '0'}"
+
+
+def _shortest(number: float, *, single: bool) -> str:
+    """Return the shortest digits that mean the number; of two digits rather than one, if those are closer."""
+    text = str(np.float32(number)) if single else repr(number)
+    if sum(figure != 0 for figure in Decimal(text).normalize().as_tuple().digits) > 1:
+        return text
+    closer = f"{number:.1e}"
+    with np.errstate(under="ignore"):
+        same = np.float32(closer) == np.float32(number) if single else float(closer) == number
+    return closer if same else text
+
+
+def date_of(text: str) -> int:
+    """Return text such as 2024-01-02 as days since the epoch; a time of day after it is cut off."""
+    found = _DATE.fullmatch(text)
+    if not found:
+        raise UnprovenError
+    return _days(found)
+
+
+def _days(found: re.Match[str]) -> int:
+    try:
+        return (dt.date(int(found[1]), int(found[2]), int(found[3])) - _EPOCH).days
+    except ValueError as error:  # a day that the calendar lacks: Paimon rolls some over and refuses others
+        raise UnprovenError from error
+
+
+def time_of(text: str) -> int:
+    """Return text such as 03:04:05.123 as milliseconds of the day."""
+    found = _TIME.fullmatch(text)
+    if not found:
+        raise UnprovenError
+    return _seconds(found[1], found[2], found[3]) * 1_000 + int((found[4] or "").ljust(3, "0"))
+
+
+def _seconds(hours: str, minutes: str, seconds: str) -> int:
+    if int(hours) > 23 or int(minutes) > 59 or int(seconds) > 59:  # noqa: PLR2004 - a day's clock
+        raise UnprovenError
+    return int(hours) * 3_600 + int(minutes) * 60 + int(seconds)
+
+
+def timestamp_of(text: str, precision: int) -> int:
+    """Return text such as 2024-01-02 03:04:05.123 in the Arrow unit of the precision, the rest cut off."""
+    found = _TIMESTAMP.fullmatch(text)
+    if not found:
+        raise UnprovenError
+    seconds = _days(found) * 86_400 + (_seconds(found[4], found[5], found[6]) if found[4] else 0)
+    nanos = int((found[7] or "").ljust(9, "0")) // 10 ** (9 - precision) * 10 ** (9 - precision)
+    digits = 3 if precision <= 3 else 6 if precision <= 6 else 9  # noqa: PLR2004 - the digits of Arrow's units
+    moment: int = seconds * 10**digits + nanos // 10 ** (9 - digits)
+    if abs(moment) >= 1 << 63:
+        raise UnprovenError
+    return moment
+
+
+def date_text(days: int) -> str | None:
+    """Return days since the epoch as 2024-01-02; None outside of the years 1 to 9999."""
+    if not _LEAST_DAY <= days <= _MOST_DAY:
+        return None
+    return (_EPOCH + dt.timedelta(days=days)).isoformat()
+
+
+def time_text(millis: int, precision: int) -> str:
+    """Return milliseconds of the day as 03:04:05, with a fraction cut to the precision, at least one digit.
+
+    Source: paimon DateTimeUtils, text of a time.
+    """
+    seconds, rest = divmod(millis, 1_000)
+    text = f"{seconds // 3_600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    if not precision:
+        return text
+    return f"{text}.{f'{rest:03d}'.rstrip('0')[:precision] or '0'}"
+
+
+def timestamp_text(value: int, per_second: int, precision: int) -> str | None:
+    """Return a timestamp as 2024-01-02 03:04:05.123, the fraction as long as the precision says."""
+    seconds, fraction = divmod(value, per_second)
+    day = date_text(seconds // 86_400)
+    if day is None:
+        return None
+    clock = time_text(seconds % 86_400 * 1_000, 0)
+    nanos = fraction * (1_000_000_000 // per_second)
+    return f"{day} {clock}" + (f".{f'{nanos:09d}'[:precision]}" if precision else "")

@@ -1,0 +1,294 @@
+"""Data files as Arrow: parquet, ORC and Avro under the schema that they were written with.
+
+Whatever the file's physical types, a column comes out in exactly the Arrow type of its Paimon type.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import (
+    BrokenTableError,
+    MissingFileError,
+    SnapshotExplorerError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.formats.paimon import int96, orc_tail
+from snapshot_explorer.formats.paimon.avro_container import read_container
+from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.paimon.nesting import plain, with_entries, with_fields, with_items
+from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field, arrow_type, spell
+from snapshot_explorer.storage import Storage
+
+log = logging.getLogger(__name__)
+
+_BATCH_ROWS = 65_536
+_UTC_NAMES = frozenset(("", "UTC", "GMT", "Z", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """What reading one data file needs of its manifest entry. Picklable."""
+
+    path: str
+    """Its path for `Storage.open`."""
+    format: str
+    """parquet, orc or avro."""
+    schema_id: int
+    """The schema that it was written with."""
+    rows: int
+    """Physical rows."""
+    size_bytes: int
+    """Size of the file."""
+    level: int
+    """Level of the merge tree."""
+    min_sequence: int
+    """Least sequence number of its rows."""
+    max_sequence: int
+    """Greatest sequence number of its rows."""
+    deleted_rows: int | None
+    """Rows of kind -U or -D; None where the writer did not count them."""
+    write_columns: tuple[str, ...] | None
+    """Its physical columns; None for all columns of its schema."""
+
+
+def batches(
+    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a data file, in file order.
+
+    Args:
+        storage: Where the file is.
+        file: The file.
+        fields: The columns, as the file's own schema has them. No others are read, but for Avro.
+        legacy_zones: Whether ORC files hold TIMESTAMP_LTZ as clock times of the writer's zone
+            (`orc.timestamp-ltz.legacy.type`): then a zone other than UTC is warned of.
+
+    Yields:
+        Batches with a column per field, named and typed like it; without fields, batches of rows only.
+
+    Raises:
+        BrokenTableError: The file is missing, damaged, lacks a column, or has another number of rows than its
+            manifest says; the message names it.
+        UnsupportedFeatureError: The file is encrypted, or holds what Arrow can not.
+    """
+    log.debug("reading %s of %s (%s bytes)", [field.name for field in fields], file.path, file.size_bytes)
+    reader = {"parquet": _parquet, "orc": _orc, "avro": _avro}[file.format]
+    with _translated(file):
+        for batch in reader(storage, file, fields, legacy_zones=legacy_zones):
+            yield _conformed(batch, file, fields)
+
+
+@contextmanager
+def _translated(file: DataFile) -> Iterator[None]:
+    """Turn what pyarrow and Avro raise into errors that name the file."""
+    try:
+        yield
+    except MissingFileError as error:
+        raise BrokenTableError(
+            f"The data file {file.path} is not there. The version may have expired while it was read, or the file "
+            "was removed by hand. Try a newer version."
+        ) from error
+    except SnapshotExplorerError:
+        raise
+    except (pa.ArrowException, DamageError, OSError, ValueError, LookupError, OverflowError) as error:
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: DataFile, error: Exception) -> Exception:
+    said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if "crypt" in said.lower():
+        return UnsupportedFeatureError(
+            f"The data file {file.path} is encrypted. Encrypted files are not read; the table's history and files "
+            "can still be looked at."
+        )
+    if "out of range" in said.lower() and "timestamp" in said.lower():
+        return UnsupportedFeatureError(
+            f"The data file {file.path} holds a timestamp outside of the years 1677 to 2262, which can not be read "
+            f"from {file.format}: {said}. Leave the column out with columns=[...]."
+        )
+    return BrokenTableError(
+        f"The data file {file.path} can not be read as {file.format}: {said}. It may have been cut short or "
+        "overwritten; compare it with a copy of the table."
+    )
+
+
+def _check_rows(file: DataFile, rows: int) -> None:
+    if rows != file.rows:
+        raise BrokenTableError(
+            f"The data file {file.path} has {rows} rows, but its manifest says {file.rows}. "
+            "It may have been overwritten; compare it with a copy of the table."
+        )
+
+
+def _check_names(file: DataFile, there: Sequence[str], fields: Sequence[Field]) -> None:
+    for field in fields:
+        if field.name not in there:
+            raise BrokenTableError(
+                f"The data file {file.path} has no column {field.name!r}, which schema/schema-{file.schema_id} names."
+            )
+
+
+def _bare(rows: int) -> pa.RecordBatch:
+    """Return rows without columns."""
+    return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
+
+
+def _bare_batches(rows: int) -> Iterator[pa.RecordBatch]:
+    for start in range(0, rows, _BATCH_ROWS):
+        yield _bare(min(_BATCH_ROWS, rows - start))
+
+
+def _parquet(
+    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool
+) -> Iterator[pa.RecordBatch]:
+    del legacy_zones  # an ORC matter
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+    with storage.open(file.path) as source:
+        reader = pq.ParquetFile(source)
+        _check_rows(file, reader.metadata.num_rows)
+        _check_names(file, reader.schema_arrow.names, fields)
+        if not fields:
+            yield from _bare_batches(file.rows)
+            return
+        if any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))):
+            reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source))
+        yield from reader.iter_batches(_BATCH_ROWS, columns=[field.name for field in fields])
+
+
+def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool) -> Iterator[pa.RecordBatch]:
+    from pyarrow import orc  # noqa: PLC0415 - likewise
+
+    with storage.open(file.path) as source:
+        reader = orc.ORCFile(source)
+        _check_rows(file, reader.nrows)
+        _check_names(file, reader.schema.names, fields)
+        if not fields:
+            yield from _bare_batches(file.rows)
+            return
+        if legacy_zones and any(_has_zone(field.type) for field in fields):
+            _warn_of_zone(storage, file)
+        # pyarrow takes a dot in a name for a path into a struct: then all columns are read.
+        names = [field.name for field in fields]
+        wanted = None if any("." in name for name in names) else names
+        for index in range(reader.nstripes):
+            yield reader.read_stripe(index, columns=wanted)
+
+
+def _warn_of_zone(storage: Storage, file: DataFile) -> None:
+    """Say so where ORC holds TIMESTAMP_LTZ by the clock of another zone than UTC.
+
+    Paimon stores the clock time in UTC as if it were one of the JVM's zone, and reads it back so: which instant
+    comes out depends on the zone of the reader's JVM. Here it is what comes out where that zone is UTC.
+    """
+    with storage.open(file.path) as tail:
+        zone = orc_tail.writer_zone(tail)
+    if zone not in _UTC_NAMES:
+        log.warning(
+            "%s holds times by the clock of %s (orc.timestamp-ltz.legacy.type): its TIMESTAMP_LTZ columns are given as "
+            "Paimon gives them in a JVM whose zone is UTC, and differ from what it gives in %s",
+            file.path,
+            zone,
+            zone,
+        )
+
+
+def _has_zone(kind: DataType) -> bool:
+    """Return whether a TIMESTAMP_LTZ is in a type."""
+    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+    return kind.root == "TIMESTAMP_LTZ" or any(_has_zone(part) for part in parts)
+
+
+def _avro(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool) -> Iterator[pa.RecordBatch]:
+    from snapshot_explorer.formats.paimon import avro_rows  # noqa: PLC0415 - likewise, for fastavro
+
+    del legacy_zones
+    with storage.open(file.path) as source:
+        container = read_container(source.read(), file.path, {})
+    _check_rows(file, container.rows)
+    if fields:
+        yield from avro_rows.batches(container, fields, _BATCH_ROWS)
+    else:
+        yield from _bare_batches(file.rows)
+
+
+def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -> pa.RecordBatch:
+    """Return the batch with exactly the fields, each in the Arrow type of its Paimon type."""
+    if not fields:
+        return batch
+    columns = []
+    for field in fields:
+        try:
+            columns.append(conform(batch.column(field.name), field.type))
+        except (pa.ArrowException, KeyError) as error:
+            if "out of range" in str(error):
+                raise
+            raise BrokenTableError(
+                f"The column {field.name!r} of the data file {file.path} can not be read as {spell(field.type)}: "
+                f"{error}."
+            ) from error
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([_nullable(field) for field in fields]))
+
+
+def _nullable(field: Field) -> pa.Field:
+    return arrow_field(field).with_nullable(True)  # noqa: FBT003 - pyarrow's own signature
+
+
+def conform(values: pa.Array, kind: DataType) -> pa.Array:
+    """Return physical values in the Arrow type of a Paimon type; structs are matched by field name.
+
+    Args:
+        values: What the file's reader gave.
+        kind: The type in the file's schema.
+
+    Raises:
+        pyarrow.ArrowException: The values are not of the type.
+        KeyError: A struct lacks a field.
+    """
+    values, wanted = plain(values), arrow_type(kind)
+    if kind.root in ("ROW", "VARIANT"):
+        return _conform_struct(values, kind, wanted)
+    if kind.root in ("MAP", "MULTISET"):
+        keys, items = (kind.element, DataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
+        if not isinstance(values, pa.MapArray) or keys is None or items is None:
+            raise pa.ArrowTypeError(f"it is {values.type}")
+        return with_entries(values, wanted, conform(values.keys, keys), conform(values.items, items))
+    if kind.root == "ARRAY" and kind.element:
+        if not isinstance(values, pa.ListArray):
+            values = values.cast(pa.list_(values.type.value_type))
+        return with_items(values, wanted, conform(values.values, kind.element))
+    if pa.types.is_timestamp(wanted):
+        return _conform_timestamp(values, wanted)
+    if kind.root in ("TIME", "DATE") and pa.types.is_int32(values.type):
+        return values.view(wanted)
+    return values if values.type == wanted else values.cast(wanted)
+
+
+def _conform_struct(values: pa.Array, kind: DataType, wanted: pa.StructType) -> pa.Array:
+    if not isinstance(values, pa.StructArray):
+        raise pa.ArrowTypeError(f"it is {values.type}")
+    there = {item.name: index for index, item in enumerate(values.type)}
+    fields = kind.fields
+    if kind.root == "VARIANT":
+        if set(there) != {"value", "metadata"}:
+            raise UnsupportedFeatureError(f"Shredded VARIANT columns ({', '.join(there)}) are not read.")
+        fields = tuple(
+            Field(id=0, name=item.name, type=DataType(root="VARBINARY", length=2_147_483_647)) for item in wanted
+        )
+    children = [conform(values.field(there[field.name]), field.type) for field in fields]
+    return with_fields(values, wanted, children)
+
+
+def _conform_timestamp(values: pa.Array, wanted: pa.TimestampType) -> pa.Array:
+    """Return timestamps in the wanted unit; the wanted zone is set, as files of one meaning differ in it."""
+    if pa.types.is_int64(values.type):
+        return values.view(wanted)
+    if pa.types.is_fixed_size_binary(values.type):
+        values = int96.timestamps(values)
+    if not pa.types.is_timestamp(values.type):
+        raise pa.ArrowTypeError(f"it is {values.type}")
+    return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(wanted.unit)).view(wanted)

@@ -1,0 +1,114 @@
+"""The frames FILES and CHANGES of Paimon versions, from entries."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.formats.paimon.contents import Changes, State
+from snapshot_explorer.formats.paimon.layout import index_path
+from snapshot_explorer.formats.paimon.manifests import DELETE
+from snapshot_explorer.formats.paimon.partitions import Partitions
+from snapshot_explorer.formats.paimon.snapshots import Snapshot
+
+DELETION_VECTORS = "DELETION_VECTORS"
+_APPENDED = 0
+
+Vectors = dict[tuple[bytes, int, str], tuple[str, int | None]]
+
+
+def files_frame(state: State, *, version: int, partitions: Partitions, paths: pa.Array, vectors: Vectors) -> pa.Table:
+    """Return the FILES frame of live entries.
+
+    `data_change` is false for files that a compaction wrote, null where the writer did not say who wrote them.
+    `added_version` is known for files that this version's own commit added, otherwise null.
+    """
+    entries = state.entries
+    added = pc.if_else(entries.column("is_new"), pa.scalar(version, pa.int64()), pa.scalar(None, pa.int64()))
+    change = pc.equal(entries.column("source"), _APPENDED)
+    columns = _file_columns(entries, partitions, paths, _vectors_of(entries, [vectors], None)) | {
+        "data_change": change,
+        "added_version": added,
+    }
+    return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
+
+
+def changes_frame(
+    snapshots: Sequence[Snapshot],
+    changes: Changes,
+    kind: str,
+    *,
+    partitions: Partitions,
+    paths: pa.Array,
+    vectors: Sequence[Vectors],
+) -> pa.Table:
+    """Return the CHANGES rows of the delta or changelog lists of several commits.
+
+    A deletion vector is the one that a file has at the version that added it. A compaction changes no data.
+    """
+    entries = changes.entries
+    owners = changes.commits
+    removed = entries.column("kind").to_numpy() == DELETE
+    versions = np.array([one.id for one in snapshots], np.int64)
+    rearranged = np.array([one.kind == "COMPACT" for one in snapshots], np.bool_)
+    columns = _file_columns(entries, partitions, paths, _vectors_of(entries, vectors, owners.tolist())) | {
+        "version": pa.array(versions[owners]),
+        "change": pa.array(np.where(removed, "remove", "add").tolist(), pa.string()),
+        "list": pa.array([kind] * len(entries), pa.string()),
+        "data_change": pa.array(~rearranged[owners]),
+    }
+    return pa.table([columns[name] for name in frames.CHANGES.names], schema=frames.CHANGES)
+
+
+def _file_columns(
+    entries: pa.Table, partitions: Partitions, paths: pa.Array, vectors: tuple[pa.Array, pa.Array]
+) -> dict[str, pa.Array | pa.ChunkedArray]:
+    return {
+        "path": paths,
+        "partition": partitions.column(),
+        "bucket": entries.column("bucket"),
+        "level": entries.column("level"),
+        "rows": entries.column("rows"),
+        "size_bytes": entries.column("size_bytes"),
+        "schema_id": entries.column("schema_id"),
+        "deletion_vector": vectors[0],
+        "deleted_rows": vectors[1],
+    }
+
+
+def vectors_of(indexes: pa.Table, folders: Sequence[str], options: Mapping[str, str]) -> Vectors:
+    """Return where each data file's deletion vector is, as `path@offset`, and how many rows it deletes.
+
+    Args:
+        indexes: INDEX_ENTRIES.
+        folders: The folder of the partition and bucket of each.
+        options: The newest options.
+
+    Source: paimon docs, "Table Index"; paimon DeletionVectorsIndexFile.
+    """
+    vectors: Vectors = {}
+    for row, folder in zip(indexes.to_pylist(), folders, strict=True):
+        if row["index_type"] == DELETION_VECTORS and row["data_file"] is not None:
+            path = index_path(folder, row["file_name"], row["external_path"], options)
+            key = (row["partition"], row["bucket"], row["data_file"])
+            vectors[key] = (f"{path}@{row['offset']}", row["cardinality"])
+    return vectors
+
+
+def _vectors_of(
+    entries: pa.Table, vectors: Sequence[Vectors], owners: Sequence[int] | None
+) -> tuple[pa.Array, pa.Array]:
+    """Return the columns deletion_vector and deleted_rows of entries."""
+    if not any(vectors):
+        return pa.nulls(len(entries), pa.string()), pa.nulls(len(entries), pa.int64())
+    keys = zip(
+        entries.column("partition").to_pylist(),
+        entries.column("bucket").to_pylist(),
+        entries.column("file_name").to_pylist(),
+        strict=True,
+    )
+    of_rows = [vectors[owner] for owner in owners] if owners is not None else [vectors[0]] * len(entries)
+    found = [known.get(key, (None, None)) for key, known in zip(keys, of_rows, strict=True)]
+    return pa.array([where for where, _ in found], pa.string()), pa.array([rows for _, rows in found], pa.int64())

@@ -1,0 +1,150 @@
+"""Where a Paimon table keeps its files: names from the metadata to paths under the table's root."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BrokenTableError
+
+MANIFESTS = "manifest"
+INDEXES = "index"
+MAIN = "main"
+POSTPONED = -2
+"""The bucket of files that wait for their bucket."""
+
+_ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{}\[\]^]')
+_UNSAFE = r"[/\\\x00]|\.\."
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+
+
+class Layout:
+    """The folders of one branch. Manifests, data and index files of all branches are the main branch's."""
+
+    def __init__(self, branch: str | None = None) -> None:
+        """Bind to a branch that is there; None or `main` is the main one."""
+        self.branch = None if branch in (None, MAIN) else branch
+        self._root = f"branch/branch-{self.branch}/" if self.branch else ""
+
+    def folder(self, kind: str) -> str:
+        """Return the branch's folder of snapshots, schemas, tags, changelogs or consumers."""
+        return f"{self._root}{kind}"
+
+    def numbered(self, kind: str, number: int) -> str:
+        """Return the path of `kind-N`, such as `snapshot/snapshot-7`."""
+        return f"{self._root}{kind}/{kind}-{number}"
+
+    def tag(self, name: str) -> str:
+        """Return the path of the file of a tag that is there."""
+        return f"{self._root}tag/tag-{name}"
+
+    def hint(self, kind: str, name: str) -> str:
+        """Return the path of a hint, LATEST or EARLIEST."""
+        return f"{self._root}{kind}/{name}"
+
+
+def number_of(name: str, kind: str) -> int | None:
+    """Return N of a file called `kind-N`, None for any other name, such as a temporary file's."""
+    prefix, _, number = name.partition("-")
+    return int(number) if prefix == kind and _NUMBER.fullmatch(number) else None
+
+
+def parse_hint(content: bytes | None) -> int | None:
+    """Return the number that a hint file holds; None where it is missing, empty or garbage."""
+    text = (content or b"").strip().decode("ascii", "replace")
+    return int(text) if _NUMBER.fullmatch(text) and int(text) > 0 else None
+
+
+def safe_name(name: str, source: str) -> str:
+    """Return a file name from the metadata, unless it could lead out of its folder.
+
+    Raises:
+        BrokenTableError: The name holds a separator or two dots.
+    """
+    if not name or re.search(_UNSAFE, name):
+        raise BrokenTableError(
+            f"{source} names the file {name!r}, which could lead out of the table's folder; it is not followed. "
+            "The table's metadata is damaged or was tampered with."
+        )
+    return name
+
+
+def check_names(names: pa.ChunkedArray, source: str) -> None:
+    """Refuse a column of file names that holds an unsafe one; see `safe_name`.
+
+    Raises:
+        BrokenTableError: A name holds a separator or two dots.
+    """
+    unsafe = pc.or_(pc.match_substring_regex(names, _UNSAFE), pc.equal(pc.binary_length(names), 0))
+    if pc.any(unsafe).as_py():
+        safe_name(names.filter(unsafe)[0].as_py(), source)
+
+
+def manifest_path(name: str, source: str) -> str:
+    """Return the path of a manifest list, manifest or index manifest that `source` names.
+
+    Raises:
+        BrokenTableError: The name could lead out of the folder.
+    """
+    return f"{MANIFESTS}/{safe_name(name, source)}"
+
+
+def escape(text: str) -> str:
+    """Return the text of a partition column or value as it stands in a path.
+
+    Source: paimon PartitionPathUtils.escapePathName.
+    """
+    return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text)
+
+
+def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, options: Mapping[str, str]) -> str:
+    """Return the folder of a partition's bucket.
+
+    Args:
+        partition: Partition columns, outermost first, with the text of their values as paths spell them.
+        bucket: The bucket; -2 is `bucket-postpone`.
+        options: The table's options.
+
+    Raises:
+        BrokenTableError: The option `data-file.path-directory` leads out of the table.
+
+    Source: paimon docs, "File Layouts"; paimon FileStorePathFactory.
+    """
+    nothing = options.get("partition.default-name", "__DEFAULT_PARTITION__")
+    segments = [
+        f"{escape(name)}={escape(nothing if value is None or not value.strip() else value)}"
+        for name, value in partition
+    ]
+    inside = options.get("data-file.path-directory", "").strip("/")
+    if any(part in ("", ".", "..") for part in inside.split("/")) and inside:
+        raise BrokenTableError(
+            f"The option data-file.path-directory is {inside!r}, which leads out of the table's folder."
+        )
+    last = "bucket-postpone" if bucket == POSTPONED else f"bucket-{bucket}"
+    return "/".join([*([inside] if inside else []), *segments, last])
+
+
+def data_path(folder: str, name: str, external: str | None) -> str:
+    """Return where a data file is: its path under the root, or the full location that its entry names.
+
+    A full location is to be resolved by `Storage.resolve_external`.
+    """
+    return external or f"{folder}/{name}"
+
+
+def index_path(folder: str, name: str, external: str | None, options: Mapping[str, str]) -> str:
+    """Return where an index file is: its path under the root, or the full location that its entry names.
+
+    Args:
+        folder: The folder of its partition's bucket.
+        name: Its name.
+        external: The location in its entry.
+        options: The table's options.
+
+    Source: paimon docs, "Table Index"; paimon IndexFilePathFactories.
+    """
+    if external:
+        return external
+    beside = options.get("index-file-in-data-file-dir", "false").strip().lower() == "true"
+    return f"{folder if beside else INDEXES}/{name}"

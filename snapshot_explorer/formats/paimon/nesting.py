@@ -1,0 +1,33 @@
+"""Nested Arrow arrays taken apart and put together again with other children."""
+
+import pyarrow as pa
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Return the values without a dictionary or an extension type around them."""
+    while True:
+        if isinstance(values, pa.DictionaryArray):
+            values = values.dictionary_decode()
+        elif isinstance(values, pa.ExtensionArray):
+            values = values.storage
+        else:
+            return values
+
+
+def with_items(values: pa.Array, kind: pa.DataType, items: pa.Array) -> pa.Array:
+    """Return a list array of another type, with the same lengths and nulls and other items, one for each of before."""
+    return pa.Array.from_buffers(kind, len(values), values.buffers()[:2], offset=values.offset, children=[items])
+
+
+def with_entries(values: pa.MapArray, kind: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """Return a map array of another type, with the same lengths and nulls and other keys and items."""
+    entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
+    return pa.Array.from_buffers(kind, len(values), values.buffers()[:2], offset=values.offset, children=[entries])
+
+
+def with_fields(values: pa.StructArray, kind: pa.StructType, children: list[pa.Array]) -> pa.Array:
+    """Return a struct array of another type, with the same nulls and other children."""
+    if not children:
+        return pa.array([None if value is None else {} for value in values.to_pylist()], kind)
+    mask = values.is_null() if values.null_count else None
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)

@@ -1,0 +1,148 @@
+"""Rows of a split: files opened, their columns brought to the read schema, keys merged."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.formats.paimon import data_files, evolution
+from snapshot_explorer.formats.paimon.data_files import DataFile
+from snapshot_explorer.formats.paimon.merge import RETRACTS, Rules, deduplicate
+from snapshot_explorer.formats.paimon.planning import Plan, splits
+from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field
+from snapshot_explorer.model import Split
+from snapshot_explorer.storage import Storage
+
+__all__ = ["Plan", "read", "splits"]
+
+_BATCH_ROWS = 65_536
+_GREATEST_KIND = 3
+_SEQUENCE = Field(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=DataType(root="BIGINT", nullable=False))
+_KIND = Field(id=2_147_483_645, name="_VALUE_KIND", type=DataType(root="TINYINT", nullable=False))
+
+
+def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
+
+    Files that need no merge are streamed. A section of overlapping files is merged in memory: all its rows, in
+    the columns asked for and those of the key, are held at once.
+
+    Args:
+        storage: Where the files are.
+        split: One that `splits` returned, here or on another machine.
+        columns: Names of the version's columns; with none of them the batches hold rows without columns.
+
+    Raises:
+        BadReferenceError: A column is not in the version's schema.
+        BrokenTableError: A file is missing or damaged; the message names it.
+        UnsupportedFeatureError: A value can not be cast or held as the schema asks; the message names file and
+            column.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan):
+        raise BadReferenceError("The split is not one of a Paimon table. Give one that splits() returned.")
+    known = {field.name: field for field in plan.schema.fields}
+    unknown = [name for name in columns if name not in known]
+    if unknown:
+        raise BadReferenceError(f"The version has no column {unknown[0]!r}. Columns: {', '.join(known)}.")
+    fields = [known[name] for name in columns]
+    if plan.merge is None:
+        for file in plan.files:
+            yield from _streamed(storage, plan, file, fields)
+    else:
+        yield from _merged(storage, plan, plan.merge, fields)
+
+
+def _schema(fields: Sequence[Field]) -> pa.Schema:
+    return pa.schema([arrow_field(field) for field in fields])
+
+
+def _streamed(storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file that needs no merge; retracts that the writer may not have counted are dropped."""
+    filtered = bool(plan.schema.primary_keys) and file.deleted_rows != 0
+    system = (_KIND,) if filtered else ()
+    for batch, kinds in _evolved(storage, plan, file, fields, system=system):
+        if filtered:
+            kept = pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8())))
+            yield _masked(batch, kept)
+        else:
+            yield batch
+
+
+def _masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:
+    if batch.num_columns:
+        return batch.filter(kept)
+    return batch.slice(0, kept.true_count)
+
+
+def _evolved(
+    storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field], *, system: Sequence[Field]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Yield a file's rows as columns of the read schema, beside its system columns."""
+    constants = (
+        {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
+    )
+    stored = [field for field in fields if field.name not in constants]
+    theirs = plan.file_schemas[file.schema_id].fields
+    how = evolution.mapping(stored, theirs, file.write_columns)
+    physical = [*how.sources, *system]
+    schema = _schema(fields)
+    for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones):
+        evolved = evolution.evolve(batch, how, file.path) if stored else None
+        arrays = [
+            pa.repeat(constants[field.name], batch.num_rows)
+            if field.name in constants or evolved is None
+            else evolved.column(field.name)
+            for field in fields
+        ]
+        yield _batch(arrays, schema, batch.num_rows), batch.select([field.name for field in system])
+
+
+def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    if len(schema):
+        return pa.RecordBatch.from_arrays(list(arrays), schema=schema)
+    return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
+
+
+def _merged(storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a section after merging, in the order of its files."""
+    names = [field.name for field in fields]
+    extra = [name for name in (*rules.keys, *rules.sequence_fields) if name not in names]
+    needed = [*fields, *(plan.schema.field(name) for name in dict.fromkeys(extra))]
+    rows: list[pa.RecordBatch] = []
+    system: list[pa.RecordBatch] = []
+    levels: list[np.ndarray] = []
+    for file in plan.files:
+        for batch, own in _evolved(storage, plan, file, needed, system=(_SEQUENCE, _KIND)):
+            _check_system(own, file)
+            rows.append(batch)
+            system.append(own)
+            levels.append(np.full(batch.num_rows, file.level, np.int32))
+    if not rows:
+        return
+    table, own_table = pa.Table.from_batches(rows), pa.Table.from_batches(system)
+    left = deduplicate(
+        table,
+        rules,
+        sequence=own_table.column(_SEQUENCE.name).to_numpy(),
+        kinds=own_table.column(_KIND.name).to_numpy(),
+        levels=np.concatenate(levels),
+    )
+    chosen = table.select(names)
+    if not names:
+        yield _batch((), chosen.schema, len(left))
+        return
+    yield from chosen.take(left).to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
+    """Refuse rows without a sequence number or with an unknown kind."""
+    sequence, kinds = own.columns
+    known = pc.and_(pc.greater_equal(kinds, 0), pc.less_equal(kinds, _GREATEST_KIND))
+    if sequence.null_count or kinds.null_count or not pc.all(known, min_count=0).as_py():
+        raise BrokenTableError(
+            f"The data file {file.path} has rows without a sequence number or of an unknown kind. "
+            "It may have been overwritten; compare it with a copy of the table."
+        )

@@ -1,0 +1,228 @@
+"""Snapshot, tag and long-lived changelog files: one record for all three."""
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypeVar
+
+import orjson
+
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.storage import Storage
+
+NO_WATERMARK = -(2**63)
+"""What writers store where they have seen no watermark."""
+_TRIES = 3
+_PAUSE_SECONDS = 0.1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+V = TypeVar("V")
+Held = Literal["snapshot", "tag", "changelog"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A snapshot file, or a tag or long-lived changelog file, which hold the same."""
+
+    id: int
+    """The version; N of `snapshot-N`."""
+    format_version: int
+    """1 to Paimon 0.2, 2 in 0.3, 3 since 0.4."""
+    schema_id: int
+    """The newest schema at the commit."""
+    base_manifest_list: str
+    """Manifest list of all files before the commit."""
+    base_manifest_list_bytes: int | None
+    """Its size; null before Paimon 1.1."""
+    delta_manifest_list: str
+    """Manifest list of what the commit changed."""
+    delta_manifest_list_bytes: int | None
+    """Its size; null before Paimon 1.1."""
+    changelog_manifest_list: str | None
+    """Manifest list of files of row changes."""
+    changelog_manifest_list_bytes: int | None
+    """Its size; null before Paimon 1.1."""
+    index_manifest: str | None
+    """The index manifest: all index files, not only the new ones."""
+    user: str
+    """Who committed: the id of a writer."""
+    identifier: int
+    """The writer's number of the commit; not unique."""
+    kind: str
+    """APPEND, COMPACT, OVERWRITE or ANALYZE."""
+    committed_at: datetime
+    """The writer's clock at the commit, aware, UTC. Clocks may run backwards."""
+    total_rows: int | None
+    """Rows in all live files, before any merge."""
+    delta_rows: int | None
+    """Rows in added less rows in removed files."""
+    changelog_rows: int | None
+    """Rows in changelog files."""
+    watermark: int | None
+    """Milliseconds since 1970; null where no watermark was seen."""
+    statistics: str | None
+    """Name of the file with the statistics of an ANALYZE."""
+    properties: Mapping[str, str]
+    """What the writer wanted to note."""
+    next_row_id: int | None
+    """The next free row id."""
+    operation: str | None
+    """The writer's word, such as WRITE or MERGE; since Paimon 2.0."""
+    uuid: str | None
+    """A random id of the commit; since Paimon 2.0."""
+    writer_version: str | None
+    """The program that wrote it."""
+    tag_created_at: datetime | None
+    """When a tag was made, by the writer's local clock, without zone; null without a retention."""
+    tag_retained: timedelta | None
+    """How long a tag is kept; null is for ever."""
+    stored: str = field(repr=False)
+    """The file as it is, JSON text with fields that this version does not know."""
+    digest: str
+    """Tells this file from another under the same name."""
+    path: str
+    """The file."""
+    held: Held
+    """What sort of file it is. A changelog has lost its state."""
+
+
+def parse_snapshot(content: bytes, path: str, held: Held = "snapshot") -> Snapshot:
+    """Return what a snapshot, tag or changelog file holds. Unknown fields stay in `stored`.
+
+    Raises:
+        BrokenTableError: The file is cut short or contradicts the format; the message names it.
+
+    Source: paimon docs, "Snapshot"; paimon Snapshot and Tag.
+    """
+    try:
+        return _parsed(orjson.loads(content), content, path, held)
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        what = "cut short or damaged" if isinstance(error, orjson.JSONDecodeError) else "damaged"
+        raise BrokenTableError(
+            f"{path} is no readable Paimon {held} ({_reason(error)}): it is {what}. "
+            "Choose another version; if a writer is at work, try again."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return f"it has no field {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _parsed(raw: Mapping[str, Any], content: bytes, path: str, held: Held) -> Snapshot:
+    watermark = _whole(raw, "watermark")
+    return Snapshot(
+        id=_must(_whole(raw, "id"), "id"),
+        format_version=_whole(raw, "version") or 1,
+        schema_id=_must(_whole(raw, "schemaId"), "schemaId"),
+        base_manifest_list=_must(_text(raw, "baseManifestList"), "baseManifestList"),
+        base_manifest_list_bytes=_whole(raw, "baseManifestListSize"),
+        delta_manifest_list=_must(_text(raw, "deltaManifestList"), "deltaManifestList"),
+        delta_manifest_list_bytes=_whole(raw, "deltaManifestListSize"),
+        changelog_manifest_list=_text(raw, "changelogManifestList"),
+        changelog_manifest_list_bytes=_whole(raw, "changelogManifestListSize"),
+        index_manifest=_text(raw, "indexManifest"),
+        user=_must(_text(raw, "commitUser"), "commitUser"),
+        identifier=_must(_whole(raw, "commitIdentifier"), "commitIdentifier"),
+        kind=_must(_text(raw, "commitKind"), "commitKind"),
+        committed_at=_EPOCH + timedelta(milliseconds=_must(_whole(raw, "timeMillis"), "timeMillis")),
+        total_rows=_whole(raw, "totalRecordCount"),
+        delta_rows=_whole(raw, "deltaRecordCount"),
+        changelog_rows=_whole(raw, "changelogRecordCount"),
+        watermark=None if watermark == NO_WATERMARK else watermark,
+        statistics=_text(raw, "statistics"),
+        properties={str(key): str(value) for key, value in (raw.get("properties") or {}).items()},
+        next_row_id=_whole(raw, "nextRowId"),
+        operation=_text(raw, "operation"),
+        uuid=_text(raw, "uuid"),
+        writer_version=_text(raw, "writerVersion"),
+        tag_created_at=_moment(raw.get("tagCreateTime")),
+        tag_retained=_duration(raw.get("tagTimeRetained")),
+        stored=content.decode(),
+        digest=digest_of(content),
+        path=path,
+        held=held,
+    )
+
+
+def digest_of(content: bytes) -> str:
+    """Return what tells a file's bytes from others."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _must(value: V | None, name: str) -> V:
+    if value is None:
+        raise KeyError(name)
+    return value
+
+
+def _whole(raw: Mapping[str, Any], name: str) -> int | None:
+    value = raw.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
+        raise ValueError(f"its field {name!r} is no 64-bit number")
+    return value
+
+
+def _text(raw: Mapping[str, Any], name: str) -> str | None:
+    value = raw.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"its field {name!r} is no text")
+    return value
+
+
+def _moment(parts: Any) -> datetime | None:
+    """Return a time from [year, month, day, hour, minute, second, nanosecond], without trailing zeros.
+
+    It is only shown, so one that makes no sense is none.
+    """
+    if not isinstance(parts, list) or not 3 <= len(parts) <= 7:  # noqa: PLR2004 - a date, up to nanoseconds
+        return None
+    year, month, day, hour, minute, second, nanosecond = [*parts, 0, 0, 0, 0][:7]
+    try:
+        # The writer stores its local time, without a zone.
+        return datetime(year, month, day, hour, minute, second, nanosecond // 1_000)  # noqa: DTZ001
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _duration(seconds: Any) -> timedelta | None:
+    try:
+        return None if seconds is None else timedelta(seconds=float(seconds))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def read_snapshots(storage: Storage, paths: Sequence[str], held: Held = "snapshot") -> list[Snapshot | None]:
+    """Return what is in these files, None for one that is not there. Read concurrently, a request each.
+
+    A file that does not parse is read again a few times: object stores may show one that is half written.
+
+    Raises:
+        BrokenTableError: A file stays unreadable; the message names it.
+    """
+    return parse_again(storage, paths, storage.read_present(paths), held)
+
+
+def parse_again(
+    storage: Storage, paths: Sequence[str], contents: Sequence[bytes | None], held: Held = "snapshot"
+) -> list[Snapshot | None]:
+    """Return what files hold that have been read, reading those again that do not parse; see `read_snapshots`."""
+    found: list[Snapshot | None] = [None] * len(paths)
+    pending = list(zip(range(len(paths)), contents, strict=True))
+    for attempt in range(1, _TRIES + 1):
+        failed: list[int] = []
+        for index, content in pending:
+            try:
+                found[index] = None if content is None else parse_snapshot(content, paths[index], held)
+            except BrokenTableError:
+                if attempt == _TRIES:
+                    raise
+                failed.append(index)
+        if not failed:
+            break
+        time.sleep(_PAUSE_SECONDS)
+        pending = list(zip(failed, storage.read_present([paths[index] for index in failed]), strict=True))
+    return found

@@ -1,0 +1,279 @@
+"""`Paimon`: a Paimon table on storage, as `formats.TableFormat` asks for it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.formats.paimon import read as rows
+from snapshot_explorer.formats.paimon.commit_frames import commits_frame, manifests_frame, readable_of
+from snapshot_explorer.formats.paimon.contents import (
+    State,
+    check_known,
+    read_changes,
+    read_indexes_of,
+    read_lists_of,
+    read_state,
+)
+from snapshot_explorer.formats.paimon.file_frames import Vectors, changes_frame, files_frame, vectors_of
+from snapshot_explorer.formats.paimon.history import History
+from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
+from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
+from snapshot_explorer.formats.paimon.schemas import Schemas
+from snapshot_explorer.formats.paimon.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.statistics import with_statistics
+from snapshot_explorer.model import Listing, Predicate, Split, TableSchema
+from snapshot_explorer.storage import Storage
+
+_AT_ONCE = 2_000
+"""Commits whose entries are in memory at the same time."""
+
+
+class Paimon:
+    """A Paimon table, bound to one branch. Keeps the snapshots and schemas it has read. Safe for several threads."""
+
+    name: ClassVar[str] = "paimon"
+
+    def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
+        """Bind to a table and a branch. One listing where a branch is asked for, otherwise reads nothing.
+
+        Raises:
+            TableNotFoundError: There is no such branch; the message names those that are there.
+        """
+        self._storage = storage
+        if branch is not None and branch != MAIN and branch not in _branches(storage):
+            there = ", ".join([MAIN, *_branches(storage)])
+            raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {there}.")
+        layout = Layout(branch)
+        self._history = History(storage, layout)
+        self._schemas = Schemas(storage, layout)
+
+    @classmethod
+    def recognises(cls, storage: Storage) -> bool:
+        """Return whether the folder has schema files or snapshots. Two listings at most.
+
+        Source: paimon docs, "File Layouts".
+        """
+        folders = {entry.name for entry in storage.list("") if entry.is_folder}
+        if "_delta_log" in folders or not folders & {"schema", "snapshot"}:
+            return False
+        if "schema" not in folders:
+            return True
+        return "snapshot" in folders or any(
+            number_of(entry.name, "schema") is not None for entry in storage.list("schema")
+        )
+
+    def listing(self, start: int | None = None) -> Listing:
+        """Return which versions there are.
+
+        Without `start` only the newest, by the hint: three small requests at most, and a listing of the snapshots
+        where the hint is wrong. With it all from there on: three listings at once and a small file per tag.
+        """
+        rewrites = self._history.rewrites
+        found = self._history.newest() if start is None else self._history.all_from(start)
+        if self._history.rewrites != rewrites:
+            self._schemas.forget()
+        if not found.versions and start is None:
+            # A table of a kind that is not read has no snapshots either: refuse it here.
+            self._schemas.newest()
+        return found
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return when each version was committed, aware, UTC. A small file for each that was not read before."""
+        return [one.committed_at for one in self._history.snapshots(versions)]
+
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        """Return the COMMITS frame, in the order asked for.
+
+        Reads the snapshots, their delta manifest lists and delta manifests, each kind at once, and the tags. A
+        commit whose delta has vanished meanwhile has no counts, and is readable no more.
+
+        Raises:
+            SnapshotNotFoundError: A version does not exist.
+            BrokenTableError: A file is damaged; the message names it.
+        """
+        snapshots = self._history.snapshots(versions)
+        tags = self._history.tags_by_version() if snapshots else {}
+        parts = [
+            self._commits(snapshots[begin : begin + _AT_ONCE], tags)
+            for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
+        ]
+        return pa.concat_tables(parts)
+
+    def _commits(self, snapshots: Sequence[Snapshot], tags: Mapping[int, Sequence[str]]) -> pa.Table:
+        delta = read_changes(self._storage, snapshots, "delta")
+        lost = [index for index, known in enumerate(delta.known) if not known]
+        readable = [readable_of(one, known=known) for one, known in zip(snapshots, delta.known, strict=True)]
+        if lost:
+            # What was a snapshot when it was read may have expired to a changelog since.
+            again = self._history.read_again([snapshots[index].id for index in lost])
+            now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
+            left = read_changes(self._storage, now, "changelog")
+            for index, one, known in zip(lost, now, left.known, strict=True):
+                readable[index] = readable_of(one, known=known and one.held == "changelog")
+        return commits_frame(snapshots, delta, readable, tags)
+
+    def manifests(self, version: int) -> pa.Table:
+        """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads the lists only.
+
+        Of a version of which only the changelog is left, the lists that are left.
+        """
+        snapshot = self._snapshot(version)
+        lists = read_lists_of(self._storage, snapshot, ("base", "delta", "changelog"))
+        return manifests_frame(snapshot, lists, self._schema_of(snapshot))
+
+    def changes(self, versions: Sequence[int]) -> pa.Table:
+        """Return the CHANGES frame: per version the files of its delta, then those of its changelog.
+
+        Reads the lists and manifests of all versions at once, and their index manifests for deletion vectors. Of a
+        version of which only the changelog is left, only that.
+
+        Raises:
+            SnapshotNotFoundError: A version does not exist, or expired meanwhile.
+            BrokenTableError: A file is damaged; the message names it.
+        """
+        snapshots = self._history.snapshots(versions)
+        parts = [
+            self._changes(snapshots[begin : begin + _AT_ONCE]) for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
+        ]
+        return pa.concat_tables(parts)
+
+    def _changes(self, snapshots: Sequence[Snapshot]) -> pa.Table:
+        options = self._schemas.newest().options
+        schema = self._schema_of(snapshots[-1]) if snapshots else self._schemas.newest()
+        indexes = read_indexes_of(self._storage, snapshots)
+        vectors = [self._vectors(index, schema, options) for index in indexes]
+        tables = []
+        for kind in ("delta", "changelog"):
+            changes = read_changes(self._storage, snapshots, kind)
+            check_known(snapshots, changes, kind)
+            partitions = partitions_of(changes.entries.column("partition"), schema)
+            paths = self._paths(changes.entries, partitions, schema, options, strict=False)
+            tables.append(changes_frame(snapshots, changes, kind, partitions=partitions, paths=paths, vectors=vectors))
+        return _by_version(tables, snapshots)
+
+    def files(self, version: int, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame of a version, of the partitions that the predicate may match.
+
+        Reads the newest options, the version's base and delta lists and index manifest at once, then its manifests.
+        With `statistics` also the schemas that the files were written with.
+
+        Raises:
+            SnapshotNotFoundError: The version does not exist, expired meanwhile, or only its changelog is left.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        snapshot = self._snapshot(version)
+        options = self._schemas.newest().options
+        schema = self._schema_of(snapshot)
+        state, partitions = self._state(snapshot, schema, predicate)
+        paths = self._paths(state.entries, partitions, schema, options, strict=False)
+        vectors = self._vectors(state.indexes, schema, options)
+        frame = files_frame(state, version=version, partitions=partitions, paths=paths, vectors=vectors)
+        if not statistics:
+            return frame
+        return with_statistics(frame, state.entries, schema, self._file_schemas(state.entries))
+
+    def schema(self, version: int | None) -> TableSchema:
+        """Return the schema in force at a version; the newest one for None."""
+        return table_schema(self._schema_at(version))
+
+    def properties(self, version: int | None) -> Mapping[str, str]:  # noqa: ARG002 - the same at every version
+        """Return the newest options: they are in force at every version, whatever the version's schema says.
+
+        Source: paimon docs, "Time Travel"; paimon AbstractFileStoreTable.tryTimeTravel.
+        """
+        return self._schemas.newest().options
+
+    def tags(self) -> Mapping[str, int]:
+        """Return each tag's version, sorted by name."""
+        return {name: tag.id for name, tag in self._history.tags().items()}
+
+    def branches(self) -> Sequence[str]:
+        """Return the names of the branches, sorted, without the main one."""
+        return _branches(self._storage)
+
+    def arrow_schema(self, version: int | None) -> pa.Schema:
+        """Return the Arrow schema of the rows at a version; of the newest schema for None."""
+        return pa.schema([arrow_field(field) for field in self._schema_at(version).fields])
+
+    def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
+        """Return the units of reading the rows of a version, of the partitions that the predicate may match.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+        """
+        snapshot = self._snapshot(version)
+        options = self._schemas.newest().options
+        schema = self._schema_of(snapshot)
+        state, partitions = self._state(snapshot, schema, predicate)
+        paths = self._paths(state.entries, partitions, schema, options, strict=True)
+        entries = state.entries.drop_columns(["is_new"])
+        return rows.splits(
+            schema=schema,
+            options=options,
+            entries=entries,
+            indexes=state.indexes,
+            partitions=[partitions.texts[position] for position in partitions.of_rows.to_pylist()],
+            paths=paths.to_pylist(),
+            file_schemas=self._file_schemas(entries),
+            version=version,
+        )
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as Paimon means them, with these columns in this order."""
+        return rows.read(self._storage, split, columns)
+
+    def _snapshot(self, version: int) -> Snapshot:
+        return self._history.snapshots([version])[0]
+
+    def _schema_of(self, snapshot: Snapshot) -> Schema:
+        return self._schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
+
+    def _schema_at(self, version: int | None) -> Schema:
+        return self._schemas.newest() if version is None else self._schema_of(self._snapshot(version))
+
+    def _file_schemas(self, entries: pa.Table) -> Mapping[int, Schema]:
+        return self._schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
+
+    def _state(self, snapshot: Snapshot, schema: Schema, predicate: Predicate | None) -> tuple[State, Partitions]:
+        """Return the live files in the partitions that the predicate may match."""
+        state = read_state(self._storage, snapshot)
+        partitions = partitions_of(state.entries.column("partition"), schema)
+        part = predicate.on(frozenset(schema.partition_keys)) if predicate and schema.partition_keys else None
+        if part is None:
+            return state, partitions
+        kept = part.mask(partitions.values).take(partitions.of_rows)
+        state = State(entries=state.entries.filter(kept), indexes=state.indexes)
+        return state, Partitions(
+            of_rows=partitions.of_rows.filter(kept), values=partitions.values, texts=partitions.texts
+        )
+
+    def _paths(
+        self, entries: pa.Table, partitions: Partitions, schema: Schema, options: Mapping[str, str], *, strict: bool
+    ) -> pa.Array:
+        folders = folders_of(partitions, entries.column("bucket"), schema, options)
+        return data_paths(entries, folders, self._storage, strict=strict)
+
+    def _vectors(self, indexes: pa.Table, schema: Schema, options: Mapping[str, str]) -> Vectors:
+        if not len(indexes):
+            return {}
+        partitions = partitions_of(indexes.column("partition"), schema)
+        folders = folders_of(partitions, indexes.column("bucket"), schema, options)
+        return vectors_of(indexes, folders.to_pylist(), options)
+
+
+def _branches(storage: Storage) -> list[str]:
+    names = [entry.name for entry in storage.list("branch") if entry.is_folder]
+    return sorted(name.removeprefix("branch-") for name in names if name.startswith("branch-"))
+
+
+def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[Snapshot]) -> pa.Table:
+    """Return rows of several tables in the order of the versions asked for, of one version table after table."""
+    together = pa.concat_tables(tables)
+    order = {one.id: position for position, one in enumerate(snapshots)}
+    places = pa.array([order[version] for version in together.column("version").to_pylist()], pa.int64())
+    return together.take(pc.sort_indices(places))

@@ -1,0 +1,223 @@
+"""Writes small Paimon tables for the tests that need a shape which no real table at hand has.
+
+What rows mean is judged by tables that Paimon wrote (tests/data); this builder serves histories of any length, hints
+that lie, and files that are cut short.
+"""
+
+import io
+import json
+import struct
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+LONG_MAX = 2**63 - 1
+STATS = {
+    "type": "record",
+    "name": "stats",
+    "fields": [
+        {"name": "_MIN_VALUES", "type": "bytes"},
+        {"name": "_MAX_VALUES", "type": "bytes"},
+        {"name": "_NULL_COUNTS", "type": ["null", {"type": "array", "items": ["null", "long"]}]},
+    ],
+}
+MANIFEST_LIST = {
+    "type": "record",
+    "name": "record",
+    "fields": [
+        {"name": "_VERSION", "type": "int"},
+        {"name": "_FILE_NAME", "type": "string"},
+        {"name": "_FILE_SIZE", "type": "long"},
+        {"name": "_NUM_ADDED_FILES", "type": "long"},
+        {"name": "_NUM_DELETED_FILES", "type": "long"},
+        {"name": "_PARTITION_STATS", "type": STATS},
+        {"name": "_SCHEMA_ID", "type": "long"},
+    ],
+}
+MANIFEST = {
+    "type": "record",
+    "name": "record",
+    "fields": [
+        {"name": "_VERSION", "type": "int"},
+        {"name": "_KIND", "type": "int"},
+        {"name": "_PARTITION", "type": "bytes"},
+        {"name": "_BUCKET", "type": "int"},
+        {"name": "_TOTAL_BUCKETS", "type": "int"},
+        {
+            "name": "_FILE",
+            "type": {
+                "type": "record",
+                "name": "record__FILE",
+                "fields": [
+                    {"name": "_FILE_NAME", "type": "string"},
+                    {"name": "_FILE_SIZE", "type": "long"},
+                    {"name": "_ROW_COUNT", "type": "long"},
+                    {"name": "_MIN_KEY", "type": "bytes"},
+                    {"name": "_MAX_KEY", "type": "bytes"},
+                    {"name": "_KEY_STATS", "type": STATS},
+                    {"name": "_VALUE_STATS", "type": "stats"},
+                    {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"},
+                    {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
+                    {"name": "_SCHEMA_ID", "type": "long"},
+                    {"name": "_LEVEL", "type": "int"},
+                    {"name": "_EXTRA_FILES", "type": {"type": "array", "items": "string"}},
+                ],
+            },
+        },
+    ],
+}
+
+
+def binary_row(*values):
+    """Return a serialized BinaryRow of ints (INT) and short texts (STRING); None is null."""
+    arity = len(values)
+    bits, slots, variable = bytearray((arity + 71) // 64 * 8), b"", b""
+    start = len(bits) + 8 * arity
+    for position, value in enumerate(values):
+        if value is None:
+            bits[(position + 8) // 8] |= 1 << (position + 8) % 8
+            slots += bytes(8)
+        elif isinstance(value, int):
+            slots += struct.pack("<i4x", value)
+        elif len(raw := value.encode()) <= 7:
+            slots += raw.ljust(7, b"\0") + bytes([0x80 | len(raw)])
+        else:
+            slots += struct.pack("<ii", len(raw), start + len(variable))
+            variable += raw.ljust(-(-len(raw) // 8) * 8, b"\0")
+    return struct.pack(">i", arity) + bytes(bits) + slots + variable
+
+
+def avro(schema, records, codec="deflate"):
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(schema), records, codec=codec)
+    return out.getvalue()
+
+
+class PaimonTable:
+    """An append table (id BIGINT, name STRING), unpartitioned, grown commit by commit."""
+
+    def __init__(self, filesystem, root, *, options=None, hints=True):
+        self.filesystem, self.root, self.hints = filesystem, root, hints
+        self.snapshots = 0
+        self.base = []
+        self.live = {}
+        self.write(
+            "schema/schema-0",
+            json.dumps(
+                {
+                    "version": 3,
+                    "id": 0,
+                    "fields": [
+                        {"id": 0, "name": "id", "type": "BIGINT NOT NULL"},
+                        {"id": 1, "name": "name", "type": "STRING"},
+                    ],
+                    "highestFieldId": 1,
+                    "partitionKeys": [],
+                    "primaryKeys": [],
+                    "options": {"bucket": "-1", "file.format": "parquet"} | (options or {}),
+                    "timeMillis": 0,
+                }
+            ).encode(),
+        )
+
+    def write(self, path, content):
+        self.filesystem.pipe_file(f"{self.root}/{path}", content)
+
+    def remove(self, path):
+        self.filesystem.rm_file(f"{self.root}/{path}")
+
+    def commit(self, rows=((1, "a"),), *, removed=(), kind="APPEND", millis=None, **fields):
+        """Add one file with these rows, remove files by name, and return the new snapshot's id."""
+        self.snapshots += 1
+        number = self.snapshots
+        entries = [self._entry(1, name, self.live.pop(name)) for name in removed]
+        if rows:
+            name = f"data-{number}.parquet"
+            self.live[name] = len(rows)
+            self.write(f"bucket-0/{name}", self._parquet(rows))
+            entries.append(self._entry(0, name, len(rows)))
+        delta = self._manifest(f"manifest-{number}", entries)
+        self.write(f"manifest/manifest-list-{number}-0", avro(MANIFEST_LIST, self.base))
+        self.write(f"manifest/manifest-list-{number}-1", avro(MANIFEST_LIST, [delta]))
+        self.base = [*self.base, delta]
+        snapshot = {
+            "version": 3,
+            "id": number,
+            "schemaId": 0,
+            "baseManifestList": f"manifest-list-{number}-0",
+            "deltaManifestList": f"manifest-list-{number}-1",
+            "changelogManifestList": None,
+            "commitUser": "tests",
+            "commitIdentifier": LONG_MAX,
+            "commitKind": kind,
+            "timeMillis": 1_767_225_600_000 + number * 60_000 if millis is None else millis,
+            "totalRecordCount": sum(self.live.values()),
+            "deltaRecordCount": sum(entry["_FILE"]["_ROW_COUNT"] * (1 - 2 * entry["_KIND"]) for entry in entries),
+        }
+        self.write(f"snapshot/snapshot-{number}", json.dumps(snapshot | fields).encode())
+        if self.hints:
+            self.write("snapshot/LATEST", str(number).encode())
+            if number == 1:
+                self.write("snapshot/EARLIEST", b"1")
+        return number
+
+    def merge_manifests(self):
+        """Write the base as one manifest from the next commit on, as Paimon's writers do now and then."""
+        entries = [self._entry(0, name, rows) for name, rows in self.live.items()]
+        self.base = [self._manifest(f"manifest-merged-{self.snapshots}", entries)]
+
+    def tag(self, name, number):
+        self.write(f"tag/tag-{name}", self.filesystem.cat_file(f"{self.root}/snapshot/snapshot-{number}"))
+
+    def expire(self, before):
+        """Remove the snapshot files below a version; the data stays."""
+        for number in range(1, before):
+            if self.filesystem.exists(f"{self.root}/snapshot/snapshot-{number}"):
+                self.remove(f"snapshot/snapshot-{number}")
+        self.write("snapshot/EARLIEST", str(before).encode())
+
+    def _manifest(self, name, entries):
+        content = avro(MANIFEST, entries)
+        self.write(f"manifest/{name}", content)
+        return {
+            "_VERSION": 2,
+            "_FILE_NAME": name,
+            "_FILE_SIZE": len(content),
+            "_NUM_ADDED_FILES": sum(entry["_KIND"] == 0 for entry in entries),
+            "_NUM_DELETED_FILES": sum(entry["_KIND"] == 1 for entry in entries),
+            "_PARTITION_STATS": {"_MIN_VALUES": binary_row(), "_MAX_VALUES": binary_row(), "_NULL_COUNTS": []},
+            "_SCHEMA_ID": 0,
+        }
+
+    def _entry(self, kind, name, rows):
+        empty = {"_MIN_VALUES": binary_row(), "_MAX_VALUES": binary_row(), "_NULL_COUNTS": []}
+        unknown = {"_MIN_VALUES": binary_row(None, None), "_MAX_VALUES": binary_row(None, None), "_NULL_COUNTS": None}
+        return {
+            "_VERSION": 2,
+            "_KIND": kind,
+            "_PARTITION": binary_row(),
+            "_BUCKET": 0,
+            "_TOTAL_BUCKETS": -1,
+            "_FILE": {
+                "_FILE_NAME": name,
+                "_FILE_SIZE": 500,
+                "_ROW_COUNT": rows,
+                "_MIN_KEY": binary_row(),
+                "_MAX_KEY": binary_row(),
+                "_KEY_STATS": empty,
+                "_VALUE_STATS": unknown,
+                "_MIN_SEQUENCE_NUMBER": 0,
+                "_MAX_SEQUENCE_NUMBER": rows - 1,
+                "_SCHEMA_ID": 0,
+                "_LEVEL": 0,
+                "_EXTRA_FILES": [],
+            },
+        }
+
+    def _parquet(self, rows):
+        schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])
+        table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+        out = io.BytesIO()
+        pq.write_table(table, out)
+        return out.getvalue()

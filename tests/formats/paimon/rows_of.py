@@ -1,0 +1,139 @@
+"""Splits and their files in a memory store, for tests of reading."""
+
+import io
+import struct
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+from snapshot_explorer.formats.paimon import read
+from snapshot_explorer.formats.paimon.schema import Field, Schema, parse_type
+
+STATS = pa.list_(pa.int64())
+ENTRY = {
+    "kind": pa.int8(),
+    "partition": pa.binary(),
+    "bucket": pa.int32(),
+    "total_buckets": pa.int32(),
+    "file_name": pa.string(),
+    "size_bytes": pa.int64(),
+    "rows": pa.int64(),
+    "min_key": pa.binary(),
+    "max_key": pa.binary(),
+    "key_min": pa.binary(),
+    "key_max": pa.binary(),
+    "key_null_counts": STATS,
+    "value_min": pa.binary(),
+    "value_max": pa.binary(),
+    "value_null_counts": STATS,
+    "value_stats_columns": pa.list_(pa.string()),
+    "min_sequence": pa.int64(),
+    "max_sequence": pa.int64(),
+    "schema_id": pa.int64(),
+    "level": pa.int32(),
+    "extra_files": pa.list_(pa.string()),
+    "created_at": pa.timestamp("ms"),
+    "deleted_rows": pa.int64(),
+    "embedded_index": pa.binary(),
+    "source": pa.int8(),
+    "external_path": pa.string(),
+    "first_row_id": pa.int64(),
+    "write_columns": pa.list_(pa.string()),
+}
+INDEX = {
+    "index_type": pa.string(),
+    "partition": pa.binary(),
+    "bucket": pa.int32(),
+    "file_name": pa.string(),
+    "data_file": pa.string(),
+}
+NO_INDEXES = pa.schema(list(INDEX.items())).empty_table()
+
+
+def int_row(*values):
+    """A serialized BinaryRow of INT fields."""
+    return struct.pack(">i", len(values)) + bytes(8) + b"".join(struct.pack("<iI", value, 0) for value in values)
+
+
+def text_row(value):
+    """A serialized BinaryRow of one short STRING."""
+    data = value.encode()
+    return struct.pack(">i", 1) + bytes(8) + data.ljust(7, b"\0") + bytes([0x80 | len(data)])
+
+
+def schema(fields, *, keys=(), partitions=(), number=0, options=None):
+    """A schema of (name, type) pairs, ids by position, or of (id, name, type)."""
+    spelled = [item if len(item) == 3 else (index, *item) for index, item in enumerate(fields)]
+    return Schema(
+        id=number,
+        fields=tuple(Field(id=number, name=name, type=parse_type(kind)) for number, name, kind in spelled),
+        partition_keys=tuple(partitions),
+        primary_keys=tuple(keys),
+        options=options or {},
+        comment=None,
+    )
+
+
+def entry(name, rows=1, **values):
+    return {
+        "kind": 0,
+        "partition": int_row(),
+        "bucket": 0,
+        "total_buckets": 1,
+        "file_name": name,
+        "size_bytes": 1000,
+        "rows": rows,
+        "min_key": int_row(),
+        "max_key": int_row(),
+        "min_sequence": 0,
+        "max_sequence": 0,
+        "schema_id": 0,
+        "level": 0,
+        "deleted_rows": 0,
+        **values,
+    }
+
+
+def splits(
+    version_schema, entries, *, options=None, indexes=NO_INDEXES, file_schemas=None, partitions=None, folder="bucket-0/"
+):
+    table = pa.Table.from_pylist(entries, pa.schema(list(ENTRY.items())))
+    return read.splits(
+        schema=version_schema,
+        options=options or {},
+        entries=table,
+        indexes=indexes,
+        partitions=partitions or [{} for _ in entries],
+        paths=[f"{folder}{item['file_name']}" for item in entries],
+        file_schemas=file_schemas or {version_schema.id: version_schema},
+        version=7,
+    )
+
+
+def parquet(table, **options):
+    out = io.BytesIO()
+    pq.write_table(table, out, **options)
+    return out.getvalue()
+
+
+def orc_file(table, **options):
+    out = io.BytesIO()
+    orc.write_table(table, out, **options)
+    return out.getvalue()
+
+
+class Files:
+    """Files by path, opened like those of a Storage. Holds bytes only: nothing of ours is imitated."""
+
+    def __init__(self, files):
+        self.files = files
+        self.opened = []
+
+    def open(self, path):
+        self.opened.append(path)
+        return pa.BufferReader(self.files[path])
+
+
+def rows(storage, split, columns):
+    return pa.Table.from_batches(list(read.read(storage, split, columns)))
