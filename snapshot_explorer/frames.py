@@ -193,4 +193,5 @@ def as_pandas(rows: pa.Table) -> pd.DataFrame:
     """
     import pandas as pd
 
-    return rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    converted: pd.DataFrame = rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    return converted

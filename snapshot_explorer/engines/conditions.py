@@ -1,0 +1,334 @@
+"""Conditions on rows, written in SQL and evaluated by DuckDB over Arrow data.
+
+DuckDB sees only the columns that a condition reads and gives back only which rows pass, so that no value of the
+table goes through DuckDB's types. Its connection can reach no file, no network and no Python variable.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BadReferenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import duckdb
+
+_ROWS = "__snapshot_rows__"
+_PREFIX = "SELECT (\n"
+_LOCKED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "threads": "1",
+}
+_KEYWORD_VALUES = frozenset(
+    (
+        "current_catalog",
+        "current_date",
+        "current_role",
+        "current_schema",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "localtime",
+        "localtimestamp",
+        "session_user",
+        "user",
+    )
+)
+_REFUSED = {
+    "SUBQUERY": "a subquery",
+    "WINDOW": "a window function",
+    "STAR": "a star",
+    "PARAMETER": "a parameter",
+}
+
+
+class _Session:
+    """A locked-down DuckDB connection, opened when first needed; threads get cursors of their own.
+
+    A pickle of it is an unopened one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    def __reduce__(self) -> tuple[type[_Session], tuple[()]]:
+        return _Session, ()
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._connection is None:
+                self._connection = _locked_connection()
+            return self._connection.cursor()
+
+
+def _locked_connection() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=dict(_LOCKED))
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A condition on rows, in SQL. Implements `model.Predicate`; picklable; made by `condition`."""
+
+    text: str
+    """The condition as SQL."""
+    columns: frozenset[str]
+    """The columns that it reads, as the table names them."""
+    parts: tuple[tuple[str, frozenset[str]], ...]
+    """What is joined by AND at the top, each as SQL with the columns that it reads."""
+    _session: _Session = field(default_factory=_Session, repr=False, compare=False)
+
+    def on(self, columns: frozenset[str]) -> Condition | None:
+        """Return the part of the condition that reads only these columns, None where there is none.
+
+        Parts that read no column at all are left to the whole condition.
+        """
+        kept = tuple((text, reads) for text, reads in self.parts if reads and reads <= columns)
+        if not kept:
+            return None
+        return Condition(
+            text=" AND ".join(f"({text})" for text, _ in kept),
+            columns=frozenset().union(*(reads for _, reads in kept)),
+            parts=kept,
+            _session=self._session,
+        )
+
+    def mask(self, rows: pa.Table) -> pa.BooleanArray:
+        """Return for each row whether it passes; a condition that is null does not pass.
+
+        Raises:
+            BadReferenceError: A value can not be evaluated, such as a text that is cast to a number.
+        """
+        import duckdb
+
+        needed = [name for name in rows.column_names if name in self.columns]
+        with self._session.cursor() as cursor:
+            try:
+                passes = _evaluate(cursor, self.text, rows.select(needed))
+            except duckdb.Error as error:
+                raise BadReferenceError(
+                    f"The condition {self.text!r} can not be evaluated: {_sentence(error)}. "
+                    "TRY_CAST gives null where CAST fails."
+                ) from error
+        if not needed:
+            passes = pa.repeat(passes[0], rows.num_rows)
+        return passes
+
+
+def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> pa.BooleanArray:
+    """Return whether each row passes; one value where the condition reads no column."""
+    query = f"SELECT coalesce(CAST((\n{text}\n) AS BOOLEAN), false)"
+    if rows.num_columns:
+        cursor.register(_ROWS, rows)
+        query += f" FROM {_ROWS}"
+    found = cursor.sql(query).to_arrow_table().column(0)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def condition(text: str, schema: pa.Schema) -> Condition:
+    """Return the condition that SQL text states on rows of a schema. Reads nothing.
+
+    Args:
+        text: What may stand in a WHERE clause: `amount > 10 AND "group".name IS NULL`. Columns are found in any
+            case of letters; one that is there in this very spelling wins.
+        schema: The Arrow schema of the rows.
+
+    Raises:
+        BadReferenceError: The text is no condition, names a column that is not there, or asks for more than a
+            row's own values (a subquery, another table, an aggregate).
+    """
+    session = _Session()
+    with session.cursor() as cursor:
+        tree = _parse(cursor, text)
+        columns = _columns(tree, schema, text)
+        parts = tuple((part_text, _columns(part, schema, text)) for part, part_text in _conjuncts(cursor, tree, text))
+        _bind(cursor, text, schema, columns)
+    return Condition(text=text, columns=columns, parts=parts, _session=session)
+
+
+def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
+    """Return DuckDB's parse tree of the expression."""
+    try:
+        answer = json.loads(_scalar(cursor, "SELECT json_serialize_sql(?)", f"{_PREFIX}{text}\n)"))
+    except RecursionError as error:
+        raise BadReferenceError("The condition is nested too deeply. Write it with fewer parentheses.") from error
+    if answer.get("error"):
+        raise BadReferenceError(_syntax_error(text, answer))
+    statements = answer["statements"]
+    node = statements[0]["node"] if len(statements) == 1 else {}
+    chosen = node.get("select_list") or []
+    if node.get("from_table", {}).get("type") != "EMPTY" or len(chosen) != 1 or _has_clauses(node):
+        raise BadReferenceError(
+            f"{text!r} is more than a condition. Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
+        )
+    tree: dict[str, Any] = chosen[0]
+    if tree.get("function_name") == "row" and not _children(tree):
+        raise BadReferenceError(f"The condition {text!r} is empty. Write what would follow WHERE, or leave it out.")
+    return tree
+
+
+def _children(tree: dict[str, Any]) -> list[Any]:
+    """Return what a function is applied to; DuckDB renamed the list in version 2."""
+    return list(tree.get("arguments") or tree.get("children") or [])
+
+
+def _scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
+    """Return the one value of a query. All rows are fetched: DuckDB wants a result read to its end."""
+    return str(cursor.execute(query, [parameter]).fetchall()[0][0])
+
+
+def _has_clauses(node: dict[str, Any]) -> bool:
+    clauses = ("modifiers", "where_clause", "group_expressions", "having", "qualify", "sample")
+    return any(node.get(clause) for clause in clauses)
+
+
+def _syntax_error(text: str, answer: dict[str, Any]) -> str:
+    message = str(answer.get("error_message", "it can not be parsed")).strip().splitlines()[0]
+    position = int(answer.get("position") or len(_PREFIX)) - len(_PREFIX)
+    lines = text.splitlines()
+    caret = f"\n{text}\n{' ' * position}^" if len(lines) == 1 and 0 <= position <= len(text) else ""
+    return f"The condition {text!r} is not SQL: {message}.{caret}"
+
+
+def _columns(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
+    """Return the table's columns that an expression reads."""
+    try:
+        names = {name for name in _references(tree, schema, frozenset(), text) if name is not None}
+    except RecursionError as error:
+        raise BadReferenceError("The condition is nested too deeply. Write it with fewer parentheses.") from error
+    folded = {name.lower() for name in names}
+    if len(folded) < len(names):
+        raise BadReferenceError(
+            f"The condition {text!r} reads columns whose names differ only in case: {', '.join(sorted(names))}. "
+            "Read them without a condition and filter the result."
+        )
+    return frozenset(names)
+
+
+def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: str) -> Iterator[str | None]:
+    """Yield the columns that an expression names; `bound` are the parameters of enclosing lambdas."""
+    if isinstance(tree, list):
+        for item in tree:
+            yield from _references(item, schema, bound, text)
+        return
+    if not isinstance(tree, dict):
+        return
+    kind = str(tree.get("class", ""))
+    if kind in _REFUSED:
+        raise BadReferenceError(
+            f"The condition {text!r} holds {_REFUSED[kind]}. A condition reads the values of one row only."
+        )
+    if kind == "COLUMN_REF":
+        yield _column(tree["column_names"], schema, bound, text)
+        return
+    if kind == "LAMBDA":
+        # `a -> 'x'` is parsed like a lambda although it may take a value out of JSON: so both are allowed for.
+        parameters = frozenset(_names(tree.get("lhs")))
+        yield from (found for found in (_find(name, schema) for name in parameters) if found)
+        bound |= parameters
+    for key, value in tree.items():
+        if not (kind == "LAMBDA" and key == "lhs"):
+            yield from _references(value, schema, bound, text)
+
+
+def _names(tree: object) -> Iterator[str]:
+    """Yield the first word of every name in a tree."""
+    if isinstance(tree, dict):
+        if tree.get("class") == "COLUMN_REF":
+            yield str(tree["column_names"][0])
+        for value in tree.values():
+            yield from _names(value)
+    elif isinstance(tree, list):
+        for item in tree:
+            yield from _names(item)
+
+
+def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: str) -> str | None:
+    """Return the column that a dotted name starts with; None for a lambda's parameter or a word like `user`."""
+    if names[0] in bound:
+        return None
+    found = _find(names[0], schema)
+    if found is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
+        return None
+    if found is None:
+        raise BadReferenceError(f"The condition {text!r} names a {unknown_column('.'.join(names), schema.names)}")
+    return found
+
+
+def _find(name: str, schema: pa.Schema) -> str | None:
+    if name in schema.names:
+        return name
+    alike = [column for column in schema.names if column.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def unknown_column(name: str, names: Iterable[str]) -> str:
+    """Return the end of a sentence that says that a column is not there, and which are."""
+    known = list(names)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    shown = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
+    return f"column {name!r}, which is not in the table. {hint}Columns: {shown}."
+
+
+def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: str) -> list[tuple[dict[str, Any], str]]:
+    """Return what is joined by AND at the top, each as a tree and as SQL."""
+    if tree.get("type") != "CONJUNCTION_AND":
+        return [(tree, text)]
+    template = json.loads(_scalar(cursor, "SELECT json_serialize_sql(?)", "SELECT 1"))
+    found = []
+    for part in tree["children"]:
+        template["statements"][0]["node"]["select_list"] = [part]
+        spelled = _scalar(cursor, "SELECT json_deserialize_sql(?)", json.dumps(template))
+        if spelled.startswith("SELECT "):
+            found.append((part, spelled.removeprefix("SELECT ")))
+    return found
+
+
+def _bind(cursor: duckdb.DuckDBPyConnection, text: str, schema: pa.Schema, columns: frozenset[str]) -> None:
+    """Have DuckDB check types and functions on no rows at all, in a WHERE clause: aggregates are errors there."""
+    import duckdb
+
+    empty = pa.schema([item for item in schema if item.name in columns]).empty_table()
+    try:
+        source = ""
+        if columns:
+            cursor.register(_ROWS, empty)
+            source = f" FROM {_ROWS}"
+        cursor.execute(f"SELECT 1{source} WHERE CAST((\n{text}\n) AS BOOLEAN)").fetchall()
+        _evaluate(cursor, text, empty)
+    except duckdb.Error as error:
+        raise BadReferenceError(f"The condition {text!r} does not fit the table: {_sentence(error)}.") from error
+
+
+def _sentence(error: Exception) -> str:
+    """Return the first line of what DuckDB says, without the word for the kind of error."""
+    line = str(error).strip().splitlines()[0]
+    return line.split("Error: ", 1)[-1].rstrip(".!")
+
+
+def passing(rows: pa.Table, predicate: Condition) -> pa.Table:
+    """Return the rows that pass."""
+    return rows.filter(predicate.mask(rows))
+
+
+def passing_count(rows: pa.Table, predicate: Condition) -> int:
+    """Return how many rows pass."""
+    return int(pc.sum(predicate.mask(rows), min_count=0).as_py())

@@ -1,0 +1,165 @@
+"""Splits to Arrow on this machine: read in threads, filtered by SQL conditions, in the order of the splits."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice
+from threading import Event
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import pyarrow as pa
+
+from snapshot_explorer.engines.conditions import (
+    Condition,
+    condition,
+    passing,
+    passing_count,
+    unknown_column,
+)
+from snapshot_explorer.errors import BadReferenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.model import Split
+
+__all__ = ["Condition", "condition", "count", "to_arrow"]
+
+_THREADS = 8
+"""Splits read at once. More wait, so that memory holds few split's worth of rows beyond the result."""
+
+_Result = TypeVar("_Result")
+
+
+def to_arrow(
+    table_format: TableFormat,
+    splits: Sequence[Split],
+    *,
+    columns: Sequence[str] | None,
+    condition: Condition | None,
+    limit: int | None,
+    schema: pa.Schema,
+) -> pa.Table:
+    """Return the rows of splits as one Arrow table.
+
+    Reads the columns asked for and those of the condition, and no more splits than the limit needs. Rows come in
+    the order of the splits; within a split in the format's order.
+
+    Args:
+        table_format: The format that the splits are of.
+        splits: What to read.
+        columns: Names of the columns, in the order wanted; all for None.
+        condition: Which rows to keep.
+        limit: How many rows at most: the first ones in the order above.
+        schema: The Arrow schema of the table's rows.
+
+    Returns:
+        A table whose schema is `schema` restricted to the columns, also when there are no rows.
+
+    Raises:
+        BadReferenceError: A column is not there or is asked for twice, or the limit is negative.
+    """
+    wanted = _chosen(schema, columns)
+    if limit is not None and limit < 0:
+        raise BadReferenceError(f"A limit of {limit} rows makes no sense. Give 0 or more, or leave it out.")
+    needed = [name for name in schema.names if name in wanted.names]
+    needed += sorted(condition.columns - set(needed)) if condition else []
+    found: list[pa.Table] = []
+    missing = limit
+    stop = Event()
+
+    def rows(split: Split) -> list[pa.Table]:
+        return list(_rows(table_format.read(split, needed), condition=condition, limit=limit, stop=stop))
+
+    with closing(_in_order(splits if limit != 0 else (), rows, stop)) as parts:
+        for part in parts:
+            for table in part:
+                found.append(table if missing is None else table.slice(0, missing))
+                missing = None if missing is None else missing - found[-1].num_rows
+            if missing == 0:
+                break
+    return _joined(found, wanted)
+
+
+def count(table_format: TableFormat, splits: Sequence[Split], condition: Condition | None) -> int:
+    """Return how many rows the splits hold, after any merge.
+
+    Raw splits are counted by their metadata; the others are read, in as few columns as the merge and the
+    condition need.
+    """
+    known = sum(split.rows for split in splits if split.raw) if condition is None else 0
+    unknown = [split for split in splits if condition is not None or not split.raw]
+    needed = sorted(condition.columns) if condition else []
+    stop = Event()
+
+    def rows(split: Split) -> int:
+        total = 0
+        for batch in table_format.read(split, needed):
+            if stop.is_set():
+                break
+            table = pa.Table.from_batches([batch])
+            total += passing_count(table, condition) if condition else table.num_rows
+        return total
+
+    with closing(_in_order(unknown, rows, stop)) as parts:
+        return known + sum(parts)
+
+
+def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    """Return the schema restricted to the columns, in their order."""
+    if columns is None:
+        return schema.remove_metadata()
+    if isinstance(columns, str):
+        raise BadReferenceError(f"columns is one text, {columns!r}. Give a list of names: [{columns!r}].")
+    for place, name in enumerate(columns):
+        if name not in schema.names:
+            raise BadReferenceError(f"The columns asked for name a {unknown_column(str(name), schema.names)}")
+        if name in columns[:place]:
+            raise BadReferenceError(f"The column {name!r} is asked for twice. Name each column once.")
+    return pa.schema([schema.field(name) for name in columns])
+
+
+def _rows(
+    batches: Iterator[pa.RecordBatch], *, condition: Condition | None, limit: int | None, stop: Event
+) -> Iterator[pa.Table]:
+    """Yield the rows of a split that pass, at least as many as the limit if there are; less once stopped."""
+    total = 0
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        if condition is not None:
+            table = passing(table, condition)
+        total += table.num_rows
+        yield table
+        if stop.is_set() or (limit is not None and total >= limit):
+            return
+
+
+def _in_order(splits: Sequence[Split], task: Callable[[Split], _Result], stop: Event) -> Generator[_Result, None, None]:
+    """Yield the task's results in the order of the splits, worked on in threads, only a few ahead.
+
+    When the consumer stops, or is interrupted, what has not begun is dropped and the rest is told to stop.
+    """
+    waiting = iter(splits)
+    executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="snapshot-rows")
+    try:
+        ahead = deque(executor.submit(task, split) for split in islice(waiting, _THREADS))
+        while ahead:
+            result = ahead.popleft().result()
+            ahead.extend(executor.submit(task, split) for split in islice(waiting, 1))
+            yield result
+    finally:
+        stop.set()
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _joined(tables: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
+    """Return the tables as one of exactly the schema."""
+    if not tables:
+        return wanted.empty_table()
+    if not wanted.names:  # tables without columns can not be joined, but they do have rows
+        return pa.table({"rows": pa.nulls(sum(table.num_rows for table in tables))}).select([])
+    joined = pa.concat_tables([table.select(wanted.names) for table in tables])
+    return pa.Table.from_arrays(cast("list[pa.ChunkedArray]", joined.columns), schema=wanted)

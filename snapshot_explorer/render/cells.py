@@ -1,0 +1,248 @@
+"""Values as short plain text: the same words for the terminal and for the browser."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Literal
+
+import pyarrow as pa
+
+Unit = Literal["bytes", "count"]
+
+NULL = "-"
+"""How null is drawn. The text "-" is drawn in quotes, so that the two differ."""
+ELLIPSIS = "…"
+_LONGEST = 2_000
+"""Characters of a value that are looked at; what follows is never seen in a cell."""
+_SHOWN_BYTES = 16
+_SHOWN_ITEMS = 50
+_COUNTED = frozenset({"rows", "files", "versions", "commits", "manifests", "columns", "splits", "entries"})
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
+_THOUSAND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value as it is drawn."""
+
+    text: str
+    """What is shown, on one line, control characters escaped."""
+    whole: bool = False
+    """Whether a part of it would mislead, as with numbers and times: it is not cut to make room."""
+    exact: str | None = None
+    """The value in full where `text` is rounded or cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelled:
+    """A value whose text is already what is to be shown."""
+
+    text: str
+
+
+def visible(value: str) -> str:
+    r"""Return text on one line, with every character that cannot be seen escaped.
+
+    Control, zero-width, direction-changing and private characters, unusual blanks and lone surrogates become `\n` or
+    `\u200b`; so does a combining mark that has nothing to combine with.
+    """
+    if value.isascii() and value.isprintable():
+        return value
+    shown = [letter if letter.isprintable() else _ESCAPES.get(letter) or _escaped(letter) for letter in value]
+    if value and unicodedata.category(value[0]).startswith("M"):
+        shown[0] = _escaped(value[0])
+    return "".join(shown)
+
+
+def _escaped(letter: str) -> str:
+    code = ord(letter)
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the ends of the ranges that the escapes cover
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in decimal units: 1 kB is 1,000 bytes, 1 MB is 1,000 kB."""
+    if abs(count) < _THOUSAND:
+        return f"{count} B"
+    scaled = float(count)
+    for unit in _UNITS:
+        scaled /= _THOUSAND
+        if abs(round(scaled, 1)) < _THOUSAND or unit == _UNITS[-1]:
+            return f"{scaled:,.1f} {unit}"
+    raise AssertionError  # pragma: no cover - the loop ends at its last unit
+
+
+def moment(time: datetime) -> str:
+    """Return a time to the millisecond, in UTC with a Z; a time without zone is left without."""
+    if time.tzinfo is not None:
+        try:
+            time = time.astimezone(UTC)
+        except OverflowError:
+            return str(time)
+    return time.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")
+
+
+def unit_of(name: str, metadata: Mapping[bytes, bytes] | None = None) -> Unit | None:
+    """Return what a number of that name counts, None for a number that is a name, such as a version.
+
+    The metadata of a field decides (`unit`); without it, the last word of the name.
+    """
+    word = (metadata or {}).get(b"unit", b"").decode() or name.replace("_", " ").rpartition(" ")[2]
+    if word == "bytes":
+        return "bytes"
+    return "count" if word in _COUNTED else None
+
+
+def cell(value: object, unit: Unit | None = None) -> Cell:
+    """Return how a Python value or an Arrow scalar is drawn.
+
+    Null is `-`; text that would read as something else ("", "-", blanks at an end) stands in quotes; a map
+    is `dt=2026-01-01/hr=3`, a list `a, b`, a boolean yes or no, a time UTC to the millisecond.
+    """
+    if isinstance(value, pa.Scalar):
+        value = _python(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _number(value, unit)
+    if isinstance(value, float | Decimal):
+        return Cell(f"{value:,}" if unit else str(value), whole=True)
+    return Cell(_spell(value), whole=isinstance(value, bool | datetime | _Spelled))
+
+
+def _number(value: int, unit: Unit | None) -> Cell:
+    if unit == "bytes":
+        exact = f"{value:,} bytes" if abs(value) >= _THOUSAND else None
+        return Cell(size(value), whole=True, exact=exact)
+    return Cell(f"{value:,}" if unit else str(value), whole=True)
+
+
+def _python(scalar: pa.Scalar) -> object:
+    """Return an Arrow scalar as a Python value that spells itself; nothing here can be out of range."""
+    kind = scalar.type
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
+        return _Spelled(_temporal(scalar))
+    if pa.types.is_map(kind):
+        entries = scalar.values.slice(0, _SHOWN_ITEMS)
+        keys, items = entries.flatten()
+        return {_spell(_python(key)): _python(item) for key, item in zip(keys, items, strict=True)}
+    if pa.types.is_struct(kind):
+        return {field.name: _python(scalar[position]) for position, field in enumerate(kind)}
+    if isinstance(scalar, pa.ListScalar):
+        return [_python(item) for item in scalar.values.slice(0, _SHOWN_ITEMS + 1)]
+    if pa.types.is_dictionary(kind):
+        return _python(scalar.value)
+    value: object = scalar.as_py()
+    return value
+
+
+def _temporal(scalar: pa.Scalar) -> str:
+    """Return a date, time or duration as Arrow spells it, which also covers what Python's own types do not."""
+    kind = scalar.type
+    try:
+        if pa.types.is_timestamp(kind) and kind.tz is not None and kind.tz != "UTC":
+            # The same instant; the zone is only a name.
+            scalar = pa.array([scalar.value], pa.int64()).cast(pa.timestamp(kind.unit, tz="UTC"))[0]
+        return str(scalar.cast(pa.string()).as_py())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return str(scalar.value)
+
+
+def _spell(value: object, *, guarded: str = "", nested: bool = False) -> str:
+    """Return a value as text; `guarded` holds the signs that make text inside a list or map stand in quotes."""
+    match value:
+        case None:
+            shown = NULL
+        case _Spelled():
+            shown = visible(value.text)
+        case bool():
+            shown = "yes" if value else "no"
+        case str():
+            shown = _quoted_if_needed(value[:_LONGEST], guarded)
+        case datetime():
+            shown = moment(value)
+        case bytes() | bytearray() | memoryview():
+            shown = _binary(bytes(value))
+        case Mapping():
+            shown = _wrapped(_spell_mapping(value), "{}", nested=nested)
+        case Sequence() | set() | frozenset():
+            shown = _wrapped(_spell_items(value), "[]", nested=nested)
+        case _:
+            shown = visible(str(value)[:_LONGEST])
+    return shown
+
+
+def _wrapped(inner: str, brackets: str, *, nested: bool) -> str:
+    return f"{brackets[0]}{inner}{brackets[1]}" if nested else inner
+
+
+def _spell_mapping(value: Mapping[object, object]) -> str:
+    pairs = [
+        f"{_spell(name, guarded='/=', nested=True)}={_spell(item, guarded='/=', nested=True)}"
+        for name, item in list(value.items())[:_SHOWN_ITEMS]
+    ]
+    return "/".join(pairs)[:_LONGEST]
+
+
+def _spell_items(value: Iterable[object]) -> str:
+    items = list(value)
+    shown = [_spell(item, guarded=",", nested=True) for item in items[:_SHOWN_ITEMS]]
+    return ", ".join([*shown, ELLIPSIS] if len(items) > _SHOWN_ITEMS else shown)[:_LONGEST]
+
+
+def _quoted_if_needed(value: str, guarded: str) -> str:
+    shown = visible(value)
+    if value in ("", NULL) or value[0] in ' "' or value[-1] == " " or any(sign in value for sign in guarded):
+        return '"' + shown.replace('"', '\\"') + '"'
+    return shown
+
+
+def _binary(value: bytes) -> str:
+    more = ELLIPSIS if len(value) > _SHOWN_BYTES else ""
+    return f"0x{value[:_SHOWN_BYTES].hex()}{more}"
+
+
+def width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: wide letters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def cut(text: str, room: int, *, middle: bool = False) -> str:
+    """Return text that takes at most `room` columns, with an ellipsis where letters were left out.
+
+    With `middle`, both ends of the text stay: of a path, the folder and the file's ending.
+    """
+    # Marks take no room: bound their number too.
+    text = text if len(text) <= _LONGEST else text[:_LONGEST] + ELLIPSIS
+    if width(text) <= room:
+        return text
+    if room <= 1:
+        return ELLIPSIS[:room]
+    tail = (room - 1) // 2 if middle else 0
+    ending = _head(text[::-1], tail)[::-1]
+    return _head(text, room - 1 - tail) + ELLIPSIS + ending
+
+
+def _head(text: str, room: int) -> str:
+    taken = 0
+    for position, letter in enumerate(text):
+        taken += _letter_width(letter)
+        if taken > room:
+            return text[:position]
+    return text
+
+
+def pad(text: str, room: int, *, right: bool) -> str:
+    """Return text filled with blanks to `room` columns."""
+    blanks = " " * (room - width(text))
+    return blanks + text if right else text + blanks

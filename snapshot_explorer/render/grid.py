@@ -1,0 +1,64 @@
+"""A grid's rows that are shown, as cells, and the line that says what is not shown."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.render.cells import Cell, cell, unit_of
+from snapshot_explorer.render.drawing import Grid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownColumn:
+    """A column of a grid, as far as it is drawn."""
+
+    name: str
+    """The column's name."""
+    meaning: str | None
+    """What the column means, from its field metadata."""
+    is_number: bool
+    """Whether the column holds numbers, which are aligned to the right."""
+    cells: tuple[Cell, ...]
+    """The first rows."""
+
+    @property
+    def is_path(self) -> bool:
+        """Whether the column holds paths, which are cut in the middle."""
+        return self.name.endswith("path")
+
+
+def shown_columns(grid: Grid, limit: int) -> tuple[ShownColumn, ...]:
+    """Return the columns of the rows to draw. Only those rows are converted, however many there are."""
+    rows = grid.rows.slice(0, shown_rows(grid, limit))
+    columns = []
+    for position, field in enumerate(rows.schema):
+        metadata = field.metadata or {}
+        unit = unit_of(field.name, metadata) if metadata else None
+        meaning = metadata.get(b"meaning")
+        columns.append(
+            ShownColumn(
+                name=field.name,
+                meaning=meaning.decode(errors="replace") if meaning else None,
+                is_number=_is_number(field.type),
+                cells=tuple(cell(value, unit) for value in rows.column(position)),
+            )
+        )
+    return tuple(columns)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def shown_rows(grid: Grid, limit: int) -> int:
+    """Return how many rows are drawn."""
+    return min(int(grid.rows.num_rows), max(limit if grid.limit is None else grid.limit, 0))
+
+
+def rows_said(grid: Grid, limit: int) -> str | None:
+    """Return the line that says which part of the rows is drawn, such as `20 of 10,000 versions`."""
+    shown = shown_rows(grid, limit)
+    total = max(int(grid.rows.num_rows), grid.total or 0)
+    if total == 0:
+        return f"no {grid.noun}"
+    return f"{shown:,} of {total:,} {grid.noun}" if shown < total else None

@@ -1,0 +1,134 @@
+"""Drawings as HTML: one scoped class, every value escaped, the page's own colours in light and dark.
+
+No script, no outside resource, no random ids: the same drawing gives the same bytes.
+"""
+
+from collections.abc import Iterator
+from html import escape
+
+from snapshot_explorer.render.cells import NULL, Cell, cell, cut, unit_of, visible
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Line, Pairs
+from snapshot_explorer.render.grid import ShownColumn, rows_said, shown_columns
+
+_WIDEST_CELL = 80
+_WIDEST_VALUE = 1_000
+_LONGEST_TOOLTIP = 300
+
+# JupyterLab, Notebook 7 and nbconvert set --jp-*, VS Code --vscode-*; elsewhere the page says dark or light.
+_DARK = (
+    "html[theme=dark] .sx,body[data-theme=dark] .sx,.vscode-dark .sx,.vscode-high-contrast .sx,"
+    "[data-jp-theme-light=false] .sx"
+)
+_STYLE = (
+    "<style>"
+    ".sx{--sx-ink:var(--jp-content-font-color1,var(--vscode-editor-foreground,#212121));"
+    "--sx-faint:var(--jp-content-font-color2,var(--vscode-descriptionForeground,#616161));"
+    "--sx-paper:var(--jp-layout-color0,var(--vscode-editor-background,#fff));"
+    "--sx-stripe:var(--jp-rendermime-table-row-background,#f5f5f5);"
+    "--sx-line:var(--jp-border-color1,#bdbdbd);"
+    "color:var(--sx-ink);background:var(--sx-paper);font:13px/1.5 var(--jp-content-font-family,system-ui,sans-serif);"
+    "padding:4px 8px;max-width:100%;box-sizing:border-box}"
+    f"{_DARK}{{--sx-ink:var(--jp-content-font-color1,var(--vscode-editor-foreground,#e0e0e0));"
+    "--sx-faint:var(--jp-content-font-color2,var(--vscode-descriptionForeground,#b0b0b0));"
+    "--sx-paper:var(--jp-layout-color0,var(--vscode-editor-background,#1e1e1e));"
+    "--sx-stripe:var(--jp-rendermime-table-row-background,#2a2a2a);--sx-line:var(--jp-border-color1,#555)}"
+    ".sx .sx-title{font-weight:600;overflow-wrap:anywhere}"
+    ".sx .sx-said{color:var(--sx-faint)}"
+    ".sx .sx-box{overflow-x:auto;margin:4px 0}"
+    ".sx table.sx-table{border-collapse:collapse;border:0;margin:0;font-size:12px;color:inherit;"
+    "background:none;table-layout:auto;width:auto}"
+    ".sx .sx-table tr,.sx .sx-table tbody tr:nth-child(n){background:none}"
+    ".sx .sx-table tbody tr:nth-child(even){background:var(--sx-stripe)}"
+    ".sx .sx-table th,.sx .sx-table td{padding:2px 8px;border:0;text-align:left;vertical-align:top;"
+    "white-space:pre;color:inherit;max-width:none}"
+    ".sx .sx-table thead th{border-bottom:1px solid var(--sx-line);font-weight:600;white-space:normal;"
+    "vertical-align:bottom}"
+    ".sx .sx-table tbody th{font-weight:400;color:var(--sx-faint)}"
+    ".sx .sx-table .sx-n{text-align:right;font-variant-numeric:tabular-nums}"
+    ".sx .sx-table .sx-0{color:var(--sx-faint)}"
+    ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
+    "</style>"
+)
+
+
+def html(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
+    """Return the drawing as HTML for a notebook's output.
+
+    Args:
+        drawing: What to draw.
+        limit: Rows to draw of a grid that has no limit of its own.
+    """
+    return "".join(_pieces(drawing, limit))
+
+
+def _pieces(drawing: Drawing, limit: int) -> Iterator[str]:
+    title = _escaped(cut(drawing.title, _WIDEST_VALUE))
+    yield f'<div class="sx">{_STYLE}<div class="sx-title" role="heading" aria-level="3">{title}</div>'
+    for part in drawing.parts:
+        match part:
+            case Line():
+                yield f"<div>{_escaped(cut(part.text, _WIDEST_VALUE))}</div>"
+            case Pairs():
+                yield from _boxed(_pairs(part), "sx-table sx-pairs", title)
+            case Grid():
+                yield from _grid(part, title, limit)
+    yield "</div>"
+
+
+def _boxed(rows: Iterator[str], css: str, title: str) -> Iterator[str]:
+    """Yield a table in a box that scrolls by itself, also by keyboard."""
+    yield f'<div class="sx-box" role="region" tabindex="0" aria-label="{title}">'
+    yield f'<table class="{css}" aria-label="{title}">'
+    yield from rows
+    yield "</table></div>"
+
+
+def _pairs(pairs: Pairs) -> Iterator[str]:
+    yield "<tbody>"
+    for name, value in pairs.rows:
+        shown = cell(value, unit_of(name))
+        tooltip = _tooltip(shown.exact)
+        css = ' class="sx-0"' if shown.text == NULL else ""
+        said = escape(cut(shown.text, _WIDEST_VALUE))
+        yield f'<tr><th scope="row">{_escaped(name)}</th><td{css}{tooltip}>{said}</td></tr>'
+    yield "</tbody>"
+
+
+def _grid(grid: Grid, title: str, limit: int) -> Iterator[str]:
+    columns = shown_columns(grid, limit)
+    yield from _boxed(_rows(columns), "sx-table", title)
+    said = rows_said(grid, limit)
+    if said:
+        yield f'<div class="sx-said">{_escaped(said)}</div>'
+
+
+def _rows(columns: tuple[ShownColumn, ...]) -> Iterator[str]:
+    yield "<thead><tr>"
+    for column in columns:
+        css = ' class="sx-n"' if column.is_number else ""
+        # Where room is short, names break at their words before the table scrolls.
+        name = _escaped(cut(column.name, _WIDEST_CELL)).replace("_", "_<wbr>")
+        yield f'<th scope="col"{css}{_tooltip(column.meaning)}>{name}</th>'
+    yield "</tr></thead><tbody>"
+    for position in range(len(columns[0].cells) if columns else 0):
+        yield "<tr>"
+        for column in columns:
+            yield _cell(column.cells[position], column)
+        yield "</tr>"
+    yield "</tbody>"
+
+
+def _cell(shown: Cell, column: ShownColumn) -> str:
+    said = shown.text if shown.whole else cut(shown.text, _WIDEST_CELL, middle=column.is_path)
+    full = shown.exact or (shown.text if said != shown.text else None)
+    names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL)
+    css = f' class="{" ".join(names)}"' if names else ""
+    return f"<td{css}{_tooltip(full)}>{escape(said)}</td>"
+
+
+def _tooltip(content: str | None) -> str:
+    return f' title="{_escaped(cut(content, _LONGEST_TOOLTIP))}"' if content else ""
+
+
+def _escaped(content: str) -> str:
+    return escape(visible(content))

@@ -1,0 +1,172 @@
+"""Drawings as aligned plain text, at most 120 columns wide, without colours."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from snapshot_explorer.render.cells import cell, cut, pad, unit_of, visible, width
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Line, Pairs
+from snapshot_explorer.render.grid import ShownColumn, rows_said, shown_columns
+
+WIDTH = 120
+"""The widest line, in columns of a terminal."""
+_GAP = 2
+_NARROWEST_CELL = 12
+_LONGEST_TEXT = 1_000
+_WORDS = re.compile(r"[^_]+_*|_+")
+
+
+def text(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
+    """Return the drawing as aligned text without colours, at most 120 columns wide.
+
+    Text that does not fit a column is cut with an ellipsis; numbers and times never are: where even so the
+    columns do not fit, the last are left out, and that is said.
+
+    Args:
+        drawing: What to draw.
+        limit: Rows to draw of a grid that has no limit of its own.
+    """
+    lines = list(_wrapped(visible(drawing.title), WIDTH))
+    for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
+        if isinstance(above, Pairs | Grid) and isinstance(part, Pairs | Grid):
+            lines.append("")
+        match part:
+            case Line():
+                lines.extend(_wrapped(visible(part.text), WIDTH))
+            case Pairs():
+                lines.extend(_pairs(part))
+            case Grid():
+                lines.extend(_grid(part, limit))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _wrapped(content: str, room: int) -> Iterator[str]:
+    """Yield text in lines of at most `room` columns, broken at blanks where there are any."""
+    content = cut(content, _LONGEST_TEXT)
+    while width(content) > room:
+        head = _fitting(content, room)
+        blank = head.rfind(" ")
+        # A break that leaves most of the line empty would tear paths and types apart from what they belong to.
+        at = blank if blank > len(head) // 2 else len(head)
+        yield content[:at].rstrip()
+        content = content[at:].lstrip()
+    yield content
+
+
+def _fitting(content: str, room: int) -> str:
+    taken = 0
+    for position, letter in enumerate(content):
+        taken += width(letter)
+        if taken > room:
+            return content[:position]
+    return content
+
+
+def _pairs(pairs: Pairs) -> Iterator[str]:
+    names = [cut(visible(name), WIDTH // 3) for name, _ in pairs.rows]
+    edge = max(map(width, names), default=0)
+    for name, (spelled, value) in zip(names, pairs.rows, strict=True):
+        shown = cell(value, unit_of(spelled)).text
+        first, *more = _wrapped(shown, WIDTH - edge - _GAP)
+        yield pad(name, edge, right=False) + " " * _GAP + first
+        yield from (" " * (edge + _GAP) + line for line in more)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column with its name in one line or, where room is short, in several."""
+
+    shown: ShownColumn
+    name: tuple[str, ...]
+
+    @property
+    def natural(self) -> int:
+        """The room it would like: its widest cell's."""
+        texts = [*self.name, *(shown.text for shown in self.shown.cells)]
+        return min(max(map(width, texts)), WIDTH)
+
+    @property
+    def least(self) -> int:
+        """The room below which it says nothing."""
+        return min(self.natural, max(_NARROWEST_CELL, self._uncut))
+
+    @property
+    def _uncut(self) -> int:
+        """The room of its numbers and times, which are not cut as text is."""
+        return max((width(shown.text) for shown in self.shown.cells if shown.whole), default=0)
+
+    def padded(self, content: str, room: int) -> str:
+        """Return a cell or a line of the name, cut or filled to the room."""
+        return pad(cut(content, room, middle=self.shown.is_path), room, right=self.shown.is_number)
+
+
+def _grid(grid: Grid, limit: int) -> Iterator[str]:
+    shown = shown_columns(grid, limit)
+    columns = [_Column(column, (visible(column.name),)) for column in shown]
+    if sum(column.natural + _GAP for column in columns) - _GAP > WIDTH:
+        columns = [_Column(column, _broken(column)) for column in shown]
+    fitting = _fitting_columns(columns)
+    if fitting:
+        yield from _aligned(fitting)
+    said = [rows_said(grid, limit), _columns_said(shown, len(fitting))]
+    if any(said):
+        yield from _wrapped("; ".join(part for part in said if part), WIDTH)
+
+
+def _broken(column: ShownColumn) -> tuple[str, ...]:
+    """Return a name such as `removed_files` in lines of its words, none wider than the cells need."""
+    words = _WORDS.findall(visible(column.name))
+    room = max(width(content) for content in [*words, *(shown.text for shown in column.cells), ""])
+    lines = [""]
+    for word in words:
+        if width(lines[-1] + word) > room:
+            lines.append("")
+        lines[-1] += word
+    return tuple(lines)
+
+
+def _aligned(columns: Sequence[_Column]) -> Iterator[str]:
+    rooms = _rooms(columns)
+    yield from _rows([column.name for column in columns], columns, rooms)
+    yield (" " * _GAP).join("-" * room for room in rooms)
+    yield from _rows([[shown.text for shown in column.shown.cells] for column in columns], columns, rooms)
+
+
+def _rows(texts: Sequence[Sequence[str]], columns: Sequence[_Column], rooms: Sequence[int]) -> Iterator[str]:
+    """Yield lines of cells side by side, from the texts of each column."""
+    for line in zip_longest(*texts, fillvalue=""):
+        cells = [column.padded(content, room) for column, content, room in zip(columns, line, rooms, strict=True)]
+        yield (" " * _GAP).join(cells)
+
+
+def _room(columns: Sequence[_Column]) -> int:
+    """Return how wide the columns are when each is cut as far as it may be."""
+    return sum(column.least for column in columns) + _GAP * (len(columns) - 1)
+
+
+def _fitting_columns(columns: Sequence[_Column]) -> Sequence[_Column]:
+    """Return the first columns that fit side by side when each is cut as far as it may be; at least one."""
+    count = len(columns)
+    while count > 1 and _room(columns[:count]) > WIDTH:
+        count -= 1
+    return columns[:count]
+
+
+def _rooms(columns: Sequence[_Column]) -> list[int]:
+    """Return a room for each column; while they do not fit, the widest that may shrink gives way."""
+    rooms = [column.natural for column in columns]
+    least = [column.least for column in columns]
+    over = sum(rooms) + _GAP * (len(rooms) - 1) - WIDTH
+    while over > 0:
+        spare, position = max((room, position) for position, room in enumerate(rooms) if room > least[position])
+        rooms[position] = spare - 1
+        over -= 1
+    return rooms
+
+
+def _columns_said(columns: Sequence[ShownColumn], fitting: int) -> str | None:
+    if fitting == len(columns):
+        return None
+    hidden = ", ".join(visible(column.name) for column in columns[fitting:])
+    return f"{fitting} of {len(columns)} columns; not shown: {hidden}"

@@ -1,0 +1,225 @@
+"""Conditions in SQL: what they read, what they refuse, which rows pass."""
+
+import datetime as dt
+import pickle
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshot_explorer.engines.local import condition
+from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError
+
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2, 3, None], pa.int64()),
+        "name": ["ann", "bob", None, "o'neil"],
+        'we ird."name': [1, 2, 3, 4],
+        "addr": pa.array(
+            [{"city": "x", "in": {"zip": 1}}, None, {"city": "y", "in": None}, {"city": None, "in": {"zip": 2}}]
+        ),
+        "tags": [["a"], [], None, ["a", "b"]],
+        "amount": pa.array([Decimal("1.50"), Decimal("-2.00"), None, Decimal("0.00")], pa.decimal128(10, 2)),
+        "moment": pa.array([0, 1, 2, None], pa.timestamp("ms", tz="UTC")),
+        "select": [True, False, None, True],
+        "Order": [1, 2, 3, 4],
+        "nanos": pa.array([1, 2, 3, 4], pa.timestamp("ns")),
+    }
+)
+
+
+def passing(text):
+    found = condition(text, ROWS.schema)
+    return found.mask(ROWS).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        ("id > 1", {"id"}, [False, True, True, False]),
+        ("ID > 1 AND Name IS NOT NULL", {"id", "name"}, [False, True, False, False]),
+        ("name = 'o''neil' -- a comment", {"name"}, [False, False, False, True]),
+        ('"we ird.""name" >= 3', {'we ird."name'}, [False, False, True, True]),
+        ("addr.city = 'y'", {"addr"}, [False, False, True, False]),
+        ("addr.in.zip = 2 OR addr['city'] = 'x'", {"addr"}, [True, False, False, True]),
+        ("list_contains(tags, 'b')", {"tags"}, [False, False, False, True]),
+        ("len(list_filter(tags, lambda tag: tag = 'a')) = 1", {"tags"}, [True, False, False, True]),
+        ("len(list_filter(tags, lambda id: id = 'a')) = 1", {"tags", "id"}, [True, False, False, True]),
+        ("amount < 0", {"amount"}, [False, True, False, False]),
+        ("moment >= '1970-01-01 00:00:00.001'", {"moment"}, [False, True, True, False]),
+        ('"select"', {"select"}, [True, False, False, True]),
+        ('NOT "select"', {"select"}, [False, True, False, False]),
+        ('"order" = 2', {"Order"}, [False, True, False, False]),
+        ("id IN (1, 3) AND (name = 'ann' OR amount IS NULL)", {"id", "name", "amount"}, [True, False, True, False]),
+        ("id BETWEEN 2 AND 3", {"id"}, [False, True, True, False]),
+        ("moment < current_timestamp", {"moment"}, [True, True, True, False]),
+        ("nanos = make_timestamp_ns(3)", {"nanos"}, [False, False, True, False]),
+        ("true", set(), [True, True, True, True]),
+        ("1 = 2", set(), [False] * 4),
+        ("null", set(), [False] * 4),
+        ("id", {"id"}, [True, True, True, False]),
+    ],
+)
+def test_a_condition_knows_its_columns_and_its_rows(text, columns, rows):
+    found = condition(text, ROWS.schema)
+
+    assert found.columns == columns
+    assert found.mask(ROWS).to_pylist() == rows
+    assert found.mask(ROWS).type == pa.bool_()
+
+
+def test_an_unknown_column_is_answered_with_the_nearest():
+    with pytest.raises(BadReferenceError) as error:
+        condition("nam = 'x'", ROWS.schema)
+
+    assert "names a column 'nam', which is not in the table. Did you mean name" in str(error.value)
+    assert "Columns: id, name" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id in (select 1)", "a subquery"),
+        ("exists (from read_csv('/etc/passwd'))", "a subquery"),
+        ("row_number() over () = 1", "a window function"),
+        ("count(*) > 1", "a star|aggregate"),
+        ("sum(id) > 1", "aggregates"),
+        ("columns('i.*') > 1", "a star"),
+        ("id = ?", "a parameter"),
+        ("1) from read_csv('/etc/passwd') where (1", "more than a condition"),
+        ("id > 1; drop table x", "not SQL"),
+        ("1), (2", "more than a condition|not SQL"),
+        ("id > 1) union select (2", "more than a condition|not SQL"),
+        ("unnest(tags) = 'a'", "UNNEST|unnest"),
+        ("", "is empty"),
+        (" -- nothing", "is empty"),
+        ("()", "is empty"),
+        ("id > ", "not SQL"),
+        ("nosuchfunction(id)", "nosuchfunction"),
+        ("name > 3 and addr > 1", "does not fit"),
+        ("rowid = 1", "column 'rowid'"),
+    ],
+)
+def test_more_than_the_values_of_a_row_is_refused(text, said):
+    with pytest.raises(BadReferenceError, match=said):
+        condition(text, ROWS.schema)
+
+
+def test_a_syntax_error_is_one_sentence_with_a_caret():
+    with pytest.raises(BadReferenceError) as error:
+        condition("id >> > 1", ROWS.schema)
+
+    first, text, caret = str(error.value).splitlines()
+    assert first == "The condition 'id >> > 1' is not SQL: syntax error at or near \">\"."
+    assert text == "id >> > 1"
+    assert text[caret.index("^")] == ">"
+
+
+def test_nothing_outside_of_the_rows_can_be_reached(tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    held = condition("id > 0", ROWS.schema)
+
+    with held._session.cursor() as cursor:
+        import duckdb
+
+        for statement in (
+            f"select * from read_csv('{secret}')",
+            f"select * from '{secret}'",
+            f"copy (select 1) to '{tmp_path / 'out'}'",
+            f"attach '{tmp_path / 'new.db'}'",
+            "install httpfs",
+            "load httpfs",
+            "set enable_external_access = true",
+            "select * from ROWS",
+        ):
+            with pytest.raises(duckdb.Error):
+                cursor.execute(statement)
+
+
+def test_a_condition_can_be_pickled():
+    again = pickle.loads(pickle.dumps(condition("id > 1", ROWS.schema)))
+
+    assert again == condition("id > 1", ROWS.schema)
+    assert again.mask(ROWS).to_pylist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "part"),
+    [
+        ("id > 1 AND name = 'bob'", {"id"}, {"id"}),
+        ("id > 1 AND (name = 'bob' AND amount > 0)", {"id", "amount"}, {"id", "amount"}),
+        ("id > 1 OR name = 'bob'", {"id"}, None),
+        ("id > 1 OR name = 'bob'", {"id", "name"}, {"id", "name"}),
+        ("NOT (id > 1 AND name = 'bob')", {"id"}, None),
+        ("1 = 1 AND id > 1", {"name"}, None),
+        ('"we ird.""name" = 1 AND id = 1', {'we ird."name'}, {'we ird."name'}),
+        ("addr.city = 'x' AND id BETWEEN 1 AND 2", {"id"}, {"id"}),
+    ],
+)
+def test_the_part_on_some_columns_is_found_in_the_parse_tree(text, columns, part):
+    found = condition(text, ROWS.schema).on(frozenset(columns))
+
+    assert (found and found.columns) == part
+
+
+PARTS = st.sampled_from(
+    [
+        "id > 1",
+        "name IS NULL",
+        "amount <= 0",
+        'NOT "select"',
+        "(id = 1 OR name = 'bob')",
+        "addr.city IS NOT NULL",
+        "true",
+    ]
+)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=4), st.sets(st.sampled_from(["id", "name", "amount", "select", "addr"])))
+def test_rows_that_fail_a_part_fail_the_whole(parts, columns):
+    whole = condition(" AND ".join(parts), ROWS.schema)
+    part = whole.on(frozenset(columns))
+
+    if part is not None:
+        assert part.columns <= columns
+        for passes, might in zip(whole.mask(ROWS).to_pylist(), part.mask(ROWS).to_pylist(), strict=True):
+            assert might or not passes
+
+
+def test_a_value_that_can_not_be_cast_is_one_sentence():
+    found = condition("cast(name as int) = 1", ROWS.schema)
+
+    with pytest.raises(BadReferenceError, match="can not be evaluated: .*ann.* TRY_CAST gives null"):
+        found.mask(ROWS)
+
+
+def test_columns_that_differ_only_in_case_are_not_guessed():
+    schema = pa.schema([("a", pa.int64()), ("A", pa.int64()), ("b", pa.int64())])
+
+    assert condition('"A" = 1', schema).columns == {"A"}
+    with pytest.raises(BadReferenceError, match="differ only in case: A, a"):
+        condition('a = 1 AND "A" = 2', schema)
+
+
+def test_dates_are_compared_in_utc():
+    rows = pa.table({"moment": pa.array([dt.datetime(2026, 1, 1, 0, 30, tzinfo=dt.UTC)])})
+
+    assert condition("moment::date = '2026-01-01'", rows.schema).mask(rows).to_pylist() == [True]
+
+
+@given(st.text(alphabet="ab'\"()=<>,;- \n*0.1[]{}", max_size=20))
+def test_any_text_is_a_condition_or_raises_our_error(text):
+    try:
+        condition(text, pa.schema([("a", pa.int64()), ("b", pa.string())]))
+    except SnapshotExplorerError as error:
+        assert str(error)  # noqa: PT017 - which of the two it is does not matter
+
+
+def test_a_condition_nested_without_end_is_refused():
+    with pytest.raises(BadReferenceError):
+        condition("(" * 5000 + "1" + ")" * 5000, ROWS.schema)
+    with pytest.raises(BadReferenceError):
+        condition("NOT " * 5000 + "true", ROWS.schema)

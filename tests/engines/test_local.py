@@ -1,0 +1,184 @@
+"""Splits to Arrow: order, columns, limits, conditions, threads."""
+
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer.engines import local
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.model import Split
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("part", pa.int32())])
+
+
+class Numbers:
+    """A format whose split n holds ten rows, in batches of three: ids n*10 to n*10+9."""
+
+    def __init__(self, *, slow=(), broken=()):
+        self.reads = []
+        self.batches = 0
+        self.closed = 0
+        self.slow, self.broken = slow, broken
+        self.lock = threading.Lock()
+
+    def read(self, split, columns):
+        with self.lock:
+            self.reads.append((split.detail, tuple(columns)))
+        if split.detail in self.slow:
+            time.sleep(0.05)
+        if split.detail in self.broken:
+            raise BrokenTableError(f"file {split.detail}")
+        if not columns:
+            yield pa.record_batch([pa.nulls(10)], ["rows"]).select([])
+            return
+        first = split.detail * 10
+        rows = pa.table(
+            {
+                "id": range(first, first + 10),
+                "name": [f"n{number}" for number in range(first, first + 10)],
+                "part": pa.array([split.detail] * 10, pa.int32()),
+            }
+        ).select(list(columns))
+        try:
+            for batch in rows.to_batches(max_chunksize=3):
+                with self.lock:
+                    self.batches += 1
+                yield batch
+        finally:
+            self.closed += 1
+
+
+def splits(number, *, raw=True):
+    return [
+        Split(files=(f"{n}",), raw=raw, partition={}, bucket=0, rows=10, size_bytes=1, detail=n) for n in range(number)
+    ]
+
+
+def read(table_format, parts, *, columns=None, where=None, limit=None):
+    return local.to_arrow(
+        table_format,
+        parts,
+        columns=columns,
+        condition=None if where is None else local.condition(where, SCHEMA),
+        limit=limit,
+        schema=SCHEMA,
+    )
+
+
+def test_rows_come_in_the_order_of_the_splits_however_long_each_takes():
+    found = read(Numbers(slow=(0, 3)), splits(40))
+
+    assert found.column("id").to_pylist() == list(range(400))
+    assert found.schema == SCHEMA
+
+
+def test_columns_come_in_the_order_asked_for_and_with_their_nullability():
+    found = read(Numbers(), splits(2), columns=["part", "id"])
+
+    assert found.schema == pa.schema([SCHEMA.field("part"), SCHEMA.field("id")])
+    assert found.column("part").to_pylist() == [0] * 10 + [1] * 10
+
+
+def test_columns_of_the_condition_are_read_and_dropped():
+    table_format = Numbers()
+
+    found = read(table_format, splits(3), columns=["name"], where="id % 10 = 4 AND part > 0")
+
+    assert found.to_pydict() == {"name": ["n14", "n24"]}
+    assert set(table_format.reads) == {(n, ("name", "id", "part")) for n in range(3)}
+
+
+def test_no_rows_keep_the_schema():
+    assert read(Numbers(), []).schema == SCHEMA
+    assert read(Numbers(), splits(2), where="id < 0", columns=["name"]).schema == pa.schema([SCHEMA.field("name")])
+    assert read(Numbers(), splits(2), where="id < 0").num_rows == 0
+
+
+def test_rows_without_columns_are_counted():
+    assert read(Numbers(), splits(2), columns=[], where="id > 4").shape == (15, 0)
+
+
+def test_a_limit_gives_the_first_rows_and_leaves_the_rest_unread():
+    table_format = Numbers()
+
+    found = read(table_format, splits(500), limit=13)
+
+    assert found.column("id").to_pylist() == list(range(13))
+    assert len(table_format.reads) < 50
+
+
+def test_a_limit_stops_inside_of_a_split():
+    table_format = Numbers()
+
+    assert read(table_format, splits(1), limit=2).num_rows == 2
+    assert table_format.batches == 1
+
+
+def test_a_limit_counts_rows_that_pass():
+    assert read(Numbers(), splits(9), where="id % 2 = 1", limit=7).column("id").to_pylist() == [1, 3, 5, 7, 9, 11, 13]
+
+
+def test_a_limit_of_zero_reads_nothing():
+    table_format = Numbers()
+
+    assert read(table_format, splits(3), limit=0).schema == SCHEMA
+    assert table_format.reads == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"limit": -1}, "A limit of -1 rows makes no sense"),
+        ({"columns": ["id", "nam"]}, "name a column 'nam', which is not in the table. Did you mean name"),
+        ({"columns": ["id", "part", "id"]}, "column 'id' is asked for twice"),
+        ({"columns": "id"}, r"Give a list of names: \['id'\]"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused_before_reading(arguments, said):
+    table_format = Numbers()
+
+    with pytest.raises(BadReferenceError, match=said):
+        read(table_format, splits(3), **arguments)
+    assert table_format.reads == []
+
+
+def test_an_error_in_a_split_ends_the_reading():
+    table_format = Numbers(broken=(2,))
+
+    with pytest.raises(BrokenTableError, match="file 2"):
+        read(table_format, splits(500))
+    assert len(table_format.reads) < 50
+
+
+def test_an_interrupt_ends_the_threads():
+    class Interrupted(Numbers):
+        def read(self, split, columns):
+            if split.detail == 3:
+                raise KeyboardInterrupt
+            return super().read(split, columns)
+
+    table_format = Interrupted(slow=range(500))
+
+    with pytest.raises(KeyboardInterrupt):
+        read(table_format, splits(500))
+    assert len(table_format.reads) < 50
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("snapshot-rows")]
+
+
+def test_counting_raw_splits_reads_nothing():
+    table_format = Numbers()
+
+    assert local.count(table_format, splits(5), None) == 50
+    assert table_format.reads == []
+
+
+def test_counting_reads_what_must_be_merged_and_what_a_condition_asks_for():
+    table_format = Numbers()
+
+    assert local.count(table_format, splits(2, raw=False) + splits(1), None) == 30
+    assert {columns for _, columns in table_format.reads} == {()}
+    assert local.count(table_format, splits(5), local.condition("id >= 42", SCHEMA)) == 8
+    assert local.count(table_format, splits(5), local.condition("id < 0", SCHEMA)) == 0
+    assert local.count(table_format, splits(5), local.condition("1 = 1", SCHEMA)) == 50

@@ -1,0 +1,166 @@
+import re
+from html.parser import HTMLParser
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshot_explorer.frames import COMMITS, Frame
+from snapshot_explorer.render import Drawing, Grid, Line, Pairs, html, mimebundle
+
+VOID = {"wbr"}
+EVIL = "<script>alert(1)</script>"
+
+
+class Page(HTMLParser):
+    """Reads HTML, insisting that every tag is closed in order."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.texts.append(data)
+
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def without_style(source: str) -> str:
+    return re.sub(r"<style>.*?</style>", "", source)
+
+
+def test_a_grid_is_a_table_with_column_headers_and_tooltips() -> None:
+    rows = pa.table(
+        [[17], [1_234_567]],
+        schema=pa.schema(
+            [
+                pa.field("version", pa.int64()),
+                pa.field("added_bytes", pa.int64(), metadata={"unit": "bytes", "meaning": "size of the added files"}),
+            ]
+        ),
+    )
+
+    drawn = html(Drawing(title="History", parts=(Grid(rows, total=3, noun="versions"),)))
+
+    assert without_style(drawn) == (
+        '<div class="sx"><div class="sx-title" role="heading" aria-level="3">History</div>'
+        '<div class="sx-box" role="region" tabindex="0" aria-label="History">'
+        '<table class="sx-table" aria-label="History"><thead><tr>'
+        '<th scope="col" class="sx-n">version</th>'
+        '<th scope="col" class="sx-n" title="size of the added files">added_<wbr>bytes</th></tr></thead>'
+        '<tbody><tr><td class="sx-n">17</td><td class="sx-n" title="1,234,567 bytes">1.2 MB</td></tr></tbody>'
+        '</table></div><div class="sx-said">1 of 3 versions</div></div>'
+    )
+
+
+def test_pairs_are_a_table_with_row_headers() -> None:
+    drawn = html(Drawing(title="version 1", parts=(Pairs((("user", None), ("kind", "append"))),)))
+
+    assert (
+        '<tr><th scope="row">user</th><td class="sx-0">-</td></tr><tr><th scope="row">kind</th><td>append</td></tr>'
+    ) in drawn
+
+
+def test_a_script_in_names_values_titles_and_meanings_is_text() -> None:
+    schema = pa.schema([pa.field(EVIL, pa.string(), metadata={"meaning": f'">{EVIL}'})])
+    grid = Grid(pa.table([[EVIL]], schema=schema), noun=EVIL, total=7)
+    drawing = Drawing(title=EVIL, parts=(grid, Pairs(((EVIL, EVIL), ("m", {EVIL: EVIL}))), Line(EVIL)))
+
+    page = Page(html(drawing))
+
+    assert page.attributes("script") == []
+    assert "".join(page.texts).count(EVIL) == 9
+    assert page.attributes("th")[0]["title"] == f'">{EVIL}'
+
+
+def test_invisible_characters_are_made_visible() -> None:
+    drawn = html(Drawing(title="\u202eevil", parts=(Line("zero\u200bwidth"), Grid(pa.table({"a\u2066": ["\n"]})))))
+
+    assert "\\u202eevil" in drawn
+    assert "zero\\u200bwidth" in drawn
+    assert ">a\\u2066<" in drawn
+    assert "<td>\\n</td>" in drawn
+
+
+def test_a_cut_cell_has_its_full_text_as_tooltip() -> None:
+    path = "bucket-0/" + "a" * 120 + ".parquet"
+
+    drawn = html(Drawing(title="t", parts=(Grid(pa.table({"path": [path]})),)))
+
+    assert f'title="{path}"' in drawn
+    assert "aaaa.parquet</td>" in drawn
+
+
+def test_the_same_drawing_gives_the_same_bytes() -> None:
+    drawing = Drawing(title="t", parts=(Grid(pa.table({"n": [1]})),))
+
+    assert html(drawing) == html(drawing)
+
+
+def test_there_is_no_script_and_no_outside_resource() -> None:
+    drawn = html(Drawing(title="t", parts=(Grid(pa.table({"n": [1]})), Line("x"))))
+
+    assert not re.search(r"<script|url\(|@import|https?:|src=|href=|\bon\w+=", drawn)
+
+
+def test_every_style_rule_is_scoped_to_our_class() -> None:
+    style = re.findall(r"<style>(.*?)</style>", html(Drawing(title="t", parts=())))[0]
+
+    selectors = [part for block in re.findall(r"([^{}]+)\{", style) for part in block.split(",")]
+
+    assert all(re.search(r"(^|\s)\.sx( |$)", selector) for selector in selectors)
+    for theme in ("html[theme=dark]", "body[data-theme=dark]", ".vscode-dark", "[data-jp-theme-light=false]"):
+        assert f"{theme} .sx" in selectors
+    assert "var(--jp-layout-color0,var(--vscode-editor-background,#fff))" in style
+
+
+def test_twenty_commits_stay_small() -> None:
+    row = {
+        "version": 1234,
+        "committed_at": 1793534400123,
+        "readable": "yes",
+        "kind": "append",
+        "operation": "APPEND",
+        "added_files": 12,
+        "removed_files": 3,
+        "added_rows": 1_234_567,
+        "removed_rows": 1_234_567,
+        "total_rows": 123_456_789,
+        "tags": ["monthly"],
+    }
+    frame = Frame(pa.Table.from_pylist([row] * 30, COMMITS).select(list(row)), title="History", noun="versions")
+
+    assert len(mimebundle(frame.drawing())["text/html"]) < 15_000
+
+
+@given(st.text(max_size=100), st.text(max_size=100), st.text(max_size=300) | st.none())
+def test_any_content_stays_content(title: str, name: str, value: str | None) -> None:
+    grid = Grid(pa.table([pa.array([value], pa.string())], names=[name]))
+
+    page = Page(html(Drawing(title=title, parts=(grid, Pairs(((name, value),)), Line(title)))))
+
+    assert {tag for tag, _ in page.tags} - {"wbr"} == {"div", "style", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+def test_the_bundle_holds_text_and_html() -> None:
+    drawing = Drawing(title="t", parts=(Grid(pa.table({"n": list(range(9))})),))
+
+    bundle = mimebundle(drawing, limit=2)
+
+    assert list(bundle) == ["text/plain", "text/html"]
+    assert all("2 of 9 rows" in said for said in bundle.values())
