@@ -1,0 +1,55 @@
+"""Look into the past of an Apache Paimon or Delta Lake table, read-only.
+
+`open_table(path)` opens a table by its path; `%load_ext snapshot_explorer` brings `%snapshot` to IPython.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from snapshot_explorer import errors, samples
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from snapshot_explorer.snapshot import Snapshot
+    from snapshot_explorer.table import Table, open_table
+
+__version__ = "0.1.0"
+__all__ = [
+    "Snapshot",
+    "Table",
+    "errors",
+    "load_ipython_extension",
+    "open_table",
+    "samples",
+    "unload_ipython_extension",
+]
+_HOMES = {"Snapshot": "snapshot", "Table": "table", "open_table": "table"}
+"""The modules of public names that are loaded at their first use: pyarrow alone takes a tenth of a second."""
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name from its module (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(ip: InteractiveShell) -> None:
+    """Register the `%snapshot` magic; IPython calls this on `%load_ext snapshot_explorer`."""
+    from snapshot_explorer import jupyter
+
+    jupyter.load_ipython_extension(ip)
+
+
+def unload_ipython_extension(ip: InteractiveShell) -> None:
+    """Remove everything that `load_ipython_extension` registered."""
+    from snapshot_explorer import jupyter
+
+    jupyter.unload_ipython_extension(ip)

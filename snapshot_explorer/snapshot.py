@@ -1,0 +1,258 @@
+"""A table as it is at one version."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.engines import local
+from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import Commit
+from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.model import Listing, Split, TableSchema
+
+NO_VERSION = -1
+"""The version of the snapshot of a table that has no version yet."""
+_PLAN = pa.schema(
+    [
+        pa.field("partition", frames.PARTITION),
+        pa.field("bucket", pa.int32()),
+        pa.field("raw", pa.bool_(), metadata={"meaning": "rows need no merge and no deletion vector"}),
+        pa.field("files", pa.int64(), metadata={"unit": "files"}),
+        pa.field("rows", pa.int64(), metadata={"unit": "rows", "meaning": "rows in the files, before any merge"}),
+        pa.field("size_bytes", pa.int64(), metadata={"unit": "bytes"}),
+    ]
+)
+
+T = TypeVar("T")
+
+
+class Snapshot:
+    """A table as it is at one version. Holds no rows; metadata that was read is kept until a newer one replaces it."""
+
+    def __init__(self, path: str, table_format: TableFormat, version: int, listing: Listing | None = None) -> None:
+        """Bind to a version; `Table.at` is the way to get one."""
+        self._path = path
+        self._format = table_format
+        self._cache: dict[str, Any] | None = {}
+        self._lock = threading.RLock()
+        self.version = version
+        """The Paimon snapshot id or Delta version; -1 for a table that has no version yet."""
+        self.listing = listing
+        """The listing that it was made from, where it was the newest."""
+
+    @property
+    def commit(self) -> Commit:
+        """Return the commit that made the version.
+
+        Costs a read of the version's own metadata: snapshot, delta manifest list and its manifests.
+        """
+        version = self._existing()
+        return self._cached("commit", lambda: _commit(self._format.commits([version])))
+
+    @property
+    def schema(self) -> TableSchema:
+        """Return the schema in force at the version."""
+        return self._cached("schema", lambda: self._format.schema(self._version_or_newest()))
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Return the table's properties in force at the version."""
+        return self._cached("properties", lambda: self._format.properties(self._version_or_newest()))
+
+    def manifests(self) -> Frame:
+        """Return the MANIFESTS frame: base, delta, changelog and index, in list order. Reads the lists only."""
+        rows = self._metadata("manifests", frames.MANIFESTS, self._format.manifests)
+        drawn = ("list", "position", "path", "size_bytes", "added_files", "removed_files", "schema_id")
+        partitioned = ("partition_min", "partition_max") if self.schema.partition_keys else ()
+        return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn + partitioned)
+
+    def changes(self) -> Frame:
+        """Return the CHANGES frame: the data files that this version's commit added and removed."""
+        rows = self._metadata("changes", frames.CHANGES, lambda version: self._format.changes([version]))
+        drawn = ("change", "list", *self._file_columns(rows))
+        return Frame(rows, title=f"Changes of version {self.version}", noun="changes", drawn=drawn)
+
+    def files(self, partition: Mapping[str, str | None] | None = None, *, statistics: bool = False) -> Frame:
+        """Return the FILES frame: the data files that are live at the version.
+
+        Args:
+            partition: Keep files whose partition has these values, as text; None is the null partition.
+            statistics: Add what the metadata says of the values: `lower`, `upper` and `null_count`, structs with
+                a field per column, and `min_key` and `max_key` where the table has a primary key.
+
+        Raises:
+            BadReferenceError: `partition` names a column that is no partition key.
+        """
+        key = "files with statistics" if statistics else "files"
+        rows = self._metadata(key, frames.FILES, lambda version: self._format.files(version, statistics=statistics))
+        drawn = self._file_columns(rows) if not statistics else ()
+        shown = self._in_partition(rows, partition) if partition else rows
+        total = rows.num_rows if shown.num_rows != rows.num_rows else None
+        return Frame(shown, title=f"Files of version {self.version}", noun="files", total=total, drawn=drawn)
+
+    def plan(self, where: str | None = None) -> Frame:
+        """Return what reading the rows would read, from metadata alone: a row per split.
+
+        Columns: partition (map), bucket, raw, files, rows (before any merge), size_bytes.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read.
+        """
+        rows = [
+            {
+                "partition": list(split.partition.items()),
+                "bucket": split.bucket,
+                "raw": split.raw,
+                "files": len(split.files),
+                "rows": split.rows,
+                "size_bytes": split.size_bytes,
+            }
+            for split in self._splits(self._condition(where))
+        ]
+        return Frame(pa.Table.from_pylist(rows, _PLAN), title=f"Plan of version {self.version}", noun="splits")
+
+    def to_arrow(
+        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+    ) -> pa.Table:
+        """Return the rows at the version as an Arrow table, with the schema that the version has.
+
+        Args:
+            columns: The columns to return, in order; all without it.
+            where: A condition in SQL, as DuckDB understands it. Partitions that cannot match are not read.
+            limit: Return at most this many rows; which ones is not defined.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.
+            BadReferenceError: A column or the condition does not fit the schema.
+            BrokenTableError: A file is missing or damaged; it is named.
+        """
+        condition = self._condition(where)
+        return local.to_arrow(
+            self._format,
+            self._splits(condition),
+            columns=columns,
+            condition=condition,
+            limit=limit,
+            schema=self._arrow_schema(),
+        )
+
+    def to_pandas(
+        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+    ) -> pd.DataFrame:
+        """Return the rows as pandas with Arrow dtypes, which lose nothing; arguments as `to_arrow`."""
+        return frames.as_pandas(self.to_arrow(columns, where, limit))
+
+    def count(self, where: str | None = None) -> int:
+        """Return the number of rows, after any merge. Reads no data file where the metadata suffices."""
+        condition = self._condition(where)
+        return local.count(self._format, self._splits(condition), condition)
+
+    def uncache(self) -> None:
+        """Drop the metadata that was kept; from now on it is read each time it is asked for."""
+        with self._lock:
+            self._cache = None
+
+    def drawing(self) -> Drawing:
+        """Return how the snapshot looks: its commit, its files and its schema."""
+        if self.version == NO_VERSION:
+            return Drawing(
+                title=f"{self._path} has no version yet",
+                parts=(Line("Nothing has been committed. The schema is:"), *self.schema.drawing().parts),
+            )
+        try:
+            parts: tuple[Part, ...] = (self._facts(), *self.schema.drawing().parts)
+        except SnapshotExplorerError as error:
+            parts = (Line(str(error)),)
+        return Drawing(title=f"{self._path} at version {self.version}", parts=parts)
+
+    def _facts(self) -> Pairs:
+        commit, manifests = self.commit, self.manifests().to_arrow()
+        data = manifests.filter(pc.is_in(manifests["list"], pa.array(["base", "delta"])))
+        live = (pc.sum(data["added_files"]).as_py() or 0) - (pc.sum(data["removed_files"]).as_py() or 0)
+        hidden = {"version", "details", "removed_bytes", "added_bytes"}
+        known = [(field.name, getattr(commit, field.name)) for field in fields(commit) if field.name not in hidden]
+        return Pairs((*((name, value) for name, value in known if value not in (None, ())), ("live_files", live)))
+
+    def __repr__(self) -> str:
+        return f"Snapshot(path={self._path!r}, version={self.version})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def _existing(self) -> int:
+        if self.version == NO_VERSION:
+            raise SnapshotNotFoundError(f"{self._path} has no version yet: nothing has been committed to it.")
+        return self.version
+
+    def _version_or_newest(self) -> int | None:
+        return None if self.version == NO_VERSION else self.version
+
+    def cached_schema(self) -> TableSchema | None:
+        """Return the schema if it has been read and kept, without asking the storage."""
+        with self._lock:
+            return (self._cache or {}).get("schema")
+
+    def _cached(self, key: str, make: Callable[[], T]) -> T:
+        with self._lock:
+            if self._cache is None:
+                return make()
+            if key not in self._cache:
+                self._cache[key] = make()
+            value: T = self._cache[key]
+            return value
+
+    def _metadata(self, key: str, schema: pa.Schema, read: Callable[[int], pa.Table]) -> pa.Table:
+        if self.version == NO_VERSION:
+            return schema.empty_table()
+        return self._cached(key, lambda: read(self.version))
+
+    def _arrow_schema(self) -> pa.Schema:
+        return self._cached("arrow schema", lambda: self._format.arrow_schema(self._version_or_newest()))
+
+    def _condition(self, where: str | None) -> local.Condition | None:
+        return None if where is None else local.condition(where, self._arrow_schema())
+
+    def _splits(self, condition: local.Condition | None) -> Sequence[Split]:
+        return [] if self.version == NO_VERSION else self._format.splits(self.version, condition)
+
+    def _file_columns(self, rows: pa.Table) -> tuple[str, ...]:
+        """Return the columns worth drawing: those that say something of at least one file."""
+        names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "schema_id", "deleted_rows")
+        empty = {name for name in names if rows[name].null_count == rows.num_rows}
+        if not self.schema.partition_keys:
+            empty.add("partition")
+        return tuple(name for name in names if name not in empty)
+
+    def _in_partition(self, rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:
+        keys = self.schema.partition_keys
+        for name in partition:
+            if name not in keys:
+                have = f"Partition keys: {', '.join(keys)}" if keys else "The table is not partitioned"
+                raise BadReferenceError(f"No partition key is called {name!r}. {have}.")
+        for name, value in partition.items():
+            found = pc.map_lookup(rows["partition"], name, "first")
+            rows = rows.filter(pc.is_null(found) if value is None else pc.equal(found, value))
+        return rows
+
+
+def _commit(rows: pa.Table) -> Commit:
+    """Return the one row of a COMMITS frame as a record."""
+    values = rows.to_pylist()[0]
+    return Commit(**values | {"tags": tuple(values["tags"] or ())})

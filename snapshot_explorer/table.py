@@ -1,0 +1,319 @@
+"""What users hold: a table through time, and a snapshot of it at one version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.formats import TableFormat, detect
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.management import SnapshotManagement
+from snapshot_explorer.model import Kind
+from snapshot_explorer.refs import AsOf, Ref, parse_range, parse_ref, resolve
+from snapshot_explorer.render import Drawing, Pairs, mimebundle
+from snapshot_explorer.snapshot import NO_VERSION, Snapshot
+from snapshot_explorer.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
+
+    from snapshot_explorer.model import Listing, TableSchema
+
+_PAGE = 64
+"""How many commits are read at a time while a filter looks for matches."""
+_HISTORY = (
+    "version",
+    "committed_at",
+    "kind",
+    "operation",
+    "added_files",
+    "removed_files",
+    "added_rows",
+    "removed_rows",
+    "total_rows",
+    "readable",
+    "tags",
+)
+
+
+def open_table(
+    path: str | PathLike[str],
+    *,
+    branch: str | None = None,
+    format: str | None = None,  # noqa: A002 - the word that users know from Spark
+    storage_options: Mapping[str, Any] | None = None,
+    staleness_limit: timedelta = timedelta(0),
+) -> Table:
+    """Return the table in the folder `path`, opened at its newest version. Nothing is ever written to it.
+
+    Costs a number of small requests that does not grow with the table's history.
+
+    Args:
+        path: A local folder or a URL such as `s3://lake/shop.db/orders`.
+        branch: Look at this branch's history instead of the main one.
+        format: Insist on `paimon`; without it the format is found from the folder.
+        storage_options: Credentials and settings for fsspec; they are never shown.
+        staleness_limit: How old what is known may be when the newest version is asked for; by default the
+            storage is asked each time.
+
+    Raises:
+        TableNotFoundError: There is no table, or no such branch.
+        UnsupportedFeatureError: It is a kind of table that is not read.
+        StorageError: The storage refused or did not answer.
+        MissingDependencyError: The storage needs a package that is not installed.
+        BrokenTableError: The newest snapshot cannot be read; the file is named.
+    """
+    storage = Storage(path, storage_options)
+    table_format = detect(storage, format)(storage, branch=branch)
+    return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a table without asking the storage, for completion and status lines."""
+
+    versions: tuple[int, ...]
+    """The versions seen, ascending."""
+    commits: pa.Table
+    """COMMITS of those that have been read, newest first."""
+    tags: tuple[str, ...]
+    """Names of the tags seen."""
+    columns: tuple[str, ...]
+    """Names of the columns of the newest schema seen."""
+
+
+class Table:
+    """A table through time, bound to one branch; `open_table` is the way to get one.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self, path: str, table_format: TableFormat, *, branch: str | None, staleness_limit: timedelta) -> None:
+        """Load the newest snapshot."""
+        self._format = table_format
+        self._versions: tuple[int, ...] = ()
+        self._tags: Mapping[str, int] = {}
+        self._commits = frames.COMMITS.empty_table()
+        self.path = path
+        """Where the table is, without secrets."""
+        self.format = table_format.name
+        """The format's name."""
+        self.branch = branch
+        """The branch that the table is bound to; None for the main one."""
+        self.management = SnapshotManagement(
+            table_format.listing, self._newest_snapshot, staleness_limit=staleness_limit
+        )
+        """The snapshot core: current snapshot, update, staleness."""
+
+    @property
+    def current(self) -> Snapshot:
+        """Return the most recently loaded snapshot, without asking the storage."""
+        return self.management.current_snapshot
+
+    def update(self, *, staleness_acceptable: bool = False) -> Snapshot:
+        """Return the newest snapshot; the same object if nothing was committed since."""
+        return self.management.update(staleness_acceptable=staleness_acceptable)
+
+    def at(self, ref: int | str | datetime | Ref) -> Snapshot:
+        """Return the snapshot that a ref names.
+
+        Args:
+            ref: A version, a ref such as `latest~2`, `tag:v1` or `@2026-11-01`, or a time.
+
+        Raises:
+            BadReferenceError: The text is no ref.
+            SnapshotNotFoundError: No version answers to it.
+        """
+        history = _History(self)
+        version = resolve(parse_ref(ref, tags=history.tags), history)
+        if version == self.current.version:
+            return self.current
+        self._format.committed_at([version])
+        return Snapshot(self.path, self._format, version)
+
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions that exist, ascending. One listing."""
+        self._versions = self._format.listing(0).versions
+        return self._versions
+
+    def history(
+        self,
+        between: str | None = None,
+        *,
+        limit: int | None = None,
+        kind: str | None = None,
+        since: str | datetime | None = None,
+        text: str | None = None,
+    ) -> Frame:
+        """Return the COMMITS frame, newest first, reading no more commits than it takes to fill it.
+
+        Args:
+            between: Two refs `A..B`, both included; a missing side means earliest or latest.
+            limit: Return at most this many commits.
+            kind: Only commits of this kind, such as compact.
+            since: Only commits at or after this time, a ref `@...` or a datetime.
+            text: Only commits whose recorded details hold this text, upper and lower case alike.
+
+        Raises:
+            BadReferenceError: An argument is no ref, no kind, or negative.
+            SnapshotNotFoundError: A ref names no version.
+        """
+        if kind is not None and kind not in get_args(Kind):
+            raise BadReferenceError(f"No kind of commit is called {kind!r}. Kinds: {', '.join(get_args(Kind))}.")
+        if limit is not None and limit < 0:
+            raise BadReferenceError(f"A limit of {limit} commits makes no sense. Give 0 or more.")
+        versions = self._between(between, since)
+        found = list(_limited(self._pages(versions, limit, kind=kind, text=text), limit))
+        rows = self._commits = pa.concat_tables(found) if found else frames.COMMITS.empty_table()
+        total = len(versions) if kind is None and text is None else None
+        drawn = tuple(name for name in _HISTORY if name != "operation" or rows["operation"].null_count < rows.num_rows)
+        return Frame(rows, title=f"History of {self.path}", noun="versions", total=total, drawn=drawn)
+
+    def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
+        """Return the schema in force at a ref."""
+        return self.at(ref).schema
+
+    def tags(self) -> Frame:
+        """Return the tags, sorted by name: tag, version, committed_at. Reads one small file per tag."""
+        tags = self.tag_versions()
+        times = self.committed_at(list(tags.values()))
+        rows = pa.table(
+            {
+                "tag": pa.array(list(tags), pa.string()),
+                "version": pa.array(list(tags.values()), pa.int64()),
+                "committed_at": pa.array(times, frames.UTC_MILLIS),
+            }
+        )
+        return Frame(rows, title=f"Tags of {self.path}", noun="tags")
+
+    def branches(self) -> Frame:
+        """Return the branches other than the main one, sorted: branch. Open one with `branch=`."""
+        names = pa.array(list(self._format.branches()), pa.string())
+        return Frame(pa.table({"branch": names}), title=f"Branches of {self.path}", noun="branches")
+
+    def tag_versions(self) -> Mapping[str, int]:
+        """Return each tag's version, sorted by name. Reads one small file per tag."""
+        self._tags = self._format.tags()
+        return self._tags
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return when each version was committed. Reads at most one small file per version."""
+        return self._format.committed_at(versions)
+
+    @property
+    def cached(self) -> Known:
+        """Return what is known of the table; asks the storage nothing."""
+        current = self.current
+        versions = self._versions or ((current.version,) if current.version != NO_VERSION else ())
+        schema = current.cached_schema()
+        return Known(
+            versions=versions,
+            commits=self._commits,
+            tags=tuple(self._tags),
+            columns=tuple(column.name for column in schema.columns) if schema else (),
+        )
+
+    def drawing(self) -> Drawing:
+        """Return how the table looks, from what is known."""
+        known = self.cached
+        count = f"{len(known.versions):,}" if self._versions else None
+        newest = self.current.version
+        rows = (
+            ("format", self.format),
+            ("path", self.path),
+            ("branch", self.branch),
+            ("newest version", "none yet" if newest == NO_VERSION else newest),
+            ("versions", count),
+            ("columns", ", ".join(known.columns) or None),
+        )
+        return Drawing(title="Table", parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
+
+    def __repr__(self) -> str:
+        branch = f", branch={self.branch!r}" if self.branch else ""
+        return f"Table(path={self.path!r}, format={self.format!r}{branch}, version={self.current.version})"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def _newest_snapshot(self, listing: Listing) -> Snapshot:
+        version = NO_VERSION if listing.latest is None else listing.latest
+        return Snapshot(self.path, self._format, version, listing)
+
+    def _between(self, between: str | None, since: str | datetime | None) -> Sequence[int]:
+        """Return the existing versions of a range, newest first."""
+        history = _History(self)
+        versions = history.versions()
+        if between is not None and versions:
+            first, last = sorted(resolve(ref, history) for ref in parse_range(between))
+            versions = tuple(version for version in versions if first <= version <= last)
+        if since is not None and versions:
+            before = self._last_before(since, history)
+            versions = tuple(version for version in versions if version > before)
+        return versions[::-1]
+
+    def _last_before(self, since: str | datetime, history: _History) -> int:
+        """Return the last version committed before a time, one less than any if all came after it."""
+        ref = parse_ref(since)
+        if not isinstance(ref, AsOf):
+            raise BadReferenceError(f"since={since!r} is no time. Give one such as @2026-11-01, @3d or a datetime.")
+        try:
+            return resolve(AsOf(time=ref.time - timedelta(milliseconds=1)), history)
+        except SnapshotNotFoundError:
+            return NO_VERSION
+
+    def _pages(
+        self, versions: Sequence[int], limit: int | None, *, kind: str | None, text: str | None
+    ) -> Iterator[pa.Table]:
+        """Yield the commits that pass the filters, a page at a time."""
+        filtered = kind is not None or text is not None
+        page = _PAGE if filtered or limit is None else max(1, limit)
+        for start in range(0, len(versions), page):
+            rows = self._format.commits(versions[start : start + page])
+            if kind is not None:
+                rows = rows.filter(pc.equal(rows["kind"], kind))
+            if text is not None:
+                rows = rows.filter(pc.match_substring(rows["details"], text, ignore_case=True))
+            yield rows
+
+
+class _History:
+    """What refs need to know of a table; each answer is asked for at most once."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._versions: tuple[int, ...] | None = None
+
+    def latest(self) -> int | None:
+        newest = self._table.update(staleness_acceptable=True).version
+        return None if newest == NO_VERSION else newest
+
+    def versions(self) -> tuple[int, ...]:
+        if self._versions is None:
+            self._versions = self._table.versions()
+        return self._versions
+
+    def tags(self) -> Mapping[str, int]:
+        return self._table.tag_versions()
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        return self._table.committed_at(versions)
+
+
+def _limited(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
+    """Yield pages until `limit` rows have come, cutting the last one."""
+    left = limit
+    for page in pages:
+        if left is None:
+            yield page
+            continue
+        yield page.slice(0, left)
+        left -= min(left, page.num_rows)
+        if left == 0:
+            return

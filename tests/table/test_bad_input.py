@@ -1,0 +1,166 @@
+"""What users get wrong, and what is wrong with their tables: one sentence each, never a traceback of ours."""
+
+import pytest
+
+from builders import PaimonTable
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import (
+    BadReferenceError,
+    BrokenTableError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    TableNotFoundError,
+)
+
+
+@pytest.fixture
+def written(memory_root):
+    table = PaimonTable(*memory_root)
+    for number in range(1, 5):
+        table.commit([(number, str(number))])
+    return table
+
+
+@pytest.fixture
+def url(written):
+    return f"memory://{written.root}"
+
+
+def test_a_missing_path(tmp_path):
+    with pytest.raises(TableNotFoundError, match="missing or empty. Check the path"):
+        open_table(tmp_path / "nowhere")
+
+
+def test_a_folder_that_is_no_table(tmp_path):
+    (tmp_path / "notes.txt").write_text("hello")
+
+    with pytest.raises(TableNotFoundError, match=r"Found: notes.txt. Give the path of the table's own folder"):
+        open_table(tmp_path)
+
+
+def test_a_path_that_is_a_file(tmp_path):
+    (tmp_path / "notes.txt").write_text("hello")
+
+    with pytest.raises(SnapshotExplorerError, match="notes.txt"):
+        open_table(tmp_path / "notes.txt")
+
+
+@pytest.mark.parametrize("name", [None, "paimon"])
+def test_a_delta_path(tmp_path, name):
+    (tmp_path / "_delta_log").mkdir()
+    (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("{}")
+
+    with pytest.raises(TableNotFoundError, match="is a Delta table"):
+        open_table(tmp_path, format=name)
+
+
+def test_an_unknown_format(url):
+    with pytest.raises(BadReferenceError, match="No format is called 'hudi'. Formats: paimon"):
+        open_table(url, format="hudi")
+
+
+def test_an_unknown_branch(url):
+    with pytest.raises(TableNotFoundError, match="dev"):
+        open_table(url, branch="dev")
+
+
+@pytest.mark.parametrize("ref", [99, "99", "99~1", "latest~10", "tag:nope", "@2020-01-01", 0])
+def test_an_unknown_version(url, ref):
+    with pytest.raises(SnapshotNotFoundError):
+        open_table(url).at(ref)
+
+
+def test_an_unknown_version_says_which_exist(url):
+    with pytest.raises(SnapshotNotFoundError, match=r"99.* 1 to 4"):
+        open_table(url).at(99)
+
+
+@pytest.mark.parametrize("ref", ["", "seventeen", "17..18", "@yesterday", "latest~x", "-1", -1])
+def test_text_that_is_no_ref(url, ref):
+    with pytest.raises(SnapshotExplorerError):
+        open_table(url).at(ref)
+
+
+def test_a_version_expired_by_now(written, url):
+    table = open_table(url)
+    written.expire(3)
+
+    with pytest.raises(SnapshotNotFoundError, match="3 to 4"):
+        table.at(1)
+
+
+def test_a_snapshot_file_cut_short(written, url):
+    content = written.filesystem.cat_file(f"{written.root}/snapshot/snapshot-4")
+    written.write("snapshot/snapshot-4", content[: len(content) // 2])
+
+    with pytest.raises(BrokenTableError, match="snapshot/snapshot-4"):
+        open_table(url)
+
+
+@pytest.mark.parametrize("path", ["manifest/manifest-2", "manifest/manifest-list-4-0", "manifest/manifest-list-4-1"])
+def test_a_manifest_that_is_missing(written, url, path):
+    table = open_table(url)
+    written.remove(path)
+
+    with pytest.raises(SnapshotExplorerError, match=path):
+        table.current.files()
+
+
+@pytest.mark.parametrize("content", [b"", b"Obj\x01", b"garbage", b"ORC", b"PAR1PAR1"])
+@pytest.mark.parametrize("path", ["manifest/manifest-2", "manifest/manifest-list-4-0"])
+def test_a_manifest_that_is_garbage(written, url, path, content):
+    table = open_table(url)
+    written.write(path, content)
+
+    with pytest.raises(BrokenTableError, match=path):
+        table.current.files()
+
+
+def test_a_schema_file_that_is_missing(written, url):
+    written.commit([(5, "5")], schemaId=7)
+
+    with pytest.raises(BrokenTableError, match="schema/schema-7"):
+        _ = open_table(url).at(5).schema
+
+
+def test_a_schema_file_that_is_garbage(written, url):
+    written.write("schema/schema-0", b'{"id": 0, "fields": [')
+
+    with pytest.raises(BrokenTableError, match="schema/schema-0"):
+        _ = open_table(url).current.schema
+
+
+def test_a_data_file_that_is_missing(written, url):
+    written.remove("bucket-0/data-2.parquet")
+
+    with pytest.raises(SnapshotExplorerError, match="bucket-0/data-2.parquet"):
+        open_table(url).current.to_arrow()
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"garbage garbage garbage", b"PAR1" + bytes(50) + b"PAR1"])
+def test_a_data_file_that_is_garbage(written, url, content):
+    written.write("bucket-0/data-2.parquet", content)
+
+    with pytest.raises(BrokenTableError, match="bucket-0/data-2.parquet"):
+        open_table(url).current.to_arrow()
+
+
+def test_an_unknown_column_names_the_nearest(url):
+    with pytest.raises(BadReferenceError, match="nmae.*name"):
+        open_table(url).current.to_arrow(columns=["nmae"])
+
+
+@pytest.mark.parametrize("where", ["nmae = 'a'", "id ==", "", "id = (select 1)", "1; drop table x"])
+def test_a_condition_that_does_not_fit(url, where):
+    with pytest.raises(BadReferenceError):
+        open_table(url).current.to_arrow(where=where)
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/../../b", "/etc/passwd"])
+def test_a_file_name_that_leaves_the_table_is_not_followed(written, url, name):
+    entry = written._entry(0, name, 1)
+    written.base = [written._manifest("manifest-evil", [entry])]
+    written.commit([])
+
+    with pytest.raises(BrokenTableError, match="manifest"):
+        open_table(url).current.files()

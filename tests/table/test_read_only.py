@@ -1,0 +1,47 @@
+"""The promise that nothing is ever written."""
+
+import hashlib
+
+import pytest
+
+from snapshot_explorer import open_table, samples
+
+
+def digest(folder):
+    """Return every file below a folder with the digest of its bytes."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def use_everything(table):
+    """Call the whole public interface of a table and of each of its snapshots."""
+    refs = [*table.versions(), "latest", "earliest", "latest~1", "@2100-01-01"]
+    refs += [f"tag:{name}" for name in table.tags()["tag"].to_pylist()]
+    for thing in (table, table.update(), table.history(), table.history("..", kind="append", text="a"), table.tags()):
+        thing._repr_mimebundle_()
+    table.branches(), table.schema(), table.cached, table.management.update(staleness_acceptable=True)
+    for ref in refs:
+        snapshot = table.at(ref)
+        frames = [snapshot.manifests(), snapshot.changes(), snapshot.files(), snapshot.files(statistics=True)]
+        for thing in (snapshot, snapshot.commit, snapshot.schema, *frames, snapshot.plan()):
+            thing._repr_mimebundle_()
+        for frame in frames:
+            frame.to_pandas(), frame.to_json(), frame.to_dict()
+        column = snapshot.schema.columns[0].name
+        _ = snapshot.properties
+        snapshot.to_arrow(), snapshot.to_pandas([column], f'"{column}" is not null', 3), snapshot.count()
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_the_whole_public_interface_works_where_every_write_is_refused(readonly, name, tmp_path):
+    from pathlib import Path
+
+    folder = Path(samples.path(name))
+    before = digest(folder)
+
+    use_everything(open_table(f"readonly://{folder}"))
+
+    assert digest(folder) == before
