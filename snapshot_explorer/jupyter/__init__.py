@@ -1,0 +1,63 @@
+"""The room of IPython: what `%load_ext snapshot_explorer` brings, and how it goes away again."""
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter import completion
+from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
+from snapshot_explorer.render import mimebundle
+
+__all__ = ["SnapshotMagics", "load_ipython_extension", "unload_ipython_extension"]
+
+
+def load_ipython_extension(ip: InteractiveShell) -> None:
+    """Register the magic under the names that are free, its settings, completion, and the drawing of frames.
+
+    Loading twice leaves nothing twice. Open tables are found again by the variables that hold them.
+    """
+    unload_ipython_extension(ip)
+    taken = [name for name in NAMES if _is_taken(ip, name)]
+    magics = SnapshotMagics(ip)
+    for name in taken:
+        del magics.magics["line"][name]
+    ip.register_magics(magics)
+    ip.Completer.custom_matchers.append(completion.matcher(magics.tables, ip.user_ns))
+
+    def draw(frame: Frame, **_: object) -> dict[str, str]:
+        return mimebundle(frame.drawing(), limit=magics.display_limit)
+
+    if ip.display_formatter is not None:
+        ip.display_formatter.mimebundle_formatter.for_type(Frame, draw)
+    if taken:
+        free = [f"%{name}" for name in NAMES if name not in taken]
+        ip.display_pub.publish({"text/plain": _what_is_taken(taken, free)})
+
+
+def unload_ipython_extension(ip: InteractiveShell) -> None:
+    """Remove everything that `load_ipython_extension` registered, and nothing of others."""
+    manager = ip.magics_manager
+    for name in NAMES:
+        if _is_ours(manager.magics["line"].get(name)):
+            del manager.magics["line"][name]
+    manager.registry.pop(SnapshotMagics.__name__, None)
+    ip.configurables[:] = [item for item in ip.configurables if not isinstance(item, SnapshotMagics)]
+    matchers = ip.Completer.custom_matchers
+    matchers[:] = [item for item in matchers if getattr(item, "matcher_identifier", None) != completion.MATCHER]
+    if ip.display_formatter is not None:
+        ip.display_formatter.mimebundle_formatter.type_printers.pop(Frame, None)
+
+
+def _is_ours(magic: object) -> bool:
+    return isinstance(getattr(magic, "__self__", None), SnapshotMagics)
+
+
+def _is_taken(ip: InteractiveShell, name: str) -> bool:
+    """Return whether another extension has a line or cell magic of that name."""
+    found = [ip.magics_manager.magics[kind].get(name) for kind in ("line", "cell")]
+    return any(magic is not None and not _is_ours(magic) for magic in found)
+
+
+def _what_is_taken(taken: list[str], free: list[str]) -> str:
+    names = " and ".join(f"%{name}" for name in taken)
+    others = f"Use {free[0]} instead." if free else "Unload the other extension, then %reload_ext snapshot_explorer."
+    return f"Another extension already has {names}. {others}"

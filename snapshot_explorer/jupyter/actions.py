@@ -1,0 +1,241 @@
+"""What each command of `%snapshot` does: one call of the Python interface, and its result as it is."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from IPython.core.error import UsageError
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.grammar import Call
+from snapshot_explorer.jupyter.manual import Manual
+from snapshot_explorer.jupyter.variables import dict_variables
+from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.snapshot import NO_VERSION, Snapshot
+from snapshot_explorer.table import Table, open_table
+
+ENGINES = ("pandas", "arrow")
+_PLANNED_ENGINES = ("spark",)
+
+
+def open_(call: Call) -> Table:
+    """Open a table, give it a name and make it the current one."""
+    given = call.arguments
+    path, handle = _path_or_table(call)
+    asked = given.get("as")
+    name = asked or (path if handle else call.tables.free_name(path))
+    if not name.isidentifier():
+        raise UsageError(
+            f"{name!r} cannot be the name of a variable. Use letters, digits and _: as {_identifier(name)}."
+        )
+    table = handle or open_table(
+        path, branch=given.get("branch"), format=given.get("format"), storage_options=_storage_options(call)
+    )
+    if asked is None:
+        _refuse_second_table(call, name, table)
+    call.tables.add(name, table)
+    return _with_columns(table)
+
+
+def _refuse_second_table(call: Call, name: str, table: Table) -> None:
+    """Raise if a name that nobody asked for would take the place of another table."""
+    known = call.tables.all().get(name)
+    if known is not None and (known.path, known.branch) != (table.path, table.branch):
+        branch = f" (branch {known.branch})" if known.branch else ""
+        raise UsageError(f"{name} is already the name of {known.path}{branch}. Name this one: as {name}_2.")
+
+
+def _path_or_table(call: Call) -> tuple[str, Table | None]:
+    """Return the path, taken from a variable where a bare name is given; or the table that the variable holds."""
+    path = call.arguments.get("path") or ""
+    value = call.variables.get(path) if path.isidentifier() else None
+    if isinstance(value, Table):
+        return path, value
+    if isinstance(value, str) or hasattr(value, "__fspath__"):
+        return str(value), None
+    return path, None
+
+
+def _identifier(name: str) -> str:
+    kept = "".join(letter if letter.isalnum() else "_" for letter in name).strip("_")
+    return kept if kept.isidentifier() else f"table_{kept}".rstrip("_")
+
+
+def _storage_options(call: Call) -> Mapping[str, object] | None:
+    """Return the dict that `--options` names. Neither it nor the name given is ever part of a message."""
+    name = call.arguments.get("options")
+    if name is None:
+        return None
+    value = call.variables.get(name)
+    if isinstance(value, Mapping):
+        return value
+    dicts = dict_variables(call.variables)
+    have = f"Variables that hold one: {', '.join(dicts)}." if dicts else "No variable holds one."
+    raise UsageError(f"--options names no variable that holds a dict. {have} Define it first: options = {{...}}.")
+
+
+def status(call: Call) -> object:
+    """Return the state of what is open: the table, or the list of tables where there are several."""
+    if call.arguments.get("table") is None and len(call.tables.all()) > 1:
+        for table in call.tables.all().values():
+            table.update()
+        return tables(call)
+    _, table = call.table()
+    table.update()
+    return _with_columns(table)
+
+
+def _with_columns(table: Table) -> Table:
+    """Return the table after reading its schema, so that its card shows the columns and completion knows them."""
+    _ = table.current.schema
+    return table
+
+
+def tables(call: Call) -> Frame:
+    """Return the open tables: current (`*`), name, version, format, branch, path. Reads nothing."""
+    known = call.tables.all()
+    versions = [table.current.version for table in known.values()]
+    rows = pa.table(
+        {
+            "current": pa.array(["*" if name == call.tables.current else None for name in known], pa.string()),
+            "name": pa.array(list(known), pa.string()),
+            "version": pa.array([None if version == NO_VERSION else version for version in versions], pa.int64()),
+            "format": pa.array([table.format for table in known.values()], pa.string()),
+            "branch": pa.array([table.branch for table in known.values()], pa.string()),
+            "path": pa.array([table.path for table in known.values()], pa.string()),
+        }
+    )
+    return Frame(rows, title="Open tables", noun="tables")
+
+
+def log(call: Call) -> Frame:
+    """Return the commits, newest first."""
+    given = call.arguments
+    asked = given.get("limit")
+    limit = call.settings.display_limit if asked is None else _number("-n", asked, also="all")
+    _, table = call.table()
+    frame = table.history(
+        given.get("a..b"), limit=limit, kind=given.get("kind"), since=given.get("since"), text=given.get("grep")
+    )
+    if asked is not None:
+        frame.limit = limit
+    return frame
+
+
+def show(call: Call) -> Snapshot:
+    """Return a snapshot."""
+    _, table = call.table()
+    return table.at(_ref(call))
+
+
+def schema(call: Call) -> object:
+    """Return the schema at a version."""
+    _, table = call.table()
+    return table.schema(_ref(call))
+
+
+def manifests(call: Call) -> Frame:
+    """Return the manifests of a version."""
+    return show(call).manifests()
+
+
+def files(call: Call) -> Frame:
+    """Return the live files of a version."""
+    return show(call).files(_partition(call.arguments.repeated.get("partition", ())))
+
+
+def _partition(texts: tuple[str, ...]) -> Mapping[str, str | None] | None:
+    """Return `k=v` texts, of which several may be joined by `/`, as a mapping. `k=null` is the null partition."""
+    partition: dict[str, str | None] = {}
+    for text in (part for whole in texts for part in whole.split("/")):
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--partition wants column=value, not {text!r}. Example: --partition dt=2026-01-01.")
+        partition[name] = None if value == "null" else _unquoted(value)
+    return partition or None
+
+
+def _unquoted(text: str) -> str:
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return text[1:-1] if is_quoted else text
+
+
+def tags(call: Call) -> Frame:
+    """Return the tags."""
+    return call.table()[1].tags()
+
+
+def branches(call: Call) -> Frame:
+    """Return the branches."""
+    return call.table()[1].branches()
+
+
+def load(call: Call) -> object:
+    """Say what will be read, ask where it is much, and return the rows."""
+    given = call.arguments
+    engine = given.get("engine") or call.settings.engine
+    if engine not in ENGINES:
+        state = "is not there yet" if engine in _PLANNED_ENGINES else "is unknown"
+        raise UsageError(f"The engine {engine!r} {state}. Use --engine {' or --engine '.join(ENGINES)}.")
+    limit = None if given.get("limit") is None else _number("--limit", given.get("limit") or "")
+    columns = None if given.get("columns") is None else _names(given.get("columns") or "")
+    where = given.get("where")
+    name, table = call.table()
+    snapshot = table.at(_ref(call))
+    if snapshot.version != NO_VERSION:
+        _state_size(call, name, table, snapshot, limit)
+    read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
+    return read(columns=columns, where=where, limit=limit)
+
+
+def _state_size(call: Call, name: str, table: Table, snapshot: Snapshot, limit: int | None) -> None:
+    """Say in a line what will be read, from metadata alone.
+
+    Raises:
+        UsageError: It is more than the settings allow without being asked for.
+    """
+    plan = snapshot.plan(call.arguments.get("where"))
+    rows, files_read, size_bytes = (pc.sum(plan[column]).as_py() or 0 for column in ("rows", "files", "size_bytes"))
+    what = f"{rows:,} rows (before any merge), {files_read:,} files, {size(size_bytes)}"
+    settings = call.settings
+    is_large = rows > settings.load_row_limit or size_bytes > settings.load_size_limit
+    if is_large and limit is None and not call.arguments.has("yes"):
+        raise UsageError(
+            f"Version {snapshot.version} of {name} would read {what}: more than {settings.load_row_limit:,} rows or "
+            f"{size(settings.load_size_limit)} is read only when asked for. Add --limit N for a part, or --yes for all."
+        )
+    time = moment(table.committed_at([snapshot.version])[0])
+    part = "" if limit is None else f"; at most {limit:,} rows are returned"
+    call.say(f"{name} version {snapshot.version} of {time}: reading {what}{part}")
+
+
+def use(call: Call) -> Table:
+    """Make a table the current one."""
+    return call.tables.use(call.arguments.get("name") or "")
+
+
+def close(call: Call) -> Manual:
+    """Forget a table and its variable."""
+    name, _ = call.tables.find(call.arguments.get("name"))
+    call.tables.close(name)
+    left = ", ".join(call.tables.all()) or "none"
+    return Manual(f"Closed {name}. Open: {left}.")
+
+
+def _ref(call: Call) -> str:
+    return call.arguments.get("ref") or "latest"
+
+
+def _names(text: str) -> list[str]:
+    return [_unquoted(name.strip()) for name in text.split(",") if name.strip()]
+
+
+def _number(flag: str, text: str, also: str = "") -> int | None:
+    if also and text == also:
+        return None
+    digits = text.replace("_", "").replace(",", "")
+    if not (digits.isascii() and digits.isdigit()):
+        raise UsageError(
+            f"{flag} wants a whole number{f' or {also}' if also else ''}, not {text!r}. Example: {flag} 20."
+        )
+    return int(digits)

@@ -1,0 +1,179 @@
+"""From the words of a line to the arguments of a command, or one line that says what does not fit.
+
+argparse does not fit: it refuses values that begin with a dash (`--where "-x > 3"`), cannot tell a quoted word
+from a flag, has no did-you-mean, and its messages do not say what to type instead.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+
+from IPython.core.error import UsageError
+
+from snapshot_explorer.jupyter.grammar import Arguments, Command, Option
+from snapshot_explorer.jupyter.words import Word
+
+_OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
+
+
+def parse(
+    command: Command, words: Sequence[Word], *, expand: Callable[[str], str], is_table: Callable[[str], bool]
+) -> Arguments:
+    """Return what the words give to the command; options may stand before, between and after arguments.
+
+    Args:
+        command: What may be given.
+        words: The words behind the command's own.
+        expand: Puts the user's variables into a value. What it returns is never taken for a flag.
+        is_table: Whether an open table has that name: it may then be the first argument.
+
+    Raises:
+        UsageError: A flag is unknown, a value is missing, or there are too many arguments or too few.
+    """
+    return _Parser(command, words, expand, is_table).parse()
+
+
+class _Parser:
+    def __init__(
+        self,
+        command: Command,
+        words: Sequence[Word],
+        expand: Callable[[str], str],
+        is_table: Callable[[str], bool],
+    ) -> None:
+        self._command = command
+        self._words = list(words)
+        self._expand = expand
+        self._is_table = is_table
+        self._values: dict[str, str] = {}
+        self._repeated: dict[str, list[str]] = {}
+        self._plain: list[str] = []
+
+    def parse(self) -> Arguments:
+        while self._words:
+            self._take(self._words.pop(0))
+        if "help" not in self._values:
+            self._take_table()
+            self._name_plain()
+        return Arguments(values=self._values, repeated={name: tuple(values) for name, values in self._repeated.items()})
+
+    def _take(self, word: Word) -> None:
+        if word.flag:
+            self._set(self._known(word.flag), word)
+        elif word.quote or not _looks_like_a_flag(word.text):
+            option = None if word.quote else self._by_word(word.text)
+            if option is None:
+                self._plain.append(self._expand(word.text))
+            else:
+                self._set(option, self._next_value(option, word.text))
+        else:
+            self._take_flag(word)
+
+    def _take_flag(self, word: Word) -> None:
+        flag, equals, value = word.text.partition("=")
+        glued = self._command.option(flag[:2])
+        if glued and glued.value and self._command.option(flag) is None and not flag.startswith("--"):
+            # -n20, as git takes it.
+            self._set(glued, Word(word.text[2:]))
+            return
+        option = self._known(flag)
+        if option.value is None and equals:
+            raise UsageError(f"{flag} takes no value. Leave out what follows the equals sign.")
+        if option.value is None:
+            self._values[option.name] = ""
+        else:
+            self._set(option, Word(value) if equals else self._next_value(option, flag))
+
+    def _known(self, flag: str) -> Option:
+        option = self._command.option(flag)
+        if option is not None:
+            return option
+        flags = [spelled for known in self._command.all_options for spelled in known.flags]
+        near = get_close_matches(flag, flags, 1)
+        hint = f"Did you mean {near[0]}?" if near else f"Options: {', '.join(flags)}."
+        raise UsageError(f"%snapshot {self._command.name} has no option {flag}. {hint}")
+
+    def _by_word(self, text: str) -> Option | None:
+        """Return the option that a plain word stands for, once there is an argument for it to follow."""
+        if not self._plain:
+            return None
+        return next((option for option in self._command.options if option.word == text), None)
+
+    def _next_value(self, option: Option, spelled: str) -> Word:
+        following = self._words[0] if self._words else None
+        is_flag = following and not following.quote and self._command.option(following.text.partition("=")[0])
+        if following is None or is_flag:
+            raise UsageError(f"{spelled} needs a value: {spelled} {option.value}.")
+        return self._words.pop(0)
+
+    def _set(self, option: Option, word: Word) -> None:
+        value = _variable(option, word.text) if option.is_secret else self._expand(word.text)
+        if option.repeated:
+            self._repeated.setdefault(option.name, []).append(value)
+        elif option.name in self._values:
+            raise UsageError(f"{option.flags[-1]} is given twice. Give it once.")
+        else:
+            self._values[option.name] = value
+
+    def _take_table(self) -> None:
+        """Take the table out of a first argument `orders`, and out of refs such as `orders@17`."""
+        if not self._command.is_about_a_table:
+            return
+        if self._plain and self._is_table(self._plain[0]):
+            self._set_table(self._plain.pop(0))
+        about_versions = [argument.holds in ("ref", "range") for argument in self._command.arguments]
+        for position, (value, holds_refs) in enumerate(zip(self._plain, about_versions, strict=False)):
+            if holds_refs:
+                sides = value.split("..", 1)
+                self._plain[position] = "..".join(self._without_table(side) for side in sides)
+
+    def _without_table(self, ref: str) -> str:
+        found = _OF_TABLE.fullmatch(ref)
+        if found is None:
+            return ref
+        self._set_table(found[1])
+        return found[2]
+
+    def _set_table(self, name: str) -> None:
+        given = self._values.setdefault("table", name)
+        if given != name:
+            raise UsageError(f"Two tables are named, {given} and {name}. A command acts on one.")
+
+    def _name_plain(self) -> None:
+        """Give the values without flags their names."""
+        arguments = self._command.arguments
+        for argument, value in zip(arguments, self._plain, strict=False):
+            self._values[argument.name.lower()] = value
+        if len(self._plain) > len(arguments):
+            raise UsageError(self._too_many(self._plain[len(arguments)]))
+        missing = next((argument for argument in arguments[len(self._plain) :] if argument.required), None)
+        if missing:
+            raise UsageError(
+                f"%snapshot {self._command.name} needs {missing.name}, {missing.meaning}. "
+                f"Example: {self._command.examples[0]}"
+            )
+
+    def _too_many(self, value: str) -> str:
+        arguments = self._command.arguments
+        takes = f"{arguments[0].name} only" if arguments else "no argument"
+        # A command that takes secrets may have been given one in the wrong place.
+        extra = "there" if any(option.is_secret for option in self._command.options) else repr(value)
+        return (
+            f"%snapshot {self._command.name} takes {takes}; {extra} is one too many. Put a value with blanks in quotes."
+        )
+
+
+def _looks_like_a_flag(text: str) -> bool:
+    return len(text) > 1 and text[0] == "-" and (text[1].isalpha() or text[1] == "-")
+
+
+def _variable(option: Option, text: str) -> str:
+    """Return the name of a variable, also where it was written as `{name}` or `$name`; the value is not looked at."""
+    name = text.strip("{}$ ")
+    if not name.isidentifier():
+        raise UsageError(
+            f"{option.flags[-1]} takes the name of a variable that holds a dict, not the dict itself: a line stays in "
+            f"the notebook and in the history, and secrets must not. Write the dict in a variable, then "
+            f"{option.flags[-1]} {option.value}."
+        )
+    return name

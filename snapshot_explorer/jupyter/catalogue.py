@@ -1,0 +1,242 @@
+"""The commands of `%snapshot`. A new command is one entry here and one function in `actions`."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from IPython.core.error import UsageError
+
+from snapshot_explorer.jupyter import actions
+from snapshot_explorer.jupyter.grammar import TABLE, Argument, Call, Command, Option
+from snapshot_explorer.jupyter.manual import Manual, manual, overview
+
+_REF = Argument(name="REF", holds="ref", meaning="the version; latest without it")
+
+
+def _help(call: Call) -> Manual:
+    word = call.arguments.get("command")
+    return Manual(overview(COMMANDS)) if word is None else Manual(manual(find(word)))
+
+
+def find(word: str) -> Command:
+    """Return the command of that name.
+
+    Raises:
+        UsageError: There is none; the message names the nearest.
+    """
+    for command in COMMANDS:
+        if command.name == word:
+            return command
+    names = [command.name for command in COMMANDS]
+    near = get_close_matches(word, names, 1)
+    hint = f"Did you mean {near[0]}?" if near else ""
+    if not near and ("/" in word or "\\" in word):
+        hint = "To open a table: %snapshot open PATH."
+    said = word if word.isidentifier() else "that"
+    raise UsageError(f"%snapshot has no command {said}. {hint} Commands: {', '.join(names)}.".replace("  ", " "))
+
+
+COMMANDS: Sequence[Command] = (
+    Command(
+        name="open",
+        summary="Open a table by its path",
+        run=actions.open_,
+        python='orders = snapshot_explorer.open_table("PATH", branch=None, storage_options=options)',
+        examples=(
+            "%snapshot open s3://lake/shop.db/orders as orders",
+            "%snapshot open /data/shop.db/orders --branch dev --as orders_dev",
+            "%snapshot open {path} as orders --options minio",
+        ),
+        arguments=(
+            Argument(
+                name="PATH",
+                holds="text",
+                required=True,
+                meaning="the table's own folder or URL; or a variable that holds it, or that holds an open table",
+            ),
+        ),
+        options=(
+            Option(
+                flags=("--as",),
+                value="NAME",
+                word="as",
+                meaning="what to call it; also plainly: as NAME. Without it the last part of the path",
+            ),
+            Option(flags=("--branch",), value="B", meaning="look at this branch's history instead of the main one"),
+            Option(flags=("--format",), value="F", holds="format", meaning="insist on a format: paimon"),
+            Option(
+                flags=("--options",),
+                value="VARIABLE",
+                holds="dict",
+                is_secret=True,
+                meaning="a variable that holds a dict of storage options; the dict itself is refused, "
+                "since a line stays in the notebook",
+            ),
+        ),
+        notes="Makes the table the current one, and binds a variable NAME to its handle: NAME.history() works at once. "
+        "The tables stay open over %reload_ext as long as their variables hold the handles.",
+    ),
+    Command(
+        name="status",
+        summary="What is open, and its newest version",
+        run=actions.status,
+        python="orders.update(); orders",
+        examples=("%snapshot", "%snapshot status orders"),
+        options=(TABLE,),
+        notes="Looks for new versions: one listing for each table. %snapshot alone does the same.",
+    ),
+    Command(
+        name="tables",
+        summary="The open tables; * marks the current one",
+        run=actions.tables,
+        python="orders.path, orders.format, orders.branch, orders.current.version",
+        examples=("%snapshot tables",),
+    ),
+    Command(
+        name="log",
+        summary="Commits, newest first",
+        run=actions.log,
+        python='orders.history("A..B", limit=20, kind="compact", since="@3d", text="...")',
+        examples=(
+            "%snapshot log",
+            "%snapshot log 10..latest --kind compact -n all",
+            "%snapshot log --since @2026-11-01 --grep nightly",
+            "h = %snapshot log -t orders -n 100",
+        ),
+        arguments=(
+            Argument(name="A..B", holds="range", meaning="from one version to another, both included; either may miss"),
+        ),
+        options=(
+            Option(
+                flags=("-n", "--limit"),
+                value="N",
+                holds="number",
+                meaning="how many commits, or all; without it the setting display_limit (20)",
+            ),
+            Option(flags=("--kind",), value="K", holds="kind", meaning="only commits of a kind, such as compact"),
+            Option(flags=("--since",), value="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
+            Option(flags=("--grep",), value="TEXT", meaning="only commits whose stored details hold the text"),
+            TABLE,
+        ),
+        notes="Reads no more commits than it returns, unless it has to look for a kind or a text.",
+    ),
+    Command(
+        name="show",
+        summary="One version: its commit, files and schema",
+        run=actions.show,
+        python="orders.at(17)",
+        examples=("%snapshot show 17", "%snapshot show latest~2", "%snapshot show orders@tag:v1"),
+        arguments=(_REF,),
+        options=(TABLE,),
+    ),
+    Command(
+        name="schema",
+        summary="Columns, types and keys at a version",
+        run=actions.schema,
+        python="orders.schema(17)",
+        examples=("%snapshot schema 17", "%snapshot schema"),
+        arguments=(_REF,),
+        options=(TABLE,),
+    ),
+    Command(
+        name="manifests",
+        summary="Manifests: base, delta, changelog, index",
+        run=actions.manifests,
+        python="orders.at(17).manifests()",
+        examples=("%snapshot manifests 17", "m = %snapshot manifests latest^"),
+        arguments=(_REF,),
+        options=(TABLE,),
+    ),
+    Command(
+        name="files",
+        summary="Data files that are live at a version",
+        run=actions.files,
+        python='orders.at(17).files({"dt": "2026-01-01"})',
+        examples=("%snapshot files 17", "%snapshot files --partition dt=2026-01-01 --partition hr=3"),
+        arguments=(_REF,),
+        options=(
+            Option(
+                flags=("-p", "--partition"),
+                value="COLUMN=VALUE",
+                repeated=True,
+                meaning="only files of this partition; several may be given, or joined by /. "
+                "COLUMN=null is the null partition",
+            ),
+            TABLE,
+        ),
+    ),
+    Command(
+        name="tags",
+        summary="Tags and the versions they name",
+        run=actions.tags,
+        python="orders.tags()",
+        examples=("%snapshot tags",),
+        options=(TABLE,),
+    ),
+    Command(
+        name="branches",
+        summary="Branches other than the main one",
+        run=actions.branches,
+        python="orders.branches()",
+        examples=("%snapshot branches",),
+        options=(TABLE,),
+        notes="Open one with %snapshot open PATH --branch B.",
+    ),
+    Command(
+        name="load",
+        summary="The rows of a version as a DataFrame",
+        run=actions.load,
+        python='orders.at(17).to_pandas(columns=["id"], where="amount > 10", limit=100)',
+        examples=(
+            "df = %snapshot load 17",
+            'df = %snapshot load 17 --columns id,amount --where "amount > 10"',
+            "df = %snapshot load @2026-11-01T12:00:00Z --limit 1000",
+            "t = %snapshot load tag:v1 --engine arrow",
+        ),
+        arguments=(_REF,),
+        options=(
+            Option(
+                flags=("--engine",),
+                value="ENGINE",
+                holds="engine",
+                meaning="pandas (a DataFrame with Arrow types) or arrow (a pyarrow Table)",
+            ),
+            Option(flags=("--columns",), value="A,B", holds="columns", meaning="only these columns, in this order"),
+            Option(flags=("--where",), value='"SQL"', meaning="only rows for which the condition is true"),
+            Option(
+                flags=("-n", "--limit"),
+                value="N",
+                holds="number",
+                meaning="at most so many rows; which ones is not defined",
+            ),
+            Option(flags=("-y", "--yes"), meaning="read however much it is"),
+            TABLE,
+        ),
+        notes="First says what it will read, from metadata. More than the settings load_row_limit or load_size_limit "
+        "is read only with --limit or --yes. Sizes are decimal: 1 MB is 1,000,000 bytes.",
+    ),
+    Command(
+        name="use",
+        summary="Make a table the current one",
+        run=actions.use,
+        python="(names are the magic's own)",
+        examples=("%snapshot use orders",),
+        arguments=(Argument(name="NAME", holds="table", required=True, meaning="the table to act on from now"),),
+    ),
+    Command(
+        name="close",
+        summary="Forget a table and its variable",
+        run=actions.close,
+        python="del orders",
+        examples=("%snapshot close orders",),
+        arguments=(Argument(name="NAME", holds="table", meaning="the table; the current one without it"),),
+    ),
+    Command(
+        name="help",
+        summary="This list, or the help of a command",
+        run=_help,
+        python="help(snapshot_explorer.open_table)",
+        examples=("%snapshot help load",),
+        arguments=(Argument(name="COMMAND", holds="command", meaning="the command to tell about"),),
+    ),
+)
+"""In the order of the help."""

@@ -1,0 +1,152 @@
+"""What a command of `%snapshot` takes, as records: parsing, help and completion all read the same ones."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from snapshot_explorer.jupyter.tables import OpenTables
+from snapshot_explorer.table import Table
+
+Holds = Literal["ref", "range", "table", "command", "kind", "engine", "format", "columns", "dict", "number", "text"]
+"""What a value is: by it values are checked and completed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """An argument without a flag."""
+
+    name: str
+    """How it is called in the usage line, such as PATH."""
+    meaning: str
+    """What it is, for the help."""
+    holds: Holds
+    """What its value is."""
+    required: bool = False
+    """Whether the command needs it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An argument with a flag."""
+
+    flags: tuple[str, ...]
+    """Its spellings, the short one first; the last, without dashes, is its name."""
+    meaning: str
+    """What it does, for the help."""
+    value: str | None = None
+    """How its value is called in the usage line, such as N; None for a flag that stands alone."""
+    holds: Holds = "text"
+    """What its value is."""
+    repeated: bool = False
+    """Whether it may be given several times."""
+    word: str | None = None
+    """A word that may stand for it between arguments, such as `as`."""
+    is_secret: bool = False
+    """Whether its value is never expanded and never repeated in a message."""
+
+    @property
+    def name(self) -> str:
+        """The key of its value in `Arguments`."""
+        return self.flags[-1].lstrip("-")
+
+    @property
+    def usage(self) -> str:
+        """The option as the usage line shows it."""
+        return f"{self.flags[0]} {self.value}" if self.value else self.flags[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What a line gave to a command."""
+
+    values: Mapping[str, str]
+    """The value of each argument and option given, by its name in lower case; a bare flag's value is empty."""
+    repeated: Mapping[str, tuple[str, ...]]
+    """The values of each repeated option given."""
+
+    def get(self, name: str) -> str | None:
+        """Return a value as text, None where it was not given."""
+        return self.values.get(name)
+
+    def has(self, name: str) -> bool:
+        """Return whether a flag was given."""
+        return name in self.values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings that commands read; `%config SnapshotMagics` shows and sets them."""
+
+    display_limit: int
+    """Rows drawn, and commits that `log` reads unless told otherwise."""
+    load_row_limit: int
+    """Rows above which `load` asks."""
+    load_size_limit: int
+    """Bytes above which `load` asks."""
+    engine: str
+    """What `load` returns unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One use of a command."""
+
+    arguments: Arguments
+    """What the line gave."""
+    tables: OpenTables
+    """The tables known by name."""
+    settings: Settings
+    """The settings in force."""
+    variables: Mapping[str, object]
+    """The user's variables, those of the calling function before the global ones."""
+    say: Callable[[str], None]
+    """Shows a line to the user at once."""
+
+    def table(self) -> tuple[str, Table]:
+        """Return the table that the line is about, and its name."""
+        return self.tables.find(self.arguments.get("table"), self.variables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A subcommand."""
+
+    name: str
+    """Its word."""
+    summary: str
+    """What it gives, in one sentence."""
+    run: Callable[[Call], object]
+    """Does it and returns what the Python call returns."""
+    python: str
+    """The Python that does the same."""
+    examples: tuple[str, ...]
+    """Lines to type; the first is the shortest useful one."""
+    arguments: tuple[Argument, ...] = ()
+    """Its arguments without flags, in order."""
+    options: tuple[Option, ...] = ()
+    """Its own options, before those that many commands share."""
+    notes: str = ""
+    """What else there is to know."""
+
+    @property
+    def is_about_a_table(self) -> bool:
+        """Whether it acts on one open table, which may be named."""
+        return TABLE in self.options
+
+    def option(self, flag: str) -> Option | None:
+        """Return the option of that spelling."""
+        return next((option for option in self.all_options if flag in option.flags), None)
+
+    @property
+    def all_options(self) -> tuple[Option, ...]:
+        """The options of the command and those that every command has."""
+        return (*self.options, *EVERYWHERE)
+
+
+TABLE = Option(flags=("-t", "--table"), value="NAME", holds="table", meaning="the table, where several are open")
+HELP = Option(flags=("-h", "--help"), meaning="show this help")
+OUT = Option(
+    flags=("-o", "--out"), value="NAME", meaning="put the result into this variable and show nothing; as NAME << ..."
+)
+DEBUG = Option(flags=("--debug",), meaning="show the traceback of an error")
+EVERYWHERE = (OUT, DEBUG, HELP)

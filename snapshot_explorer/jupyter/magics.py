@@ -1,0 +1,142 @@
+"""`%snapshot`: the magic, its settings, and how errors look."""
+
+import re
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, line_magic, magics_class, needs_local_scope, no_var_expand
+from traitlets import Bool, Enum, Int
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.jupyter import actions
+from snapshot_explorer.jupyter.arguments import parse
+from snapshot_explorer.jupyter.catalogue import COMMANDS, find
+from snapshot_explorer.jupyter.grammar import HELP, Arguments, Call, Command, Settings
+from snapshot_explorer.jupyter.manual import Manual, manual, overview
+from snapshot_explorer.jupyter.tables import OpenTables
+from snapshot_explorer.jupyter.variables import expand
+from snapshot_explorer.jupyter.words import Word, split_words, without_semicolon
+from snapshot_explorer.render import DRAWN_ROWS
+from snapshot_explorer.render.cells import visible
+from snapshot_explorer.table import Table
+
+NAMES = ("snapshot", "snap")
+"""What the magic is called: the name, and the short one."""
+_TARGET = re.compile(r"\s*([^\W\d]\w*)\s*<<(.*)", re.DOTALL)
+
+
+@magics_class
+class SnapshotMagics(Magics):
+    """The settings of %snapshot."""
+
+    display_limit = Int(
+        DRAWN_ROWS, min=1, help="Rows drawn of a frame, and commits that `log` reads unless -n says otherwise."
+    ).tag(config=True)
+    load_row_limit = Int(1_000_000, min=0, help="Rows above which `load` asks for --limit or --yes.").tag(config=True)
+    load_size_limit = Int(
+        1_000_000_000, min=0, help="Bytes above which `load` asks for --limit or --yes (1 MB is 1,000,000)."
+    ).tag(config=True)
+    engine = Enum(actions.ENGINES, "pandas", help="What `load` returns unless --engine says otherwise.").tag(
+        config=True
+    )
+    debug = Bool(default_value=False, help="Show the traceback of every error, as --debug does for one line.").tag(
+        config=True
+    )
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._shell = shell
+        self.tables = OpenTables(shell.user_ns)
+
+    # IPython's annotation of the decorator loses the type of what it decorates.
+    @line_magic(NAMES[1])
+    @line_magic(NAMES[0])  # type: ignore[arg-type]
+    @no_var_expand
+    @needs_local_scope
+    def snapshot(self, line: str, local_ns: Mapping[str, object] | None = None) -> object:
+        """Stand for the list of commands, which is put here below."""
+        content, is_silenced = without_semicolon(line)
+        target, content = _target(content)
+        variables: Mapping[str, object] = ChainMap(dict(local_ns or {}), self._shell.user_ns)
+        command, arguments = self._parsed(split_words(content), variables)
+        if arguments.has("help"):
+            return Manual(manual(command))
+        target = arguments.get("out") or target
+        if target is not None and not target.isidentifier():
+            raise UsageError(f"{target!r} cannot be the name of a variable. Use letters, digits and _.")
+        result = self._run(command, arguments, variables, is_silenced=is_silenced)
+        if target is not None:
+            self._shell.user_ns[target] = result
+        is_kept = target is not None or (is_silenced and self._is_shown(line))
+        return None if is_kept else result
+
+    snapshot.__doc__ = overview(COMMANDS)  # type: ignore[assignment]  # as above
+
+    def _parsed(self, words: Sequence[Word], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
+        """Return the command that the words name and its arguments; without a word, the one that fits."""
+        if not words:
+            words = (Word("status" if self.tables.all() else "help"),)
+        word, *others = words
+        if word.text in HELP.flags:
+            word = Word("help")
+        if word.text in self.tables.all() and word.text not in {command.name for command in COMMANDS}:
+            raise UsageError(
+                f"{word.text} is a table, not a command. Try %snapshot status {word.text} or %snapshot log {word.text}."
+            )
+        command = find(word.text)
+        arguments = parse(
+            command,
+            others,
+            expand=lambda text: expand(text, variables),
+            is_table=lambda name: name in self.tables.all() or isinstance(variables.get(name), Table),
+        )
+        return command, arguments
+
+    def _run(
+        self, command: Command, arguments: Arguments, variables: Mapping[str, object], *, is_silenced: bool
+    ) -> object:
+        call = Call(
+            arguments=arguments,
+            tables=self.tables,
+            variables=variables,
+            settings=Settings(
+                display_limit=self.display_limit,
+                load_row_limit=self.load_row_limit,
+                load_size_limit=self.load_size_limit,
+                engine=self.engine,
+            ),
+            say=_say_nothing if is_silenced else self._say,
+        )
+        try:
+            return command.run(call)
+        except SnapshotExplorerError as error:
+            if self.debug or arguments.has("debug"):
+                raise
+            # UsageError itself: IPython shows the traceback of anything derived from it.
+            raise UsageError(visible(" ".join(str(error).split()))) from error
+
+    def _say(self, line: str) -> None:
+        """Show a line beside the result."""
+        self._shell.display_pub.publish({"text/plain": visible(line)})
+
+    def _is_shown(self, line: str) -> bool:
+        """Return whether the cell's use of the line would show its result: whether nothing is done with it.
+
+        A semicolon silences what would be shown, but `df = %snapshot load;` must still assign.
+        """
+        history = self._shell.history_manager
+        cell = (history.input_hist_parsed if history else [""])[-1]
+        bare = rf"^\s*get_ipython\(\)\.run_line_magic\('(?:{'|'.join(NAMES)})', {re.escape(repr(line))}\)\s*$"
+        return re.search(bare, cell, re.MULTILINE) is not None
+
+
+def _target(line: str) -> tuple[str | None, str]:
+    """Return the variable of `NAME << command ...` and the rest of the line."""
+    found = _TARGET.fullmatch(line)
+    return (found[1], found[2]) if found else (None, line)
+
+
+def _say_nothing(line: str) -> None:
+    """Take the place of showing a line in a silenced cell."""

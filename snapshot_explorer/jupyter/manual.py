@@ -1,0 +1,96 @@
+"""The help of `%snapshot`, written from the commands' records."""
+
+import textwrap
+from collections.abc import Sequence
+
+from snapshot_explorer.jupyter.grammar import EVERYWHERE, Command
+
+_WIDTH = 98
+_REFS = (
+    "REF names a version: 17, latest, earliest, latest~2 (two back), 17^ (one back), tag:v1, @2026-11-01T12:00:00Z "
+    "(the last one committed by then; UTC without a zone), @2h, @3d (so long ago). A..B are two of them. "
+    "orders@17 is version 17 of the table orders."
+)
+_LINES = (
+    "A command returns what its Python call returns: df = %snapshot load 17. A semicolon at the end silences it; "
+    "NAME << or -o NAME puts the result into a variable. {variable} and $variable stand for their values. "
+    "Details: %snapshot help COMMAND. Settings: %config SnapshotMagics."
+)
+
+
+class Manual:
+    """Text that a notebook and a terminal show as it is."""
+
+    def __init__(self, content: str) -> None:
+        self._content = content
+
+    def __repr__(self) -> str:
+        return self._content
+
+
+def overview(commands: Sequence[Command]) -> str:
+    """Return the list of commands with an example each."""
+    edge = max(len(command.name) for command in commands)
+    middle = max(len(command.summary) for command in commands)
+    lines = [f"  {command.name:{edge}}  {command.summary:{middle}}  {command.examples[0]}" for command in commands]
+    return "\n".join(
+        [
+            "%snapshot COMMAND ...   looks into the past of a table, read-only; %snap is the same",
+            "",
+            *lines,
+            "",
+            *textwrap.wrap(_REFS, _WIDTH),
+            "",
+            *textwrap.wrap(_LINES, _WIDTH),
+        ]
+    )
+
+
+def usage(command: Command) -> str:
+    """Return a command's usage line."""
+    arguments = [item.name if item.required else f"[{item.name}]" for item in command.arguments]
+    options = [f"[{item.usage}]" + ("..." if item.repeated else "") for item in (*command.options, *EVERYWHERE)]
+    head = f"%snapshot {command.name}"
+    return textwrap.fill(
+        " ".join([head, *(part.replace(" ", "\0") for part in [*arguments, *options])]),
+        _WIDTH,
+        subsequent_indent=" " * (len(head) + 1),
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).replace("\0", " ")
+
+
+def manual(command: Command) -> str:
+    """Return the help of a command: usage, meaning of each argument, what it returns, examples."""
+    entries = [(item.name, item.meaning) for item in command.arguments]
+    entries += [
+        (", ".join(item.flags) + (f" {item.value}" if item.value else ""), item.meaning) for item in command.all_options
+    ]
+    edge = max(len(name) for name, _ in entries)
+    described = [
+        textwrap.fill(
+            f"  {name:{edge}}  {meaning}",
+            _WIDTH,
+            subsequent_indent=" " * (edge + 4),
+            break_on_hyphens=False,
+        )
+        for name, meaning in entries
+    ]
+    notes = textwrap.wrap(command.notes, _WIDTH)
+    takes_refs = any(item.holds in ("ref", "range") for item in command.arguments)
+    return "\n".join(
+        [
+            usage(command),
+            "",
+            command.summary,
+            *(["", *notes] if notes else []),
+            "",
+            *described,
+            *(["", *textwrap.wrap(_REFS, _WIDTH)] if takes_refs else []),
+            "",
+            f"In Python: {command.python}",
+            "",
+            "Examples:",
+            *(f"  {example}" for example in command.examples),
+        ]
+    )

@@ -1,0 +1,93 @@
+"""The user's variables in a magic's words: `{expression}` and `$name`.
+
+IPython can expand a whole line before it is cut into words, but then a value with blanks falls apart, a value
+with quotes is cut again, and one brace in a condition that is no expression stops every expansion. So the words
+are expanded here, one by one, after the cut.
+"""
+
+import ast
+import builtins
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from snapshot_explorer.table import Table
+
+_PATTERN = re.compile(
+    r"\{\{(?P<kept>.*?)\}\}"
+    r"|\{(?P<expression>[^{}]*)\}"
+    r"|\$\$(?P<escaped>\w+)"
+    # Like IPython: not inside single quotes, where SQL and shells mean the sign itself.
+    r"|\$(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?=(?:[^']*'[^']*')*[^']*$)"
+)
+
+
+def expand(text: str, variables: Mapping[str, object]) -> str:
+    """Return the text with `{expression}` and `$name` replaced by the values of the user's variables.
+
+    What names no variable stays as it is written: braces and dollars are common in conditions and paths.
+    `{{x}}` and `$$x` stand for `{x}` and `$x`. A list of texts becomes `a,b`, a time ISO 8601, an open table
+    its name. What an expression of known variables raises is the user's own error, and goes through.
+    """
+    return _PATTERN.sub(lambda found: _replacement(found, variables), text)
+
+
+def dict_variables(variables: Mapping[str, object]) -> list[str]:
+    """Return the names of the user's variables that hold a dict, without IPython's own."""
+    return [
+        name
+        for name, value in list(variables.items())
+        if isinstance(value, dict) and name != "Out" and not name.startswith("_")
+    ]
+
+
+def _replacement(found: re.Match[str], variables: Mapping[str, object]) -> str:
+    if found["kept"] is not None:
+        return f"{{{found['kept']}}}"
+    if found["escaped"] is not None:
+        return f"${found['escaped']}"
+    expression = found["expression"]
+    if expression is not None:
+        return _evaluated(expression, variables) if _is_of_variables(expression, variables) else found.group()
+    return _dotted(found["name"], variables) or found.group()
+
+
+def _is_of_variables(expression: str, variables: Mapping[str, object]) -> bool:
+    """Return whether the text is a Python expression in which each name is known, and one is a variable."""
+    try:
+        tree = ast.parse(expression.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return False
+    bound = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    bound |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - bound
+    return any(name in variables for name in names) and all(
+        name in variables or hasattr(builtins, name) for name in names
+    )
+
+
+def _evaluated(expression: str, variables: Mapping[str, object]) -> str:
+    # What the user typed in their own cell, evaluated as IPython evaluates it in every other magic.
+    value = eval(expression.strip(), dict(variables))  # noqa: S307
+    return expression.strip() if isinstance(value, Table) else _spelled(value)
+
+
+def _dotted(name: str, variables: Mapping[str, object]) -> str | None:
+    """Return the value of `name.attribute`, with what is no attribute kept as text; None if there is no variable."""
+    first, *attributes = name.split(".")
+    if first not in variables:
+        return None
+    value = variables[first]
+    for position, attribute in enumerate(attributes):
+        if not hasattr(value, attribute):
+            return ".".join([_spelled(value), *attributes[position:]])
+        value = getattr(value, attribute)
+    return name if isinstance(value, Table) else _spelled(value)
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return str(value)

@@ -1,0 +1,324 @@
+"""Each command of %snapshot, in a real shell, against a real table."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from builders import PaimonTable
+from snapshot_explorer import Snapshot, Table
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.catalogue import COMMANDS
+from snapshot_explorer.model import TableSchema
+
+
+def versions(frame):
+    return frame["version"].to_pylist()
+
+
+def test_open_returns_the_table_and_binds_its_name(shell, path):
+    cell = shell.ok(f"%snapshot open {path} as orders")
+
+    assert isinstance(cell.result, Table)
+    assert shell["orders"] is cell.result
+    assert path in cell.shown["text/plain"]
+
+
+@pytest.mark.parametrize("words", ["{} as sales", "{} --as sales", "--as=sales {}", "'{}' --format paimon --as sales"])
+def test_open_takes_a_name_before_or_after_the_path(shell, path, words):
+    shell.ok(f"%snapshot open {words.format(path)}")
+
+    assert isinstance(shell["sales"], Table)
+
+
+def test_open_without_a_name_takes_the_last_part_of_the_path(shell, memory_root):
+    filesystem, root = memory_root
+    PaimonTable(filesystem, f"{root}/shop.db/2026-orders").commit()
+
+    shell.ok(f"%snapshot open memory://{root}/shop.db/2026-orders/")
+
+    assert isinstance(shell["table_2026_orders"], Table)
+
+
+def test_open_does_not_overwrite_a_variable_that_was_not_named(shell, memory_root):
+    filesystem, root = memory_root
+    PaimonTable(filesystem, f"{root}/orders").commit()
+    shell["orders"] = "mine"
+
+    assert shell.fails(f"%snapshot open memory://{root}/orders") == (
+        "The table would be called 'orders', but that is a variable of yours (str). "
+        "Name it: %snapshot open PATH as orders_table."
+    )
+    assert shell["orders"] == "mine"
+
+
+def test_open_does_not_give_a_second_table_the_name_of_the_first(shell, memory_root):
+    filesystem, root = memory_root
+    for folder in ("a", "b"):
+        PaimonTable(filesystem, f"{root}/{folder}/orders").commit()
+    shell.ok(f"%snapshot open memory://{root}/a/orders")
+
+    said = shell.fails(f"%snapshot open memory://{root}/b/orders")
+
+    assert said == f"orders is already the name of {shell['orders'].path}. Name this one: as orders_2."
+    assert shell["orders"].path.endswith("a/orders")
+    shell.ok(f"%snapshot open memory://{root}/a/orders")
+
+
+def test_open_takes_storage_options_from_a_variable_and_never_shows_them(shell, path):
+    shell["options"] = {"secret": "HUSH"}
+
+    cell = shell.run(f"%snapshot open {path} as orders --options options")
+
+    assert "HUSH" not in f"{cell.stdout}{cell.stderr}{cell.shown}{cell.said}{cell.error}"
+
+
+def test_open_takes_a_handle_made_in_python(shell, path):
+    shell.ok(f"from snapshot_explorer import open_table\nhandle = open_table('{path}')")
+
+    assert shell.ok("%snapshot open handle").result is shell["handle"]
+    assert shell.ok("%snapshot open handle as orders").result is shell["orders"]
+
+
+def test_open_takes_a_path_from_a_bare_variable(shell, path):
+    shell["where_it_is"] = path
+
+    assert isinstance(shell.ok("%snapshot open where_it_is as orders").result, Table)
+
+
+def test_bare_snapshot_lists_the_commands_until_a_table_is_open(shell, path):
+    listed = shell.ok("%snapshot").shown["text/plain"]
+
+    assert all(f"\n  {command.name} " in listed and command.examples[0] in listed for command in COMMANDS)
+    shell.ok(f"%snapshot open {path} as orders")
+    assert shell.ok("%snapshot").result is shell["orders"]
+
+
+def test_status_sees_new_commits(orders, written):
+    written.commit([(9, "z")])
+
+    cell = orders.ok("%snapshot status")
+
+    assert cell.result.current.version == 6
+    assert "6" in cell.shown["text/plain"]
+
+
+def test_status_of_several_tables_lists_them(orders, path):
+    orders.ok(f"%snapshot open {path} as again")
+
+    assert orders.ok("%snapshot").result["name"].to_pylist() == ["orders", "again"]
+    assert orders.ok("%snapshot status orders").result is orders["orders"]
+    assert orders.ok("%snapshot status -t again").result is orders["again"]
+
+
+def test_tables_marks_the_current_one(orders, path):
+    orders.ok(f"%snapshot open {path} as again")
+
+    frame = orders.ok("%snapshot tables").result
+
+    assert frame["current"].to_pylist() == [None, "*"]
+    assert frame["version"].to_pylist() == [5, 5]
+    orders.ok("%snapshot use orders")
+    assert orders.ok("%snapshot tables").result["current"].to_pylist() == ["*", None]
+
+
+def test_log_is_history_newest_first(orders):
+    cell = orders.ok("%snapshot log")
+
+    assert isinstance(cell.result, Frame)
+    assert versions(cell.result) == [5, 4, 3, 2, 1]
+    lines = cell.shown["text/plain"].splitlines()
+    assert [line.split()[0] for line in lines[-5:]] == ["5", "4", "3", "2", "1"]
+    assert "<table" in cell.shown["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("2..4", [4, 3, 2]),
+        ("..2", [2, 1]),
+        ("orders@4..", [5, 4]),
+        ("orders 4..", [5, 4]),
+        ("-n 2", [5, 4]),
+        ("-n2", [5, 4]),
+        ("-n all", [5, 4, 3, 2, 1]),
+        ("--kind append", [3, 2, 1]),
+        ("--since @2026-01-01T00:04:00Z", [5, 4]),
+        ("--grep COMPACT", [5]),
+        ("--grep don't", []),
+        ("latest~1..latest -t orders", [5, 4]),
+    ],
+)
+def test_log_chooses_commits(orders, words, expected):
+    assert versions(orders.ok(f"%snapshot log {words}").result) == expected
+
+
+def test_log_shows_as_many_commits_as_were_asked_for(orders, written):
+    for _ in range(25):
+        written.commit()
+
+    assert orders.ok("%snapshot log").shown["text/plain"].endswith("20 of 30 versions")
+    shown = orders.ok("%snapshot log -n 25").shown["text/plain"]
+    assert shown.endswith("25 of 30 versions")
+    assert [line.split()[0] for line in shown.splitlines()[-26:-24]] == ["30", "29"]
+
+
+@pytest.mark.parametrize(
+    ("words", "version"),
+    [("", 5), ("3", 3), ("latest~2", 3), ("orders@2", 2), ("orders 2", 2), ("2 -t orders", 2), ("tag:v1", 2)],
+)
+def test_show_is_a_snapshot(orders, words, version):
+    cell = orders.ok(f"%snapshot show {words}")
+
+    assert isinstance(cell.result, Snapshot)
+    assert cell.result.version == version
+    assert f"version {version}" in cell.shown["text/plain"]
+
+
+def test_schema_is_the_tables_schema(orders):
+    cell = orders.ok("%snapshot schema 2")
+
+    assert isinstance(cell.result, TableSchema)
+    assert [column.name for column in cell.result.columns] == ["id", "name"]
+    assert "BIGINT" in cell.shown["text/plain"]
+
+
+def test_manifests_and_files_are_those_of_the_version(orders):
+    assert orders.ok("%snapshot manifests 3").result["list"].to_pylist() == ["base", "base", "delta"]
+    assert orders.ok("%snapshot files orders@2").result["path"].to_pylist() == [
+        "bucket-0/data-1.parquet",
+        "bucket-0/data-2.parquet",
+    ]
+
+
+def test_tags_and_branches_are_listed(orders):
+    assert orders.ok("%snapshot tags").result["tag"].to_pylist() == ["v1"]
+    cell = orders.ok("%snapshot branches orders")
+    assert cell.result["branch"].to_pylist() == []
+    assert cell.shown["text/plain"].endswith("no branches")
+
+
+def test_load_says_what_it_reads_and_returns_pandas(orders):
+    cell = orders.ok("df = %snapshot load 2")
+
+    assert isinstance(orders["df"], pd.DataFrame)
+    assert sorted(orders["df"]["id"]) == [1, 2, 3]
+    assert cell.said == [
+        "orders version 2 of 2026-01-01 00:02:00.000Z: reading 3 rows (before any merge), 2 files, 1.0 kB"
+    ]
+    assert cell.shown == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--engine arrow", {"id": [1, 2, 3, 4], "name": ["A", "b", "c", "d"]}),
+        ("2 --engine=arrow --columns name", {"name": ["a", "b", "c"]}),
+        ('--engine arrow --where "id > 2" --columns id', {"id": [3, 4]}),
+        ("--engine arrow --where \"name = 'c'\"", {"id": [3], "name": ["c"]}),
+        ("--engine arrow --where 'name = 'c''", {"id": [3], "name": ["c"]}),
+        ("--engine arrow --where name='c'", {"id": [3], "name": ["c"]}),
+        ('--engine arrow --where "-id < -3" --columns id,name', {"id": [4], "name": ["d"]}),
+        ('--engine arrow --columns "name, id" --where id=1', {"name": ["A"], "id": [1]}),
+    ],
+)
+def test_load_chooses_columns_and_rows(orders, words, expected):
+    rows = orders.ok(f"%snapshot load {words}").result
+
+    assert isinstance(rows, pa.Table)
+    assert rows.sort_by(rows.column_names[0]).to_pydict() == expected
+
+
+def test_load_with_a_limit_says_so(orders):
+    cell = orders.ok("%snapshot load --limit 2")
+
+    assert len(cell.result) == 2
+    assert cell.said[0].endswith("; at most 2 rows are returned")
+
+
+def test_load_above_the_settings_asks_and_reads_nothing(orders, written):
+    orders.ok("%config SnapshotMagics.load_row_limit = 3")
+    for name in written.live:
+        written.remove(f"bucket-0/{name}")
+
+    assert orders.fails("%snapshot load") == (
+        "Version 5 of orders would read 4 rows (before any merge), 2 files, 1.0 kB: more than 3 rows or 1.0 GB is "
+        "read only when asked for. Add --limit N for a part, or --yes for all."
+    )
+
+
+@pytest.mark.parametrize("words", ["--yes", "-y", "--limit 10", "2"])
+def test_load_above_the_settings_reads_when_told_to(orders, words):
+    orders.ok("%config SnapshotMagics.load_row_limit = 3")
+
+    assert len(orders.ok(f"%snapshot load {words}").result) in (3, 4)
+
+
+def test_load_asks_above_a_size_too(orders):
+    orders.ok("%config SnapshotMagics.load_size_limit = 999")
+
+    assert "more than 1,000,000 rows or 999 B is read only when asked for" in orders.fails("%snapshot load")
+
+
+def test_an_empty_table_opens_and_loads_no_rows(shell, memory_root):
+    filesystem, root = memory_root
+    PaimonTable(filesystem, root)
+
+    assert "none yet" in shell.ok(f"%snapshot open memory://{root} as empty").shown["text/plain"]
+    assert shell.ok("%snapshot log").result.num_rows == 0
+    assert shell.ok("%snapshot tables").result["version"].to_pylist() == [None]
+
+
+def test_use_chooses_the_current_table(orders, path):
+    orders.ok(f"%snapshot open {path} as again")
+
+    assert orders.ok("%snapshot use orders").result is orders["orders"]
+    assert orders.ok("%snapshot tables").result["current"].to_pylist() == ["*", None]
+
+
+def test_close_forgets_a_table_and_its_variable(orders, path):
+    orders.ok(f"%snapshot open {path} as again")
+
+    assert orders.ok("%snapshot close orders").shown["text/plain"] == "Closed orders. Open: again."
+    assert "orders" not in orders
+    assert orders.ok("%snapshot close").shown["text/plain"] == "Closed again. Open: none."
+    assert orders.ok("%snapshot").shown["text/plain"].startswith("%snapshot COMMAND")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("spelling", ["%snapshot {} --help", "%snapshot {} -h", "%snapshot help {}", "%snap {} x -h"])
+def test_every_command_has_help_with_usage_flags_and_examples(shell, command, spelling):
+    shown = shell.ok(spelling.format(command.name)).shown["text/plain"]
+
+    assert shown.startswith(f"%snapshot {command.name}")
+    assert command.summary in shown
+    for option in command.all_options:
+        assert ", ".join(option.flags) in shown
+    for argument in command.arguments:
+        assert f"\n  {argument.name} " in shown
+    for example in command.examples:
+        assert example in shown
+    assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_help_of_load_reads_well(shell):
+    assert shell.ok("%snapshot help load").shown["text/plain"].splitlines()[:4] == [
+        '%snapshot load [REF] [--engine ENGINE] [--columns A,B] [--where "SQL"] [-n N] [-y] [-t NAME]',
+        "               [-o NAME] [--debug] [-h]",
+        "",
+        "The rows of a version as a DataFrame",
+    ]
+
+
+def test_help_without_a_command_is_the_list(shell):
+    listed = shell.ok("%snapshot help").shown["text/plain"]
+
+    assert listed == shell.ok("%snapshot --help").shown["text/plain"]
+    assert listed == shell.ok("%snap -h").shown["text/plain"]
+    assert max(map(len, listed.splitlines())) <= 120
+    assert "orders@17 is version 17 of the table orders." in listed.replace("\n", " ")
+
+
+def test_a_question_mark_shows_the_usage(shell):
+    described = shell.ip.object_inspect("%snapshot")
+
+    assert described["docstring"] == shell.ok("%snapshot help").shown["text/plain"]

@@ -1,0 +1,158 @@
+"""Tab completion, asked as frontends ask."""
+
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from IPython.core.completer import provisionalcompleter
+
+from snapshot_explorer.jupyter.catalogue import COMMANDS
+from snapshot_explorer.jupyter.completion import suggestions
+from snapshot_explorer.jupyter.tables import OpenTables
+
+
+def plain(kind):
+    """Return what a completion is, with the blanks and hyphens at which no frontend breaks it made plain ones."""
+    return kind.replace("\u00a0", " ").replace("\u2011", "-")
+
+
+def completed(shell, source):
+    """Return what a notebook offers at the end of a cell: the cell with each completion put in, and its type."""
+    with provisionalcompleter():
+        found = list(shell.ip.Completer.completions(source, len(source)))
+    return [(source[: item.start] + item.text + source[item.end :], plain(item.type)) for item in found]
+
+
+def texts(shell, source):
+    return [text.removeprefix(source) for text, _ in completed(shell, source)]
+
+
+@pytest.mark.parametrize("head", ["%snapshot ", "%snap ", "df = %snapshot ", "a, b = %snap ", "%snapshot h << "])
+def test_commands_are_offered_in_every_form_of_line(shell, head):
+    offered = completed(shell, head)
+
+    assert offered == [(head + command.name, "command") for command in COMMANDS]
+
+
+def test_a_started_command_is_finished_and_nothing_else_is_offered(shell):
+    shell["lodge"] = 1
+
+    assert completed(shell, "%snapshot lo") == [("%snapshot log", "command"), ("%snapshot load", "command")]
+    assert completed(shell, "df = %snapshot loa") == [("df = %snapshot load", "command")]
+
+
+def test_the_second_line_of_a_cell_is_completed(shell):
+    assert texts(shell, "x = 1\ndf = %snapshot loa") == ["d"]
+
+
+def test_the_old_interface_agrees(shell):
+    with pytest.warns(PendingDeprecationWarning):
+        _, matches = shell.ip.complete("", "df = %snapshot loa", len("df = %snapshot loa"))
+
+    assert matches == ["load"]
+
+
+def test_flags_are_offered_and_not_twice(shell):
+    assert completed(shell, "%snapshot load --li") == [("%snapshot load --limit", "option")]
+    assert suggestions("%snapshot load --limit 5 --li", OpenTables({}), {}).items == ()
+    assert set(texts(shell, "%snapshot tags -")) == {"-table", "-out", "-debug", "-help"}
+    assert texts(shell, "%snapshot files -p dt=1 --p") == ["artition"]
+
+
+def test_versions_come_newest_first_with_kind_and_time_where_known(orders):
+    assert completed(orders, "%snapshot show ")[:2] == [
+        ("%snapshot show latest", "newest"),
+        ("%snapshot show 5", "version"),
+    ]
+    orders.ok("%snapshot log")
+
+    offered = completed(orders, "df = %snapshot load ")
+
+    assert offered[:3] == [
+        ("df = %snapshot load latest", "newest"),
+        ("df = %snapshot load 5", "compact 2026-01-01 00:05:00.000Z"),
+        ("df = %snapshot load 4", "overwrite 2026-01-01 00:04:00.000Z"),
+    ]
+    assert "latest~1" in [text.removeprefix("df = %snapshot load ") for text, _ in offered]
+    assert completed(orders, "%snapshot show 4") == [("%snapshot show 4", "overwrite 2026-01-01 00:04:00.000Z")]
+
+
+def test_tags_tables_columns_kinds_and_engines_are_offered(orders, path):
+    orders.ok("%snapshot tags")
+    orders.ok(f"%snapshot open {path} as other")
+
+    assert texts(orders, "%snapshot show -t orders tag:") == ["v1"]
+    assert texts(orders, "%snapshot log -t o") == ["rders", "ther"]
+    assert texts(orders, "%snapshot use oth") == ["er"]
+    assert texts(orders, "%snapshot show --table=o") == ["rders", "ther"]
+    assert texts(orders, "%snapshot load --engine ") == ["pandas", "arrow"]
+    assert texts(orders, "%snapshot load --engine=p") == ["andas"]
+    assert texts(orders, "%snapshot log --kind com") == ["pact"]
+    assert texts(orders, "%snapshot help lo") == ["g", "ad"]
+    assert texts(orders, "%snapshot open x --format ") == ["paimon"]
+    orders.ok("%snapshot use orders")
+    assert texts(orders, "%snapshot load --columns ") == ["id", "name"]
+    assert texts(orders, "%snapshot load --columns id,na") == ["me"]
+    assert texts(orders, "%snapshot load --columns id,") == ["name"]
+    assert texts(orders, '%snapshot load --where "id > 3 and na') == ["me"]
+
+
+def test_refs_of_a_named_table_and_of_ranges_are_offered(orders, memory_root):
+    orders.ok("%snapshot log")
+
+    assert "5" in texts(orders, "%snapshot show orders@")
+    assert "5" in texts(orders, "%snapshot log 2..")
+    assert texts(orders, "%snapshot log 2..lat") == ["est", "est~1"]
+    assert "3" in texts(orders, "%snapshot show orders ")
+
+
+def test_variables_with_dicts_are_offered_for_options(shell):
+    shell["minio"] = {"secret": "HUSH"}
+
+    assert texts(shell, "%snapshot open x --options mi") == ["nio"]
+    assert "HUSH" not in str(completed(shell, "%snapshot open x --options "))
+
+
+def test_after_unloading_nothing_is_offered(orders):
+    orders.ok("%unload_ext snapshot_explorer")
+
+    assert "%snapshot load" not in [text for text, _ in completed(orders, "%snapshot loa")]
+
+
+def test_lines_of_others_are_left_alone(orders):
+    for line in ("snapshot lo", "x = 10 %snapshot lo", "print('%snapshot lo", "%snapshots lo", "%sql lo"):
+        assert suggestions(line, OpenTables(orders.ip.user_ns), {}).items == ()
+
+
+def test_completion_asks_the_storage_nothing(counted, shell, written):
+    shell.ok(f"%snapshot open counted://{written.root} as orders")
+    shell.ok("%snapshot log")
+    counted.requests.clear()
+
+    for line in ("show ", "load --columns ", "load tag:", "log 1..", "log --kind ", "show orders@", "load --where 'na"):
+        completed(shell, f"%snapshot {line}")
+
+    assert counted.requests == []
+
+
+def test_completion_of_a_long_history_is_fast(shell, memory_root, monkeypatch, path):
+    shell.ok(f"%snapshot open {path} as orders")
+    shell["orders"]._versions = tuple(range(1, 100_001))
+    tables = OpenTables(shell.ip.user_ns)
+
+    start = time.perf_counter()
+    offered = suggestions("%snapshot show ", tables, {}).items
+
+    assert time.perf_counter() - start < 0.05
+    assert offered[1] == ("100000", "version")
+    assert len(offered) < 120
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@given(st.sampled_from([command.name for command in COMMANDS]), st.text(max_size=40))
+def test_no_line_makes_completion_raise(orders, command, rest):
+    tables = OpenTables(orders.ip.user_ns)
+
+    suggestions(f"%snapshot {command} {rest}", tables, orders.ip.user_ns)
+    suggestions(f"%snapshot {rest}", tables, orders.ip.user_ns)

@@ -1,0 +1,194 @@
+"""What a line may look like: assignments, silence, variables, names, quotes; and how errors look."""
+
+import pytest
+
+from builders import PaimonTable
+
+
+def test_the_result_can_be_assigned_in_three_ways_and_is_then_not_shown(orders):
+    for line in ("h = %snapshot log -n 2", "%snapshot h << log -n 2", "%snapshot log -n 2 -o h", "%snap h<<log -n2"):
+        cell = orders.ok(line)
+        assert cell.result is None
+        assert cell.shown == {}
+        assert orders["h"]["version"].to_pylist() == [5, 4]
+        del orders.ip.user_ns["h"]
+
+
+def test_nothing_is_printed_and_returned_both(orders):
+    cell = orders.ok("%snapshot log")
+
+    assert cell.stdout == ""
+    assert cell.stderr == ""
+    assert cell.said == []
+
+
+@pytest.mark.parametrize("line", ["%snapshot log;", "%snapshot log ; ", "%snap load 2;", "x = 1\n%snapshot log;"])
+def test_a_semicolon_silences(orders, line):
+    cell = orders.ok(line)
+
+    assert (cell.shown, cell.said, cell.stdout) == ({}, [], "")
+
+
+def test_a_semicolon_behind_an_assignment_still_assigns(orders):
+    orders.ok("df = %snapshot load 2;")
+
+    assert len(orders["df"]) == 3
+
+
+@pytest.mark.parametrize("line", ["%snapshot show {n}", "%snapshot show $n", "%snapshot show {n + 0} -t {name}"])
+def test_variables_are_expanded(orders, line):
+    orders["n"], orders["name"] = 3, "orders"
+
+    assert orders.ok(line).result.version == 3
+
+
+def test_a_value_with_blanks_and_quotes_survives(shell, memory_root):
+    filesystem, root = memory_root
+    PaimonTable(filesystem, f"{root}/it's my table").commit()
+    shell["path"] = f"memory://{root}/it's my table"
+
+    assert shell.ok("%snapshot open {path} as a").result.current.version == 1
+    assert shell.ok("%snapshot open $path as b").result.current.version == 1
+    assert shell.ok('%snapshot open "{path}" as c').result.current.version == 1
+    assert shell.ok(f'%snapshot open "memory://{root}/it\'s my table" as d').result.current.version == 1
+
+
+def test_variables_stand_in_conditions_and_braces_that_are_none_do_not_break(orders):
+    orders["low"], orders["who"] = 2, "c"
+
+    assert len(orders.ok('%snapshot load --where "id > {low}"').result) == 2
+    assert len(orders.ok("%snapshot load --where \"name = '{who}'\"").result) == 1
+    assert len(orders.ok("%snapshot load --where \"name <> '{nobody}' and id > {low}\"").result) == 2
+    assert len(orders.ok("%snapshot load --where \"regexp_matches(name, '^[a-z]{1}$')\"").result) == 3
+
+
+def test_a_list_of_columns_comes_from_a_variable(orders):
+    orders["chosen"] = ["name", "id"]
+
+    assert list(orders.ok("%snapshot load --columns {chosen}").result.columns) == ["name", "id"]
+
+
+def test_a_magic_inside_a_function_sees_its_variables(orders):
+    cell = orders.ok(
+        "def versions(at, handle):\n"
+        "    found = %snapshot show {at} -t handle\n"
+        "    return found.version\n"
+        "versions(4, orders)"
+    )
+
+    assert cell.result == 4
+
+
+def test_a_handle_made_in_python_is_a_table_by_its_variables_name(shell, path):
+    shell.ok(f"import snapshot_explorer as sx\nsales = sx.open_table('{path}')")
+
+    assert shell.ok("%snapshot show").result.version == 5
+    assert shell.ok("%snapshot show -t sales").result.version == 5
+    assert shell.ok("%snapshot show sales@3").result.version == 3
+    assert shell.ok("%snapshot show {sales} 3").result.version == 3
+
+
+def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
+    orders.ok("orders = %snapshot load")
+
+    assert orders.ok("%snapshot show -t orders").result.version == 5
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "%snapshot lgo",
+            "%snapshot has no command lgo. Did you mean log? Commands: open, status, tables, log, show, ",
+        ),
+        ("%snapshot diff", "%snapshot has no command diff. "),
+        ("%snapshot orders", "orders is a table, not a command. Try %snapshot status orders or %snapshot log orders."),
+        ("%snapshot log --knd x", "%snapshot log has no option --knd. Did you mean --kind?"),
+        ("%snapshot log -n many", "-n wants a whole number or all, not 'many'. Example: -n 20."),
+        ("%snapshot load --limit -5", "--limit wants a whole number, not '-5'. Example: --limit 20."),
+        (
+            "%snapshot load --engine spark",
+            "The engine 'spark' is not there yet. Use --engine pandas or --engine arrow.",
+        ),
+        ("%snapshot load --engine dask", "The engine 'dask' is unknown. Use --engine pandas or --engine arrow."),
+        ("%snapshot show -t ordres", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
+        ("%snapshot show ordres@17", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
+        ("%snapshot use nothing", "No open table is called 'nothing'. Open: orders."),
+        ("%snapshot use", "%snapshot use needs NAME, the table to act on from now. Example: %snapshot use orders"),
+        ("%snapshot files --partition dt", "--partition wants column=value, not 'dt'. Example: --partition dt=2026"),
+        ("%snapshot log -o 'a b'", "'a b' cannot be the name of a variable. Use letters, digits and _."),
+        (
+            "%snapshot open x as my-orders",
+            "'my-orders' cannot be the name of a variable. Use letters, digits and _: as ",
+        ),
+        ("%snapshot help lod", "%snapshot has no command lod. Did you mean load?"),
+        ('%snapshot load --where "id >"', ""),
+        ("%snapshot load --columns nope", ""),
+        ("%snapshot show 99", ""),
+        ("%snapshot show nonsense", ""),
+        ("%snapshot show tag:v2", ""),
+        ("%snapshot log --kind vacuum", "No kind of commit is called 'vacuum'. Kinds: append, "),
+        ("%snapshot log --since yesterday", ""),
+        ("%snapshot files --partition dt=1", "No partition key is called 'dt'. The table is not partitioned."),
+        ("%snapshot open memory://not-there", "No Paimon or Delta table at memory://"),
+        ("%snapshot open x --format iceberg", "No format is called 'iceberg'. Formats: paimon."),
+        ("%snapshot open x --options nope", "--options names no variable that holds a dict. No variable holds one. "),
+        ("%snapshot log don't --grep 'x", '"don\'t" is no range of versions'),
+    ],
+)
+def test_an_error_is_one_line_that_says_what_to_do(orders, line, said):
+    line = orders.fails(line)
+
+    assert line.startswith(said)
+    assert line[-1] in ".?s"
+
+
+def test_without_a_table_every_command_about_one_says_how_to_open_one(shell):
+    for command in ("status", "log", "show", "schema", "manifests", "files", "tags", "branches", "load", "close"):
+        assert shell.fails(f"%snapshot {command}") == (
+            "No table is chosen. No table is open. Open one: %snapshot open PATH as NAME."
+        )
+
+
+def test_with_several_handles_and_none_chosen_a_command_asks(shell, path):
+    shell.ok(f"import snapshot_explorer as sx\na = sx.open_table('{path}')\nb = sx.open_table('{path}')")
+
+    assert shell.fails("%snapshot log") == (
+        "No table is chosen. Open: a, b. Say which with -t NAME, or choose one with %snapshot use NAME."
+    )
+
+
+def test_dict_variables_are_offered_by_name_and_their_content_never(orders):
+    orders["minio"] = {"secret": "HUSH"}
+
+    said = orders.fails("%snapshot open x --options HUSHED")
+
+    assert said == (
+        "--options names no variable that holds a dict. Variables that hold one: minio. "
+        "Define it first: options = {...}."
+    )
+
+
+def test_debug_shows_the_traceback(orders):
+    for line in ("%snapshot show 99 --debug", "%config SnapshotMagics.debug = True\n%snapshot show 99"):
+        cell = orders.run(line)
+        assert type(cell.error).__name__ == "SnapshotNotFoundError"
+        assert "Traceback" in cell.stdout + cell.stderr
+
+
+def test_an_unexpected_error_is_not_swallowed(orders, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(type(orders["orders"]), "tags", broken)
+
+    cell = orders.run("%snapshot tags")
+
+    assert isinstance(cell.error, ZeroDivisionError)
+    assert "Traceback" in cell.stdout + cell.stderr
+
+
+def test_an_error_with_control_characters_stays_one_line(orders):
+    said = orders.fails("%snapshot show \x1b[31mred")
+
+    assert "\x1b" not in said
