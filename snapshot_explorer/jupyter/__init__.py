@@ -3,9 +3,14 @@
 from IPython.core.interactiveshell import InteractiveShell
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter import completion
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
 from snapshot_explorer.render import mimebundle
+
+try:
+    from snapshot_explorer.jupyter import completion
+except ImportError:
+    # IPython before 8.6, as hosted notebooks still have it, completes otherwise: all works but completion.
+    completion = None  # type: ignore[assignment]
 
 __all__ = ["SnapshotMagics", "load_ipython_extension", "unload_ipython_extension"]
 
@@ -21,7 +26,8 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     for name in taken:
         del magics.magics["line"][name]
     ip.register_magics(magics)
-    ip.Completer.custom_matchers.append(completion.matcher(magics.tables, ip.user_ns))
+    if completion is not None:
+        ip.Completer.custom_matchers.append(completion.matcher(magics.tables, ip.user_ns))
 
     def draw(frame: Frame, **_: object) -> dict[str, str]:
         return mimebundle(frame.drawing(), limit=magics.display_limit)
@@ -41,8 +47,9 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
             del manager.magics["line"][name]
     manager.registry.pop(SnapshotMagics.__name__, None)
     ip.configurables[:] = [item for item in ip.configurables if not isinstance(item, SnapshotMagics)]
-    matchers = ip.Completer.custom_matchers
-    matchers[:] = [item for item in matchers if getattr(item, "matcher_identifier", None) != completion.MATCHER]
+    if completion is not None:
+        matchers = ip.Completer.custom_matchers
+        matchers[:] = [item for item in matchers if getattr(item, "matcher_identifier", None) != completion.MATCHER]
     if ip.display_formatter is not None:
         ip.display_formatter.mimebundle_formatter.type_printers.pop(Frame, None)
 

@@ -28,13 +28,16 @@ def open_(call: Call) -> Table:
         raise UsageError(
             f"{name!r} cannot be the name of a variable. Use letters, digits and _: as {_identifier(name)}."
         )
-    table = handle or open_table(
-        path, branch=given.get("branch"), format=given.get("format"), storage_options=_storage_options(call)
+    table = _with_columns(
+        handle
+        or open_table(
+            path, branch=given.get("branch"), format=given.get("format"), storage_options=_storage_options(call)
+        )
     )
     if asked is None:
         _refuse_second_table(call, name, table)
     call.tables.add(name, table)
-    return _with_columns(table)
+    return table
 
 
 def _refuse_second_table(call: Call, name: str, table: Table) -> None:

@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples")]
 
 import make  # noqa: E402 - the script beside the samples, without importing the package it lives in
+
 from canonical import canonical_rows  # noqa: E402
 
 if TYPE_CHECKING:

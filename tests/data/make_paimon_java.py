@@ -29,6 +29,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples"
 
 import expect  # noqa: E402
 import make  # noqa: E402 - the script beside the samples, without importing the package it lives in
+
 from canonical import canonical_rows  # noqa: E402
 
 if TYPE_CHECKING:

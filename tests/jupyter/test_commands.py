@@ -322,3 +322,25 @@ def test_a_question_mark_shows_the_usage(shell):
     described = shell.ip.object_inspect("%snapshot")
 
     assert described["docstring"] == shell.ok("%snapshot help").shown["text/plain"]
+
+
+def test_files_of_a_partition_are_those_of_the_real_sample(shell):
+    shell.ok("from snapshot_explorer import samples\n%snapshot open {samples.path('events')} as events")
+
+    cell = shell.ok("%snapshot files --partition day=2026-11-04")
+
+    assert set(map(tuple, cell.result["partition"].to_pylist())) == {(("day", "2026-11-04"),)}
+    assert f"{cell.result.num_rows} of {shell['events'].current.files().num_rows} files" in cell.shown["text/plain"]
+    assert shell.ok("%snapshot files -p day='2026-11-04'").result.num_rows == cell.result.num_rows
+
+
+def test_a_branch_of_the_real_sample_is_a_table_of_its_own(shell):
+    shell.ok("from snapshot_explorer import samples\nplace = samples.path('orders')")
+    shell.ok("%snapshot open place")
+
+    assert shell.ok("%snapshot branches").result["branch"].to_pylist() == ["dev"]
+    assert shell.fails("%snapshot open place --branch dev") == (
+        f"orders is already the name of {shell['orders'].path}. Name this one: as orders_2."
+    )
+    assert shell.ok("%snapshot open place --branch dev as dev").result.branch == "dev"
+    assert shell.fails("%snapshot open place --branch nope as x")
