@@ -100,6 +100,7 @@ class Table:
         self._format = table_format
         self._versions: tuple[int, ...] = ()
         self._tags: Mapping[str, int] = {}
+        self._columns: tuple[str, ...] = ()
         self._commits = frames.COMMITS.empty_table()
         self.path = path
         """Where the table is, without secrets."""
@@ -173,8 +174,10 @@ class Table:
         found = list(_limited(self._pages(versions, limit, kind=kind, text=text), limit))
         rows = self._commits = pa.concat_tables(found) if found else frames.COMMITS.empty_table()
         total = len(versions) if kind is None and text is None else None
-        drawn = tuple(name for name in _HISTORY if name != "operation" or rows["operation"].null_count < rows.num_rows)
-        return Frame(rows, title=f"History of {self.path}", noun="versions", total=total, drawn=drawn)
+        empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
+        empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
+        drawn = tuple(name for name in _HISTORY if name not in empty)
+        return Frame(rows, title=f"History of {self.path}", noun="versions", total=total, drawn=drawn, limit=limit)
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
         """Return the schema in force at a ref."""
@@ -212,12 +215,13 @@ class Table:
         """Return what is known of the table; asks the storage nothing."""
         current = self.current
         versions = self._versions or ((current.version,) if current.version != NO_VERSION else ())
-        schema = current.cached_schema()
+        if schema := current.cached_schema():
+            self._columns = tuple(column.name for column in schema.columns)
         return Known(
             versions=versions,
             commits=self._commits,
             tags=tuple(self._tags),
-            columns=tuple(column.name for column in schema.columns) if schema else (),
+            columns=self._columns,
         )
 
     def drawing(self) -> Drawing:
@@ -227,13 +231,12 @@ class Table:
         newest = self.current.version
         rows = (
             ("format", self.format),
-            ("path", self.path),
             ("branch", self.branch),
             ("newest version", "none yet" if newest == NO_VERSION else newest),
             ("versions", count),
             ("columns", ", ".join(known.columns) or None),
         )
-        return Drawing(title="Table", parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
+        return Drawing(title=self.path, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
 
     def __repr__(self) -> str:
         branch = f", branch={self.branch!r}" if self.branch else ""
