@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_VECTORS = {"bucket": "1", "deletion-vectors.enabled": "true", "commit.force-compact": "true"}
+_VECTORS = {
+    "bucket": "1",
+    "deletion-vectors.enabled": "true",
+    "commit.force-compact": "true",
+    "manifest.compression": "null",
+}
 
 
 def dv_1_4(core: Any, name: str, **more: str) -> None:

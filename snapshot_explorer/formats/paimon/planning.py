@@ -111,7 +111,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
         file_schemas={number: _bare(found) for number, found in file_schemas.items()},
         vectors=in_force(vectors, entries, schema, options, version),
         has_vectors=has_vectors(options),
-        row_tracking=flag(options, "row-tracking.enabled"),
+        row_tracking=flag(options, "row-tracking.enabled") and not schema.primary_keys,
         evolving=flag(options, "data-evolution.enabled"),
         blob_bytes=blobs.column_sizes(entries, file_schemas),
     )
@@ -199,7 +199,7 @@ _ENTRY_COLUMNS = (
 def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataFile]:
     columns = [entries.column(name).to_pylist() for name in _ENTRY_COLUMNS]
     wanted = [field.name for field in table.schema.fields]
-    checked: set[tuple[int, tuple[str, ...] | None]] = set()
+    checked: set[tuple[int, tuple[str, ...] | None, bool]] = set()
     files = []
     for path, (name, schema_id, rows, size, level, least, most, deleted, written, first, partition, bucket) in zip(
         paths, zip(*columns, strict=True), strict=True
@@ -218,8 +218,9 @@ def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataF
             first_row_id=first,
             vector=table.vectors.get((partition, bucket, name)),
         )
-        if (file.schema_id, file.write_columns) not in checked:
-            checked.add((file.schema_id, file.write_columns))
+        kind = (file.schema_id, file.write_columns, first is None)
+        if kind not in checked:
+            checked.add(kind)
             _check_file(file, name, table, wanted)
         files.append(file)
     return files
@@ -233,7 +234,7 @@ def _check_file(file: DataFile, name: str, table: _Table, wanted: Sequence[str])
             f"The data file {file.path} was written with schema/schema-{file.schema_id}, which is not there. "
             "Compare the table with a copy of it."
         )
-    if not table.evolving:
+    if not table.evolving or file.first_row_id is None:
         check_write_columns(file.write_columns, (field.name for field in found.fields), name, table.version)
         if file.format == BLOB_FORMAT:
             raise refused(table.version, "blob files without data evolution", f"the data file {name}")

@@ -31,8 +31,8 @@ def hidden_fields(names: Sequence[str], *, tracked: bool) -> list[Field]:
     found = [field for field in HIDDEN if field.name in names]
     if found and not tracked:
         raise BadReferenceError(
-            f"The column {found[0].name!r} was asked for, but the table does not track its rows: the option "
-            "row-tracking.enabled is not true. Leave the column out."
+            f"The column {found[0].name!r} was asked for, but the table does not track its rows: it needs the option "
+            "row-tracking.enabled, and no primary key. Leave the column out."
         )
     return found
 

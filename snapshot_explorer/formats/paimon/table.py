@@ -209,7 +209,8 @@ class Paimon:
         Raises:
             BadReferenceError: The table does not keep them.
         """
-        tracked = flag(self._schemas.newest().options, "row-tracking.enabled")
+        newest = self._schemas.newest()
+        tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
         return pa.schema([arrow_field(field) for field in hidden_fields(names, tracked=tracked)])
 
     def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
