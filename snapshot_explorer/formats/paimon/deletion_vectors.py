@@ -22,8 +22,8 @@ DELETION_VECTORS = "DELETION_VECTORS"
 _VERSION = 1
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
-_MOST_ROWS = 1 << 28
-"""Rows of a file whose vector is decoded: far more than writers put into a file."""
+_MOST_ROWS = 1 << 31
+"""Rows of a file whose vector is decoded: positions of more do not fit the writers' own numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
 
     Raises:
         DamageError: The vector contradicts the format, its checksum or the index manifest.
-        UnsupportedFeatureError: The data file has more rows than positions are held of.
+        UnsupportedFeatureError: The data file has more rows, or the vector more positions, than are held.
 
     Source: paimon BitmapDeletionVector, Bitmap64DeletionVector, DeletionVector.read.
     """

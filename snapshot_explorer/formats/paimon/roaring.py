@@ -7,6 +7,7 @@ than the caller can use.
 import numpy as np
 import numpy.typing as npt
 
+from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.damage import DamageError
 
 Positions = npt.NDArray[np.int64]
@@ -18,6 +19,8 @@ _OFFSETS_FROM = 4
 _GREATEST_ARRAY = 4096
 _BITMAP_BYTES = 8192
 _CONTAINER = 1 << 16
+MOST_NUMBERS = 1 << 25
+"""Numbers that a bitmap may hold: runs of a few bytes stand for many."""
 
 
 def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
@@ -30,6 +33,7 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
 
     Raises:
         DamageError: The bytes are no bitmap, are cut short, or hold a number twice, out of order or past the limit.
+        UnsupportedFeatureError: They hold more numbers than `MOST_NUMBERS`.
 
     Source: RoaringFormatSpec, "Standard 32-bit Roaring Bitmap".
     """
@@ -70,6 +74,11 @@ def _check_heads(heads: Positions, limit: int) -> None:
     total = int(heads[:, 1].sum()) + len(heads)
     if total > limit:
         raise DamageError(f"{total} positions where {limit} is the end")
+    if total > MOST_NUMBERS:
+        raise UnsupportedFeatureError(
+            f"A bitmap holds {total:,} positions, and at most {MOST_NUMBERS:,} are held. Read the table with Paimon's "
+            "own engines, or a version after its next compaction."
+        )
 
 
 def _container(content: bytes, place: int, count: int, *, is_run: bool) -> tuple[Positions, int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from formats.paimon.rows_of import Files, entry, orc_file, parquet, rows, schema, splits
+from formats.paimon.vector_bytes import vector_64
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -183,6 +184,15 @@ def test_ids_in_the_file_count_before_those_of_its_position():
     )
 
     assert rows(store, split, names[1:]).to_pydict() == {"_ROW_ID": [70, 21, 50], "_SEQUENCE_NUMBER": [9, 4, 5]}
+
+
+def test_rows_keep_their_ids_where_others_are_deleted():
+    vectors = {(entry("x")["partition"], 0, "a.parquet"): Vector(path="i", offset=1, length=None, cardinality=1)}
+    options = EVOLVING | {"deletion-vectors.enabled": "true"}
+    store = Files(STORE.files | {"i": b"\x01" + vector_64({0})})
+    (split,) = splits(TABLE, [part("a.parquet", None, first=30)], options=options, vectors=vectors)
+
+    assert rows(store, split, ["k", "_ROW_ID"]).to_pydict() == {"k": [2], "_ROW_ID": [31]}
 
 
 @settings(max_examples=50)

@@ -214,6 +214,15 @@ def test_a_missing_index_file_is_named(tmp_path):
     assert isinstance(raised.value.__cause__, MissingFileError)
 
 
+def test_a_few_bytes_that_stand_for_very_many_positions_are_refused():
+    containers = [struct.pack("<HH", key, 65_535) for key in range(600)]
+    body = struct.pack("<I", 12347 | 599 << 16) + b"\xff" * 75 + b"".join(containers) + bytes(2400)
+    body += struct.pack("<HHH", 1, 0, 65_535) * 600
+
+    with pytest.raises(UnsupportedFeatureError, match="A bitmap holds 39,321,600 positions, and at most 33,554,432"):
+        roaring.decode(body, 0, 1 << 31)
+
+
 def test_a_file_of_impossibly_many_rows_is_refused():
     with pytest.raises(UnsupportedFeatureError, match="for a file of 4294967296 rows"):
         positions(b"\x01" + vector_32({1}), at(1), 1 << 32)
