@@ -14,6 +14,7 @@ from snapshot_explorer.formats.paimon.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.merge import Rules, order_codes
 from snapshot_explorer.formats.paimon.plans import Plan, is_plain
 from snapshot_explorer.formats.paimon.refusals import (
+    check_no_blobs,
     check_table,
     check_write_columns,
     file_format,
@@ -198,7 +199,6 @@ _ENTRY_COLUMNS = (
 
 def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataFile]:
     columns = [entries.column(name).to_pylist() for name in _ENTRY_COLUMNS]
-    wanted = [field.name for field in table.schema.fields]
     checked: set[tuple[int, tuple[str, ...] | None, bool]] = set()
     files = []
     for path, (name, schema_id, rows, size, level, least, most, deleted, written, first, partition, bucket) in zip(
@@ -221,12 +221,12 @@ def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataF
         kind = (file.schema_id, file.write_columns, first is None)
         if kind not in checked:
             checked.add(kind)
-            _check_file(file, name, table, wanted)
+            _check_file(file, name, table)
         files.append(file)
     return files
 
 
-def _check_file(file: DataFile, name: str, table: _Table, wanted: Sequence[str]) -> None:
+def _check_file(file: DataFile, name: str, table: _Table) -> None:
     """Refuse a file whose columns can not become the version's."""
     found = table.file_schemas.get(file.schema_id)
     if found is None:
@@ -238,9 +238,10 @@ def _check_file(file: DataFile, name: str, table: _Table, wanted: Sequence[str])
         check_write_columns(file.write_columns, (field.name for field in found.fields), name, table.version)
         if file.format == BLOB_FORMAT:
             raise refused(table.version, "blob files without data evolution", f"the data file {name}")
-    fields = [field for field in table.schema.fields if field.name in wanted]
+    if file.format != BLOB_FORMAT:
+        check_no_blobs(file.write_columns, found.fields, name, table.version)
     try:
-        evolution.mapping(_from_files(fields, table.schema), found.fields, file.write_columns)
+        evolution.mapping(_from_files(table.schema.fields, table.schema), found.fields, file.write_columns)
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(f"Version {table.version}, data file {name}: {error}") from error
 

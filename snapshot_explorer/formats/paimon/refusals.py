@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.schema import DataType, Schema, spell
+from snapshot_explorer.formats.paimon.schema import DataType, Field, Schema, spell
 
 FORMATS = ("parquet", "orc", "avro", "blob")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
@@ -82,6 +82,18 @@ def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], f
             "data evolution, which spreads a row over several files",
             f"the data file {file_name}, which is without the column {absent[0]!r}",
         )
+
+
+def check_no_blobs(written: Sequence[str] | None, columns: Iterable[Field], file_name: str, version: int) -> None:
+    """Refuse a data file that holds a blob column itself: what is in it need not be the values.
+
+    Raises:
+        UnsupportedFeatureError: The message names file and column.
+    """
+    for column in columns:
+        if column.type.root == "BLOB" and (written is None or column.name in written):
+            where = f"the column {column.name!r} of the data file {file_name}"
+            raise refused(version, "blobs that are not in blob files", where)
 
 
 def file_format(file_name: str, version: int) -> str:

@@ -154,6 +154,11 @@ def test_a_blob_file_without_rows_is_broken():
         splits(schema([("v", "BLOB")]), [part("b.blob", ["v"])], options=EVOLVING)
 
 
+def test_blobs_inside_a_data_file_are_refused():
+    with pytest.raises(UnsupportedFeatureError, match="not in blob files .the column 'v' of the data file a.parquet"):
+        splits(schema([("k", "INT"), ("v", "BLOB")]), [part("a.parquet", None)], options=EVOLVING)
+
+
 def test_a_part_of_rows_that_have_no_id_is_refused():
     with pytest.raises(UnsupportedFeatureError, match="a.parquet, which is without the column 'v'"):
         splits(TABLE, [part("a.parquet", ["k"], first=None)], options=EVOLVING)
