@@ -92,9 +92,7 @@ def count(table_format: TableFormat, splits: Sequence[Split], condition: Conditi
     """
     numbers = [split.rows if split.raw else split.counted for split in splits]
     known = sum(number or 0 for number in numbers) if condition is None else 0
-    unknown = [
-        split for split, number in zip(splits, numbers, strict=True) if condition is not None or number is None
-    ]
+    unknown = [split for split, number in zip(splits, numbers, strict=True) if condition is not None or number is None]
     needed = sorted(condition.columns) if condition else []
     stop = Event()
 
