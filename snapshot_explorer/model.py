@@ -157,6 +157,8 @@ class Split:
     """Bytes of the files."""
     detail: object
     """What the format needs to read it: a record of the format's own."""
+    counted: int | None = None
+    """Rows after deletions, where the metadata tells; None where they must be read. Of a raw split all count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

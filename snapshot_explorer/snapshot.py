@@ -131,7 +131,8 @@ class Snapshot:
         """Return the rows at the version as an Arrow table, with the schema that the version has.
 
         Args:
-            columns: The columns to return, in order; all without it.
+            columns: The columns to return, in order; all without it. Columns that a table keeps beside its own,
+                such as `_ROW_ID`, are returned only if they are named here.
             where: A condition in SQL, as DuckDB understands it. Partitions that cannot match are not read.
             limit: Return at most this many rows; which ones is not defined.
 
@@ -147,7 +148,7 @@ class Snapshot:
             columns=columns,
             condition=condition,
             limit=limit,
-            schema=self._arrow_schema(),
+            schema=self._with_hidden(self._arrow_schema(), columns),
         )
 
     def to_pandas(
@@ -225,6 +226,12 @@ class Snapshot:
 
     def _arrow_schema(self) -> pa.Schema:
         return self._cached("arrow schema", lambda: self._format.arrow_schema(self._version_or_newest()))
+
+    def _with_hidden(self, schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+        """Return the schema with those columns asked for that the format gives only then."""
+        asked = [] if columns is None or isinstance(columns, str) else columns
+        unknown = [name for name in asked if name not in schema.names]
+        return pa.schema([*schema, *self._format.hidden_columns(unknown)]) if unknown else schema
 
     def _condition(self, where: str | None) -> local.Condition | None:
         return None if where is None else local.condition(where, self._arrow_schema())

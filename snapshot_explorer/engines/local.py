@@ -87,11 +87,12 @@ def to_arrow(
 def count(table_format: TableFormat, splits: Sequence[Split], condition: Condition | None) -> int:
     """Return how many rows the splits hold, after any merge.
 
-    Raw splits are counted by their metadata; the others are read, in as few columns as the merge and the
+    Splits are counted by their metadata where it suffices; the others are read, in as few columns as the merge and the
     condition need.
     """
-    known = sum(split.rows for split in splits if split.raw) if condition is None else 0
-    unknown = [split for split in splits if condition is not None or not split.raw]
+    numbers = [split.rows if split.raw else split.counted for split in splits]
+    known = sum(number or 0 for number in numbers) if condition is None else 0
+    unknown = [split for split, number in zip(splits, numbers, strict=True) if condition is not None or number is None]
     needed = sorted(condition.columns) if condition else []
     stop = Event()
 

@@ -83,6 +83,16 @@ class TableFormat(Protocol):
         """Return the Arrow schema of the rows at a version; of the newest schema for None."""
         ...
 
+    def hidden_columns(self, names: Sequence[str]) -> pa.Schema:
+        """Return those of the names that are columns which the format gives only when they are asked for.
+
+        They are no part of any schema; `read` takes them like others.
+
+        Raises:
+            BadReferenceError: The format has such a column, but this table does not keep it.
+        """
+        ...
+
     def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
         """Return the units of reading the rows of a version, of the partitions that the predicate may match.
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -172,6 +173,15 @@ def test_counting_raw_splits_reads_nothing():
 
     assert local.count(table_format, splits(5), None) == 50
     assert table_format.reads == []
+
+
+def test_counting_reads_no_split_whose_rows_the_metadata_counts():
+    table_format = Numbers()
+    counted = [replace(split, counted=7) for split in splits(3, raw=False)]
+
+    assert local.count(table_format, counted, None) == 21
+    assert table_format.reads == []
+    assert local.count(table_format, counted, local.condition("id >= 28", SCHEMA)) == 2
 
 
 def test_counting_reads_what_must_be_merged_and_what_a_condition_asks_for():

@@ -19,6 +19,7 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.formats.paimon import int96, orc_tail
 from snapshot_explorer.formats.paimon.avro_container import read_container
 from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.paimon.deletion_vectors import Vector
 from snapshot_explorer.formats.paimon.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field, arrow_type, spell
 from snapshot_explorer.storage import Storage
@@ -36,7 +37,7 @@ class DataFile:
     path: str
     """Its path for `Storage.open`."""
     format: str
-    """parquet, orc or avro."""
+    """parquet, orc or avro; blob for the values of a blob column, which `blobs` reads."""
     schema_id: int
     """The schema that it was written with."""
     rows: int
@@ -53,6 +54,10 @@ class DataFile:
     """Rows of kind -U or -D; None where the writer did not count them."""
     write_columns: tuple[str, ...] | None
     """Its physical columns; None for all columns of its schema."""
+    first_row_id: int | None = None
+    """The id of its first row; None where rows have none, or the file itself holds them."""
+    vector: Vector | None = None
+    """Where its deletion vector is; None where all its rows count."""
 
 
 def batches(

@@ -1,6 +1,6 @@
 """The frames FILES and CHANGES of Paimon versions, from entries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -8,15 +8,12 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.formats.paimon.contents import Changes, State
-from snapshot_explorer.formats.paimon.layout import index_path
+from snapshot_explorer.formats.paimon.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.manifests import DELETE
 from snapshot_explorer.formats.paimon.partitions import Partitions
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 
-DELETION_VECTORS = "DELETION_VECTORS"
 _APPENDED = 0
-
-Vectors = dict[tuple[bytes, int, str], tuple[str, int | None]]
 
 
 def files_frame(state: State, *, version: int, partitions: Partitions, paths: pa.Array, vectors: Vectors) -> pa.Table:
@@ -78,29 +75,10 @@ def _file_columns(
     }
 
 
-def vectors_of(indexes: pa.Table, folders: Sequence[str], options: Mapping[str, str]) -> Vectors:
-    """Return where each data file's deletion vector is, as `path@offset`, and how many rows it deletes.
-
-    Args:
-        indexes: INDEX_ENTRIES.
-        folders: The folder of the partition and bucket of each.
-        options: The newest options.
-
-    Source: paimon docs, "Table Index"; paimon DeletionVectorsIndexFile.
-    """
-    vectors: Vectors = {}
-    for row, folder in zip(indexes.to_pylist(), folders, strict=True):
-        if row["index_type"] == DELETION_VECTORS and row["data_file"] is not None:
-            path = index_path(folder, row["file_name"], row["external_path"], options)
-            key = (row["partition"], row["bucket"], row["data_file"])
-            vectors[key] = (f"{path}@{row['offset']}", row["cardinality"])
-    return vectors
-
-
 def _vectors_of(
     entries: pa.Table, vectors: Sequence[Vectors], owners: Sequence[int] | None
 ) -> tuple[pa.Array, pa.Array]:
-    """Return the columns deletion_vector and deleted_rows of entries."""
+    """Return the columns deletion_vector, as `path@offset`, and deleted_rows of entries."""
     if not any(vectors):
         return pa.nulls(len(entries), pa.string()), pa.nulls(len(entries), pa.int64())
     keys = zip(
@@ -110,5 +88,8 @@ def _vectors_of(
         strict=True,
     )
     of_rows = [vectors[owner] for owner in owners] if owners is not None else [vectors[0]] * len(entries)
-    found = [known.get(key, (None, None)) for key, known in zip(keys, of_rows, strict=True)]
-    return pa.array([where for where, _ in found], pa.string()), pa.array([rows for _, rows in found], pa.int64())
+    found = [known.get(key) for key, known in zip(keys, of_rows, strict=True)]
+    where = [f"{vector.path}@{vector.offset}" if vector else None for vector in found]
+    return pa.array(where, pa.string()), pa.array(
+        [vector.cardinality if vector else None for vector in found], pa.int64()
+    )

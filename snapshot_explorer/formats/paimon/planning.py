@@ -7,11 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon import binary_row, evolution
+from snapshot_explorer.formats.paimon import binary_row, blobs, evolution
+from snapshot_explorer.formats.paimon.column_groups import BLOB_FORMAT, ColumnGroup, column_groups
 from snapshot_explorer.formats.paimon.data_files import DataFile
+from snapshot_explorer.formats.paimon.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.merge import Rules, order_codes
+from snapshot_explorer.formats.paimon.plans import Plan, is_plain
 from snapshot_explorer.formats.paimon.refusals import (
-    check_entries,
+    check_no_blobs,
     check_table,
     check_write_columns,
     file_format,
@@ -19,6 +22,7 @@ from snapshot_explorer.formats.paimon.refusals import (
     refused,
 )
 from snapshot_explorer.formats.paimon.schema import DataType, Field, Schema
+from snapshot_explorer.formats.paimon.visibility import has_vectors, in_force, visible
 from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
@@ -32,24 +36,6 @@ _IGNORE_DELETE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What reading a split needs beyond its files. `Split.detail` of a Paimon split; picklable."""
-
-    files: tuple[DataFile, ...]
-    """The files, in the order to read."""
-    schema: Schema
-    """The version's schema, without options."""
-    file_schemas: Mapping[int, Schema]
-    """The schemas that the files were written with, by id, without options."""
-    partition: pa.Table | None
-    """One row: the typed value of each partition column. None for a table without partitions."""
-    merge: Rules | None
-    """How to merge; None where no two rows have one key."""
-    legacy_zones: bool
-    """Whether ORC files hold TIMESTAMP_LTZ as clock times of the writer's zone."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
     """What all splits of a version share."""
 
@@ -58,6 +44,12 @@ class _Table:
     legacy_zones: bool
     version: int
     file_schemas: Mapping[int, Schema]
+    vectors: Vectors
+    has_vectors: bool
+    row_tracking: bool
+    evolving: bool
+    """Whether the columns of a row may be spread over several files."""
+    blob_bytes: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +69,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     schema: Schema,
     options: Mapping[str, str],
     entries: pa.Table,
-    indexes: pa.Table,
+    vectors: Vectors,
     partitions: Sequence[Mapping[str, str | None]],
     paths: Sequence[str],
     file_schemas: Mapping[int, Schema],
@@ -88,13 +80,14 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     Files without overlapping keys are packed together up to 128 MB (a file counts 4 MB at least), in the order of
     their sequence numbers for append tables; files that need a merge make a split per section of overlapping keys.
     A split is raw where its files are parquet or ORC, have the version's own columns, and every row counts: Avro
-    files never are, as their times mean other than Avro says.
+    files never are, as their times mean other than Avro says. Nor are files with a deletion vector, which travels in
+    the split's detail, or files that hold only some columns of their rows.
 
     Args:
         schema: The version's schema.
         options: The newest options, which Paimon applies to every version.
         entries: The live manifest entries.
-        indexes: The index entries in force.
+        vectors: The deletion vectors of the version.
         partitions: For each entry, its partition as text.
         paths: For each entry, the path of its data file.
         file_schemas: Each schema that an entry names.
@@ -107,17 +100,27 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     Source: paimon MergeTreeSplitGenerator, AppendOnlySplitGenerator, IntervalPartition.
     """
     check_table(schema, options, version)
-    check_entries(entries, indexes, schema, version)
+    shown = visible(entries, schema, options, version)
+    rows = np.flatnonzero(shown).tolist()
+    partitions, paths = [partitions[row] for row in rows], [paths[row] for row in rows]
+    entries = entries.filter(shown)
     table = _Table(
         schema=_bare(schema),
         rules=_rules(schema, options, version) if schema.primary_keys else None,
         legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
         version=version,
         file_schemas={number: _bare(found) for number, found in file_schemas.items()},
+        vectors=in_force(vectors, entries, schema, options, version),
+        has_vectors=has_vectors(options),
+        row_tracking=flag(options, "row-tracking.enabled") and not schema.primary_keys,
+        evolving=flag(options, "data-evolution.enabled"),
+        blob_bytes=blobs.column_sizes(entries, file_schemas),
     )
     found: list[Split] = []
     for group in _groups(entries, table, partitions, paths):
-        if table.rules is None:
+        if table.evolving:
+            found.extend(_evolving_splits(group, table))
+        elif table.rules is None:
             ordered = sorted(group.files, key=lambda file: (file.min_sequence, file.max_sequence))
             found.extend(_packed(group, ordered, table))
         else:
@@ -145,7 +148,9 @@ def _rules(schema: Schema, options: Mapping[str, str], version: int) -> Rules:
         sequence_fields=fields,
         descending=options.get("sequence.field.sort-order", "").strip().lower() == "descending",
         ignore_delete=any(flag(options, name) for name in _IGNORE_DELETE),
-        lookup=options.get("changelog-producer", "").strip().lower() == "lookup" or flag(options, "force-lookup"),
+        lookup=options.get("changelog-producer", "").strip().lower() == "lookup"
+        or flag(options, "force-lookup")
+        or has_vectors(options),
     )
 
 
@@ -186,15 +191,17 @@ _ENTRY_COLUMNS = (
     "max_sequence",
     "deleted_rows",
     "write_columns",
+    "first_row_id",
+    "partition",
+    "bucket",
 )
 
 
 def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataFile]:
     columns = [entries.column(name).to_pylist() for name in _ENTRY_COLUMNS]
-    wanted = [field.name for field in table.schema.fields]
-    checked: set[tuple[int, tuple[str, ...] | None]] = set()
+    checked: set[tuple[int, tuple[str, ...] | None, bool]] = set()
     files = []
-    for path, (name, schema_id, rows, size, level, least, most, deleted, written) in zip(
+    for path, (name, schema_id, rows, size, level, least, most, deleted, written, first, partition, bucket) in zip(
         paths, zip(*columns, strict=True), strict=True
     ):
         file = DataFile(
@@ -208,15 +215,18 @@ def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataF
             max_sequence=most,
             deleted_rows=deleted,
             write_columns=None if written is None else tuple(written),
+            first_row_id=first,
+            vector=table.vectors.get((partition, bucket, name)),
         )
-        if (file.schema_id, file.write_columns) not in checked:
-            checked.add((file.schema_id, file.write_columns))
-            _check_file(file, name, table, wanted)
+        kind = (file.schema_id, file.write_columns, first is None)
+        if kind not in checked:
+            checked.add(kind)
+            _check_file(file, name, table)
         files.append(file)
     return files
 
 
-def _check_file(file: DataFile, name: str, table: _Table, wanted: Sequence[str]) -> None:
+def _check_file(file: DataFile, name: str, table: _Table) -> None:
     """Refuse a file whose columns can not become the version's."""
     found = table.file_schemas.get(file.schema_id)
     if found is None:
@@ -224,10 +234,14 @@ def _check_file(file: DataFile, name: str, table: _Table, wanted: Sequence[str])
             f"The data file {file.path} was written with schema/schema-{file.schema_id}, which is not there. "
             "Compare the table with a copy of it."
         )
-    check_write_columns(file.write_columns, (field.name for field in found.fields), name, table.version)
-    fields = [field for field in table.schema.fields if field.name in wanted]
+    if not table.evolving or file.first_row_id is None:
+        check_write_columns(file.write_columns, (field.name for field in found.fields), name, table.version)
+        if file.format == BLOB_FORMAT:
+            raise refused(table.version, "blob files without data evolution", f"the data file {name}")
+    if file.format != BLOB_FORMAT:
+        check_no_blobs(file.write_columns, found.fields, name, table.version)
     try:
-        evolution.mapping(_from_files(fields, table.schema), found.fields, file.write_columns)
+        evolution.mapping(_from_files(table.schema.fields, table.schema), found.fields, file.write_columns)
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(f"Version {table.version}, data file {name}: {error}") from error
 
@@ -240,7 +254,8 @@ def _from_files(fields: Sequence[Field], schema: Schema) -> list[Field]:
 def _merge_splits(group: _Group, entries: pa.Table, table: _Table, rules: Rules) -> Iterator[Split]:
     """Yield the splits of a primary-key bucket: what stands alone is packed, what overlaps is merged."""
     files = group.files
-    if all(file.level and not file.deleted_rows for file in files) and len({file.level for file in files}) == 1:
+    one_level = len({file.level for file in files}) == 1
+    if all(file.level and not file.deleted_rows for file in files) and (table.has_vectors or one_level):
         yield from _packed(group, files, table)
         return
     alone: list[DataFile] = []
@@ -300,11 +315,11 @@ def _key_type(field: Field) -> tuple[int, DataType]:
 
 def _packed(group: _Group, files: Sequence[DataFile], table: _Table) -> Iterator[Split]:
     """Yield splits of files that need no merge, raw ones apart from others, each up to the target size."""
-    plain = [_is_plain(file, table) for file in files]
+    plain = [is_plain(file, table.schema, table.file_schemas[file.schema_id]) for file in files]
     for wanted in (True, False):
         pack: list[DataFile] = []
         weight = 0
-        for file in (file for file, is_plain in zip(files, plain, strict=True) if is_plain is wanted):
+        for file in (file for file, found in zip(files, plain, strict=True) if found is wanted):
             cost = max(file.size_bytes, _OPEN_BYTES)
             if pack and weight + cost > _TARGET_BYTES:
                 yield _split(group, pack, table, None, raw=wanted)
@@ -315,44 +330,45 @@ def _packed(group: _Group, files: Sequence[DataFile], table: _Table) -> Iterator
             yield _split(group, pack, table, None, raw=wanted)
 
 
-def _is_plain(file: DataFile, table: _Table) -> bool:
-    """Return whether any reader of the file's format finds in it the version's rows, under the version's names."""
-    if file.format == "avro" or (table.rules is not None and file.deleted_rows != 0):
-        return False
-    theirs = table.file_schemas[file.schema_id]
-    mine = {field.id: field for field in table.schema.fields}
-    if {field.id for field in theirs.fields} != set(mine):
-        return False
-    return all(
-        field.name == mine[field.id].name
-        and evolution.same(field.type, mine[field.id].type)
-        and not _peculiar(field.type, file.format)
-        for field in theirs.fields
-    )
+def _evolving_splits(group: _Group, table: _Table) -> Iterator[Split]:
+    """Yield the splits of a bucket whose rows may be spread over several files: whole rows apart from others."""
+    groups = column_groups(group.files)
+    whole = [one.files[0] for one in groups if len(one.everything) == 1]
+    yield from _packed(group, whole, table)
+    pack: list[ColumnGroup] = []
+    weight = 0
+    for one in (one for one in groups if len(one.everything) > 1):
+        if any(file.vector for file in one.everything):
+            where = f"the data file {one.files[0].path}"
+            raise refused(table.version, "deletion vectors of rows that are spread over several files", where)
+        cost = sum(max(file.size_bytes, _OPEN_BYTES) for file in one.everything)
+        if pack and weight + cost > _TARGET_BYTES:
+            yield _split(group, [file for member in pack for file in member.everything], table, None, groups=pack)
+            pack, weight = [], 0
+        pack.append(one)
+        weight += cost
+    if pack:
+        yield _split(group, [file for member in pack for file in member.everything], table, None, groups=pack)
 
 
-def _peculiar(kind: DataType, file_format: str) -> bool:
-    """Return whether a type is stored in a way that other readers take for something else.
-
-    INT96 says nothing of zones; ORC holds a TIME as an integer, and a TIMESTAMP_LTZ by the writer's clock.
-    """
-    if file_format == "parquet" and kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (kind.precision or 0) > 6:  # noqa: PLR2004 - microseconds
-        return True
-    if file_format == "orc" and kind.root in ("TIME", "TIMESTAMP_LTZ"):
-        return True
-    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
-    return any(_peculiar(part, file_format) for part in parts)
-
-
-def _split(group: _Group, files: Sequence[DataFile], table: _Table, rules: Rules | None, *, raw: bool = False) -> Split:
+def _split(
+    group: _Group,
+    files: Sequence[DataFile],
+    table: _Table,
+    rules: Rules | None,
+    *,
+    raw: bool = False,
+    groups: Sequence[ColumnGroup] = (),
+) -> Split:
     numbers = {file.schema_id for file in files}
     return Split(
         files=tuple(file.path for file in files),
         raw=raw,
         partition=group.partition,
         bucket=group.bucket,
-        rows=sum(file.rows for file in files),
+        rows=sum(one.rows for one in groups or files),
         size_bytes=sum(file.size_bytes for file in files),
+        counted=_counted(groups or files, table) if rules is None else None,
         detail=Plan(
             files=tuple(files),
             schema=table.schema,
@@ -360,5 +376,24 @@ def _split(group: _Group, files: Sequence[DataFile], table: _Table, rules: Rules
             partition=group.values,
             merge=rules,
             legacy_zones=table.legacy_zones,
+            row_tracking=table.row_tracking,
+            groups=tuple(groups),
+            blob_bytes=table.blob_bytes,
         ),
     )
+
+
+def _counted(parts: Sequence[DataFile | ColumnGroup], table: _Table) -> int | None:
+    """Return how many rows count, where the metadata tells."""
+    total = 0
+    for part in parts:
+        total += part.rows
+        if isinstance(part, ColumnGroup):
+            continue
+        if table.rules is not None and part.deleted_rows != 0:
+            return None
+        if part.vector is not None:
+            if part.vector.cardinality is None:
+                return None
+            total -= part.vector.cardinality
+    return total

@@ -1,17 +1,21 @@
 """Rows of a split: files opened, their columns brought to the read schema, keys merged."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError
-from snapshot_explorer.formats.paimon import data_files, evolution
+from snapshot_explorer.formats.paimon import blobs, column_groups, data_files, evolution, row_tracking
+from snapshot_explorer.formats.paimon.column_groups import BLOB, ColumnGroup
 from snapshot_explorer.formats.paimon.data_files import DataFile
+from snapshot_explorer.formats.paimon.deletion_vectors import deleted, masked, without
 from snapshot_explorer.formats.paimon.merge import RETRACTS, Rules, deduplicate
-from snapshot_explorer.formats.paimon.planning import Plan, splits
-from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field
+from snapshot_explorer.formats.paimon.planning import splits
+from snapshot_explorer.formats.paimon.plans import Plan
+from snapshot_explorer.formats.paimon.roaring import Positions
+from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field, arrow_type
 from snapshot_explorer.model import Split
 from snapshot_explorer.storage import Storage
 
@@ -32,7 +36,8 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
     Args:
         storage: Where the files are.
         split: One that `splits` returned, here or on another machine.
-        columns: Names of the version's columns; with none of them the batches hold rows without columns.
+        columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
+            them the batches hold rows without columns.
 
     Raises:
         BadReferenceError: A column is not in the version's schema.
@@ -43,38 +48,83 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
     plan = split.detail
     if not isinstance(plan, Plan):
         raise BadReferenceError("The split is not one of a Paimon table. Give one that splits() returned.")
+    fields = _fields(plan, columns)
+    blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields))
+    gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
+    if plan.merge is not None:
+        yield from _merged(storage, plan, plan.merge, fields, gone)
+    elif plan.groups:
+        for group in plan.groups:
+            yield from _grouped(storage, plan, group, fields)
+    else:
+        for file in plan.files:
+            yield from _streamed(storage, plan, file, fields, gone)
+
+
+def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
+    """Return the columns asked for."""
     known = {field.name: field for field in plan.schema.fields}
     unknown = [name for name in columns if name not in known]
-    if unknown:
-        raise BadReferenceError(f"The version has no column {unknown[0]!r}. Columns: {', '.join(known)}.")
-    fields = [known[name] for name in columns]
-    if plan.merge is None:
-        for file in plan.files:
-            yield from _streamed(storage, plan, file, fields)
-    else:
-        yield from _merged(storage, plan, plan.merge, fields)
+    hidden = {field.name: field for field in row_tracking.hidden_fields(unknown, tracked=plan.row_tracking)}
+    for name in unknown:
+        if name not in hidden:
+            raise BadReferenceError(f"The version has no column {name!r}. Columns: {', '.join(known)}.")
+    return [known.get(name) or hidden[name] for name in columns]
 
 
 def _schema(fields: Sequence[Field]) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in fields])
 
 
-def _streamed(storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+def _streamed(
+    storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field], gone: Mapping[str, Positions]
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file that needs no merge; retracts that the writer may not have counted are dropped."""
     filtered = bool(plan.schema.primary_keys) and file.deleted_rows != 0
     system = (_KIND,) if filtered else ()
-    for batch, kinds in _evolved(storage, plan, file, fields, system=system):
+    for batch, kinds in _alive(storage, plan, file, fields, gone, system=system):
         if filtered:
             kept = pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8())))
-            yield _masked(batch, kept)
+            yield masked(batch, kept)
         else:
             yield batch
 
 
-def _masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:
-    if batch.num_columns:
-        return batch.filter(kept)
-    return batch.slice(0, kept.true_count)
+def _alive(
+    storage: Storage,
+    plan: Plan,
+    file: DataFile,
+    fields: Sequence[Field],
+    gone: Mapping[str, Positions],
+    *,
+    system: Sequence[Field],
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Yield a file's rows that no deletion vector takes away, as columns of the read schema, beside its own."""
+    rows = _evolved(storage, plan, file, fields, system=system)
+    return without(rows, gone[file.path]) if file.path in gone else rows
+
+
+def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of files that hold columns of the same rows."""
+    streams: list[Iterator[pa.RecordBatch]] = [
+        (batch for batch, _ in _evolved(storage, plan, file, wanted, system=()))
+        for file, wanted in column_groups.sources(
+            group, [field for field in fields if field.type.root != BLOB], plan.file_schemas
+        )
+    ]
+    for field in (field for field in fields if field.type.root == BLOB):
+        values = blobs.column(
+            storage,
+            [file for file in group.blobs if column_groups.holds(file, field, plan.file_schemas)],
+            first_row_id=group.first_row_id,
+            rows=group.rows,
+            kind=arrow_type(field.type),
+        )
+        streams.append(blobs.batches(values, field.name, _BATCH_ROWS))
+    schema = _schema(fields)
+    for parts in column_groups.side_by_side(streams):
+        columns = {name: part.column(name) for part in parts for name in part.schema.names}
+        yield _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
 
 
 def _evolved(
@@ -84,20 +134,24 @@ def _evolved(
     constants = (
         {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
     )
-    stored = [field for field in fields if field.name not in constants]
+    stored = [field for field in fields if field.name not in constants and field not in row_tracking.HIDDEN]
     theirs = plan.file_schemas[file.schema_id].fields
     how = evolution.mapping(stored, theirs, file.write_columns)
-    physical = [*how.sources, *system]
+    physical = [*how.sources, *system, *row_tracking.stored(fields, file)]
     schema = _schema(fields)
+    start = 0
     for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones):
         evolved = evolution.evolve(batch, how, file.path) if stored else None
         arrays = [
-            pa.repeat(constants[field.name], batch.num_rows)
+            row_tracking.values(field, batch, file, start)
+            if field in row_tracking.HIDDEN
+            else pa.repeat(constants[field.name], batch.num_rows)
             if field.name in constants or evolved is None
             else evolved.column(field.name)
             for field in fields
         ]
         yield _batch(arrays, schema, batch.num_rows), batch.select([field.name for field in system])
+        start += batch.num_rows
 
 
 def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
@@ -106,7 +160,9 @@ def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.Recor
     return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
 
 
-def _merged(storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+def _merged(
+    storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field], gone: Mapping[str, Positions]
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a section after merging, in the order of its files."""
     names = [field.name for field in fields]
     extra = [name for name in (*rules.keys, *rules.sequence_fields) if name not in names]
@@ -115,7 +171,7 @@ def _merged(storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field])
     system: list[pa.RecordBatch] = []
     levels: list[np.ndarray] = []
     for file in plan.files:
-        for batch, own in _evolved(storage, plan, file, needed, system=(_SEQUENCE, _KIND)):
+        for batch, own in _alive(storage, plan, file, needed, gone, system=(_SEQUENCE, _KIND)):
             _check_system(own, file)
             rows.append(batch)
             system.append(own)

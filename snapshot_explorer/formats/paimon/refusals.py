@@ -2,29 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.schema import DataType, Schema, spell
+from snapshot_explorer.formats.paimon.schema import DataType, Field, Schema, spell
 
-FORMATS = ("parquet", "orc", "avro")
+FORMATS = ("parquet", "orc", "avro", "blob")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
-_POSTPONE = "-2"
 _SYSTEM_COLUMNS = ("_ROW_ID", "_SEQUENCE_NUMBER")
 _FLAGS = {
-    "deletion-vectors.enabled": "deletion vectors",
-    "data-evolution.enabled": "data evolution, which spreads a row over several files",
     "chain-table.enabled": "a chain table",
+    "postpone.merge-on-read": "rows of postponed buckets",
     "pk-clustering-override": "files clustered by other columns than the key",
     "sequence.snapshot-ordering": "rows ordered by snapshot",
 }
 _OPTIONS = {
     "scan.fallback-branch": "partitions read from a fallback branch",
     "scan.primary-branch": "partitions read from a primary branch",
-    "blob-field": "blob columns",
-    "blob-descriptor-field": "blob columns",
-    "blob-view-field": "blob columns",
+    "blob-descriptor-field": "blobs that are stored as descriptors",
+    "blob-view-field": "blobs that are views of another table",
 }
 _TYPES = {"BLOB": "blob columns", "VECTOR": "vector columns"}
 
@@ -45,11 +39,12 @@ def check_table(schema: Schema, options: Mapping[str, str], version: int) -> Non
         raise refused(version, f"the merge engine {engine}", f"the option merge-engine={engine}")
     for name, meaning in _peculiarities(options):
         raise refused(version, meaning, f"the option {name}={options[name]}")
-    if schema.primary_keys and options.get("bucket", "").strip() == _POSTPONE:
-        raise refused(version, "postponed buckets", f"the option bucket={_POSTPONE}")
+    evolving = flag(options, "data-evolution.enabled")
+    if evolving and schema.primary_keys:
+        raise refused(version, "data evolution of a table with a primary key", "the option data-evolution.enabled=true")
     for field in schema.fields:
         kind = _unread(field.type)
-        if kind:
+        if kind and not (evolving and field.type.root == "BLOB"):
             raise refused(version, _TYPES[kind.root], f"the column {field.name!r} of type {spell(kind)}")
 
 
@@ -72,23 +67,6 @@ def _unread(kind: DataType) -> DataType | None:
     return next((found for found in map(_unread, parts) if found), None)
 
 
-def check_entries(entries: pa.Table, indexes: pa.Table, schema: Schema, version: int) -> None:
-    """Refuse files that are more than their rows: deletion vectors in force, postponed buckets.
-
-    Raises:
-        UnsupportedFeatureError: The message names the file.
-    """
-    vectors = indexes.filter(pc.equal(indexes.column("index_type"), "DELETION_VECTORS"))
-    if vectors.num_rows:
-        name = vectors.column("file_name")[0].as_py()
-        raise refused(version, "deletion vectors", f"the index file {name}")
-    if schema.primary_keys:
-        postponed = entries.filter(pc.less(entries.column("bucket"), 0))
-        if postponed.num_rows:
-            name = postponed.column("file_name")[0].as_py()
-            raise refused(version, "postponed buckets", f"the data file {name}")
-
-
 def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], file_name: str, version: int) -> None:
     """Refuse a file that holds only some columns of its schema: the others are in further files.
 
@@ -106,8 +84,20 @@ def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], f
         )
 
 
+def check_no_blobs(written: Sequence[str] | None, columns: Iterable[Field], file_name: str, version: int) -> None:
+    """Refuse a data file that holds a blob column itself: what is in it need not be the values.
+
+    Raises:
+        UnsupportedFeatureError: The message names file and column.
+    """
+    for column in columns:
+        if column.type.root == "BLOB" and (written is None or column.name in written):
+            where = f"the column {column.name!r} of the data file {file_name}"
+            raise refused(version, "blobs that are not in blob files", where)
+
+
 def file_format(file_name: str, version: int) -> str:
-    """Return the format of a data file, which its own name tells: parquet, orc or avro.
+    """Return the format of a data file, which its own name tells: parquet, orc, avro or blob.
 
     Raises:
         UnsupportedFeatureError: It is another one; the message names format and file.

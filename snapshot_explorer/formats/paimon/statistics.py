@@ -23,7 +23,8 @@ def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_sch
 
     Each is a struct with a field per column of `schema`. Columns are followed by field id from the schema that a
     file was written with. Null is unknown: no statistics, a type without order, a column whose type has changed
-    since. A column that a file lacks has as many nulls as the file has rows. Bounds of text may be cut: the least
+    since, a column that another file may have for the same rows. A column that a file lacks otherwise has as many nulls
+    as the file has rows. Bounds of text may be cut: the least
     is at most the real one, the greatest at least.
 
     Source: paimon docs, "Manifest"; paimon SimpleStatsEvolution.
@@ -86,13 +87,19 @@ def _values(
             position = positions.get(field.id)
             if position is None:
                 if field.id not in in_file:
-                    nulls[index].append((at, group.column("rows").combine_chunks()))
+                    nulls[index].append((at, _without(group)))
                 continue
             nulls[index].append((at, _null_counts(group, position)))
             if arrow_type(covered[position].type) == arrow_type(field.type):
                 lower[index].append((at, least.column(position).combine_chunks()))
                 upper[index].append((at, greatest.column(position).combine_chunks()))
     return lower, upper, nulls
+
+
+def _without(group: pa.Table) -> pa.Array:
+    """Return how many nulls a column has that a file lacks: unknown where another file may have it for these rows."""
+    spread = pc.is_valid(group.column("first_row_id"))
+    return pc.if_else(spread, pa.scalar(None, pa.int64()), group.column("rows")).combine_chunks()
 
 
 def _null_counts(group: pa.Table, position: int) -> pa.Array:

@@ -18,10 +18,13 @@ from snapshot_explorer.formats.paimon.contents import (
     read_lists_of,
     read_state,
 )
-from snapshot_explorer.formats.paimon.file_frames import Vectors, changes_frame, files_frame, vectors_of
+from snapshot_explorer.formats.paimon.deletion_vectors import Vectors, vectors_of
+from snapshot_explorer.formats.paimon.file_frames import changes_frame, files_frame
 from snapshot_explorer.formats.paimon.history import History
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.refusals import flag
+from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
 from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
@@ -200,6 +203,16 @@ class Paimon:
         """Return the Arrow schema of the rows at a version; of the newest schema for None."""
         return pa.schema([arrow_field(field) for field in self._schema_at(version).fields])
 
+    def hidden_columns(self, names: Sequence[str]) -> pa.Schema:
+        """Return those of the names that are columns which are given only when asked for: `_ROW_ID` and the like.
+
+        Raises:
+            BadReferenceError: The table does not keep them.
+        """
+        newest = self._schemas.newest()
+        tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
+        return pa.schema([arrow_field(field) for field in hidden_fields(names, tracked=tracked)])
+
     def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
         """Return the units of reading the rows of a version, of the partitions that the predicate may match.
 
@@ -216,7 +229,7 @@ class Paimon:
             schema=schema,
             options=options,
             entries=entries,
-            indexes=state.indexes,
+            vectors=self._vectors(state.indexes, schema, options, strict=True),
             partitions=[partitions.texts[position] for position in partitions.of_rows.to_pylist()],
             paths=paths.to_pylist(),
             file_schemas=self._file_schemas(entries),
@@ -258,12 +271,14 @@ class Paimon:
         folders = folders_of(partitions, entries.column("bucket"), schema, options)
         return data_paths(entries, folders, self._storage, strict=strict)
 
-    def _vectors(self, indexes: pa.Table, schema: Schema, options: Mapping[str, str]) -> Vectors:
+    def _vectors(
+        self, indexes: pa.Table, schema: Schema, options: Mapping[str, str], *, strict: bool = False
+    ) -> Vectors:
         if not len(indexes):
             return {}
         partitions = partitions_of(indexes.column("partition"), schema)
         folders = folders_of(partitions, indexes.column("bucket"), schema, options)
-        return vectors_of(indexes, folders.to_pylist(), options)
+        return vectors_of(indexes, folders.to_pylist(), options, self._storage, strict=strict)
 
 
 def _branches(storage: Storage) -> list[str]:

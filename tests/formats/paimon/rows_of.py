@@ -41,14 +41,6 @@ ENTRY = {
     "first_row_id": pa.int64(),
     "write_columns": pa.list_(pa.string()),
 }
-INDEX = {
-    "index_type": pa.string(),
-    "partition": pa.binary(),
-    "bucket": pa.int32(),
-    "file_name": pa.string(),
-    "data_file": pa.string(),
-}
-NO_INDEXES = pa.schema(list(INDEX.items())).empty_table()
 
 
 def int_row(*values):
@@ -96,14 +88,14 @@ def entry(name, rows=1, **values):
 
 
 def splits(
-    version_schema, entries, *, options=None, indexes=NO_INDEXES, file_schemas=None, partitions=None, folder="bucket-0/"
+    version_schema, entries, *, options=None, vectors=None, file_schemas=None, partitions=None, folder="bucket-0/"
 ):
     table = pa.Table.from_pylist(entries, pa.schema(list(ENTRY.items())))
     return read.splits(
         schema=version_schema,
         options=options or {},
         entries=table,
-        indexes=indexes,
+        vectors=vectors or {},
         partitions=partitions or [{} for _ in entries],
         paths=[f"{folder}{item['file_name']}" for item in entries],
         file_schemas=file_schemas or {version_schema.id: version_schema},
@@ -130,9 +122,13 @@ class Files:
         self.files = files
         self.opened = []
 
-    def open(self, path):
+    def open(self, path, *, size_bytes=None):
         self.opened.append(path)
         return pa.BufferReader(self.files[path])
+
+    def read_many(self, paths):
+        self.opened.extend(paths)
+        return [self.files[path] for path in paths]
 
 
 def rows(storage, split, columns):

@@ -4,7 +4,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from formats.paimon.rows_of import INDEX, Files, entry, int_row, orc_file, parquet, rows, schema, splits, text_row
+from formats.paimon.rows_of import Files, entry, int_row, orc_file, parquet, rows, schema, splits, text_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,16 +29,16 @@ def names(split):
     [
         ("merge-engine", "aggregation", "the merge engine aggregation"),
         ("merge-engine", "first-row", "the merge engine first-row"),
-        ("deletion-vectors.enabled", "TRUE", "deletion vectors"),
-        ("data-evolution.enabled", "true", "data evolution"),
+        ("data-evolution.enabled", "true", "data evolution of a table with a primary key"),
+        ("postpone.merge-on-read", "true", "rows of postponed buckets"),
         ("chain-table.enabled", "true", "a chain table"),
         ("sequence.snapshot-ordering", "true", "rows ordered by snapshot"),
         ("pk-clustering-override", "true", "files clustered"),
         ("scan.fallback-branch", "rt", "a fallback branch"),
         ("scan.primary-branch", "rt", "a primary branch"),
         ("fields.m.map.storage-layout", "columns", "maps in a layout of their own"),
-        ("bucket", "-2", "postponed buckets"),
-        ("blob-field", "v", "blob columns"),
+        ("blob-descriptor-field", "v", "blobs that are stored as descriptors"),
+        ("blob-view-field", "v", "blobs that are views"),
         ("sequence.field", "gone", "the sequence field 'gone'"),
     ],
 )
@@ -73,21 +73,6 @@ def test_the_merge_engine_of_a_table_without_keys_says_nothing():
     assert splits(PLAIN, [entry("a.parquet")], options={"merge-engine": "aggregation"})
 
 
-def test_deletion_vectors_in_force_are_refused_whatever_the_options_say():
-    vectors = pa.Table.from_pylist(
-        [{"index_type": "DELETION_VECTORS", "file_name": "index-9"}], pa.schema(list(INDEX.items()))
-    )
-
-    with pytest.raises(UnsupportedFeatureError, match="deletion vectors .the index file index-9."):
-        splits(PLAIN, [entry("a.parquet")], indexes=vectors)
-
-
-def test_other_indexes_do_not_matter():
-    others = pa.Table.from_pylist([{"index_type": "HASH", "file_name": "i"}], pa.schema(list(INDEX.items())))
-
-    assert splits(PLAIN, [entry("a.parquet")], indexes=others)
-
-
 @pytest.mark.parametrize(
     "name", ["a.csv", "a.json.gz", "a.lance", "a.blob", "a.row", "noextension", "a.vector.parquet"]
 )
@@ -116,9 +101,17 @@ def test_a_file_with_some_columns_only_is_refused_but_row_tracking_is_not():
     assert splits(PLAIN, [entry("a.parquet", write_columns=["k", "v", "_ROW_ID", "_SEQUENCE_NUMBER"])])
 
 
-def test_a_postponed_bucket_is_refused_by_its_file():
-    with pytest.raises(UnsupportedFeatureError, match="postponed buckets .the data file a.parquet"):
+def test_a_postponed_bucket_without_its_option_is_refused_by_its_file():
+    with pytest.raises(UnsupportedFeatureError, match="postponed buckets without .* .the data file a.parquet"):
         splits(KEYED, [keyed("a.parquet", 1, 2, bucket=-2)])
+
+
+def test_files_of_postponed_buckets_are_passed_over():
+    files = [keyed("a.parquet", 1, 2, bucket=-2), keyed("b.parquet", 1, 2, bucket=1, level=5)]
+
+    (split,) = splits(KEYED, files, options={"bucket": "-2"})
+
+    assert names(split) == ["b.parquet"]
 
 
 def test_a_change_of_type_without_a_cast_is_refused_before_any_row():

@@ -21,8 +21,6 @@ CASES = sorted(
 )
 REFUSED = {
     "aggregation": "the merge engine aggregation",
-    "dv": "deletion vectors",
-    "dv_append": "deletion vectors",
     "first_row": "the merge engine first-row",
     "partial_update": "the merge engine partial-update",
 }

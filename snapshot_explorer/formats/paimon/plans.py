@@ -1,0 +1,72 @@
+"""What reading a split needs, and whether any reader may read a file of it as it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.paimon import evolution
+from snapshot_explorer.formats.paimon.column_groups import ColumnGroup
+from snapshot_explorer.formats.paimon.data_files import DataFile
+from snapshot_explorer.formats.paimon.merge import Rules
+from snapshot_explorer.formats.paimon.schema import DataType, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What reading a split needs beyond its files. `Split.detail` of a Paimon split; picklable."""
+
+    files: tuple[DataFile, ...]
+    """The files, in the order to read."""
+    schema: Schema
+    """The version's schema, without options."""
+    file_schemas: Mapping[int, Schema]
+    """The schemas that the files were written with, by id, without options."""
+    partition: pa.Table | None
+    """One row: the typed value of each partition column. None for a table without partitions."""
+    merge: Rules | None
+    """How to merge; None where no two rows have one key."""
+    legacy_zones: bool
+    """Whether ORC files hold TIMESTAMP_LTZ as clock times of the writer's zone."""
+    row_tracking: bool
+    """Whether the rows have ids."""
+    groups: tuple[ColumnGroup, ...]
+    """The files again, where the columns of a row are spread over several. Empty where each has whole rows."""
+    blob_bytes: Mapping[int, int]
+    """Of each blob column, by id, the size of all its files in the version."""
+
+
+def is_plain(file: DataFile, schema: Schema, theirs: Schema) -> bool:
+    """Return whether any reader of the file's format finds in it the version's rows, under the version's names.
+
+    Args:
+        file: A file that needs no merge.
+        schema: The version's schema.
+        theirs: The schema that the file was written with.
+    """
+    if file.format == "avro" or file.vector or (schema.primary_keys and file.deleted_rows != 0):
+        return False
+    if file.write_columns is not None and not {field.name for field in schema.fields} <= set(file.write_columns):
+        return False
+    mine = {field.id: field for field in schema.fields}
+    if {field.id for field in theirs.fields} != set(mine):
+        return False
+    return all(
+        field.name == mine[field.id].name
+        and evolution.same(field.type, mine[field.id].type)
+        and not _peculiar(field.type, file.format)
+        for field in theirs.fields
+    )
+
+
+def _peculiar(kind: DataType, file_format: str) -> bool:
+    """Return whether a type is stored in a way that other readers take for something else.
+
+    INT96 says nothing of zones; ORC holds a TIME as an integer, and a TIMESTAMP_LTZ by the writer's clock.
+    """
+    if file_format == "parquet" and kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (kind.precision or 0) > 6:  # noqa: PLR2004 - microseconds
+        return True
+    if file_format == "orc" and kind.root in ("TIME", "TIMESTAMP_LTZ"):
+        return True
+    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+    return any(_peculiar(part, file_format) for part in parts)

@@ -1,0 +1,181 @@
+"""Blob files: what Paimon wrote, what its documents describe, and damaged ones."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from formats.paimon.rows_of import Files
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import snapshot_explorer
+from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.paimon import blobs
+from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.paimon.data_files import DataFile
+from snapshot_explorer.storage import Storage
+
+DATA = Path(__file__).parents[2] / "data"
+BY_PAIMON = sorted((DATA / "paimon" / "blobs").glob("bucket-0/*.blob"))
+SKIPPED = object()
+
+
+def framed(value):
+    checked = struct.pack("<i", 1481511375) + value + struct.pack("<q", 16 + len(value))
+    return checked + struct.pack("<I", zlib.crc32(checked))
+
+
+def varint(number):
+    coded, out = number << 1 if number >= 0 else (-number << 1) - 1, bytearray()
+    while coded >= 0x80:
+        out.append(coded & 0x7F | 0x80)
+        coded >>= 7
+    return bytes([*out, coded])
+
+
+def blob_file(values):
+    """A blob file of values; None is null, SKIPPED leaves the row to an older file."""
+    lengths = [-1 if value is None else -2 if value is SKIPPED else 16 + len(value) for value in values]
+    index = b"".join(varint(now - before) for before, now in zip([0, *lengths], lengths, strict=False))
+    body = b"".join(framed(value) for value in values if isinstance(value, bytes))
+    return body + index + struct.pack("<i", len(index)) + b"\x01"
+
+
+def data_file(path, rows, *, first_row_id=0, sequence=1, size=0):
+    return DataFile(
+        path=path,
+        format="blob",
+        schema_id=0,
+        rows=rows,
+        size_bytes=size,
+        level=0,
+        min_sequence=sequence,
+        max_sequence=sequence,
+        deleted_rows=0,
+        write_columns=("b",),
+        first_row_id=first_row_id,
+    )
+
+
+def column(contents, *, rows):
+    """The column of blob files, newest first, each with the id of its first row."""
+    store = Files({f"{place}.blob": blob_file(values) for place, (_, values) in enumerate(contents)})
+    files = [
+        data_file(f"{place}.blob", len(values), first_row_id=first, size=len(store.files[f"{place}.blob"]))
+        for place, (first, values) in enumerate(contents)
+    ]
+    return blobs.column(store, files, first_row_id=100, rows=rows, kind=pa.large_binary()).to_pylist()
+
+
+values = st.lists(st.none() | st.binary(max_size=300), max_size=30)
+
+
+@settings(max_examples=60)
+@given(values)
+def test_a_blob_file_holds_exactly_the_values_that_were_written(written):
+    found = blobs.parse(blob_file(written), len(written))
+
+    assert [found.value(row) for row in range(len(written))] == written
+
+
+def test_several_files_hold_parts_of_a_column():
+    assert column([(102, [b"c"]), (100, [b"a", None])], rows=3) == [b"a", None, b"c"]
+
+
+def test_the_newer_file_counts_but_for_rows_that_it_only_marks():
+    assert column([(101, [b"B", SKIPPED, None]), (100, [b"a", b"b", b"c", b"d"])], rows=4) == [b"a", b"B", b"c", None]
+
+
+@pytest.mark.parametrize("contents", [[(100, [b"a"])], [(100, [b"a", SKIPPED])]])
+def test_a_row_whose_value_no_file_has_is_broken(contents):
+    with pytest.raises(BrokenTableError, match="No blob file has the value of the row 101"):
+        column(contents, rows=2)
+
+
+def test_a_column_without_files_is_null():
+    assert column([], rows=2) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "of version none"),
+        (blob_file([b"a"])[:-1] + b"\x02", "of version 02, not 1"),
+        (b"\xff\0\0\0\x01", "its index has 255 bytes of 5"),
+        (b"\xff\xff\xff\xff\x01", "its index has -1 bytes"),
+        (blob_file([b"a", b"b"]), "its index has numbers for more than 1 rows"),
+        (blob_file([]), "not the numbers of 1 rows"),
+        (b"x" + blob_file([b"a"]), "do not fill the 18 bytes"),
+        (b"\x05\x01\0\0\0\x01", "gives row 0 a length of -3"),
+        (b"\x04\x01\0\0\0\x01", "do not fill the 0 bytes"),
+        (b"\x80\x01\0\0\0\x01", "its index is cut short"),
+    ],
+)
+def test_a_file_that_contradicts_the_format_is_damaged(content, said):
+    with pytest.raises(DamageError) as damage:
+        blobs.parse(content, 1)
+
+    assert said in str(damage.value)
+
+
+@pytest.mark.parametrize(("place", "said"), [(0, "another magic or length"), (5, "checksum"), (10, "length")])
+def test_a_changed_entry_is_damaged(place, said):
+    content = bytearray(blob_file([b"value"]))
+    content[place] ^= 1
+
+    with pytest.raises(DamageError, match=said):
+        blobs.parse(bytes(content), 1).value(0)
+
+
+def test_paimon_wrote_blobs():
+    assert len(BY_PAIMON) == 4
+
+
+@pytest.mark.parametrize("path", BY_PAIMON, ids=lambda path: path.name[-6])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_cut_or_changed_bytes_are_damage_wherever_they_are(path, data):
+    content = path.read_bytes()
+    (rows,) = [rows for rows in range(1, 9) if is_readable(content, rows)]
+    place = data.draw(st.integers(0, len(content) - 1))
+    broken = content[:place]
+    if data.draw(st.booleans()):
+        broken += bytes([content[place] ^ data.draw(st.integers(1, 255))]) + content[place + 1 :]
+
+    with pytest.raises(DamageError):
+        everything(broken, rows)
+
+
+def everything(content, rows):
+    found = blobs.parse(content, rows)
+    return [found.value(row) for row in range(rows)]
+
+
+def is_readable(content, rows):
+    try:
+        blobs.parse(content, rows)
+    except DamageError:
+        return False
+    return True
+
+
+def test_a_damaged_or_missing_blob_file_is_named(tmp_path):
+    (tmp_path / "a.blob").write_bytes(blob_file([b"value"])[:-3])
+
+    with pytest.raises(BrokenTableError, match=r"The blob file a.blob cannot be read: it is of version"):
+        blobs.read(Storage(tmp_path), data_file("a.blob", 1, size=30))
+    with pytest.raises(BrokenTableError, match=r"The blob file b.blob is not there"):
+        blobs.read(Storage(tmp_path), data_file("b.blob", 1, size=30))
+
+
+def test_more_blobs_than_the_limit_are_refused_but_other_columns_are_read(monkeypatch):
+    monkeypatch.setattr(blobs, "LIMIT_BYTES", 400)
+    snapshot = snapshot_explorer.open_table(str(DATA / "paimon" / "blobs")).at(1)
+
+    assert snapshot.to_arrow(columns=["b"]).num_rows == 5
+    monkeypatch.setattr(blobs, "LIMIT_BYTES", 300)
+    with pytest.raises(UnsupportedFeatureError, match="The blob columns asked for hold 343 bytes, and at most 300"):
+        snapshot.to_arrow()
+    assert snapshot.to_arrow(columns=["k"]).num_rows == 5
