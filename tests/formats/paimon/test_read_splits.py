@@ -27,8 +27,7 @@ def names(split):
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("merge-engine", "aggregation", "the merge engine aggregation"),
-        ("merge-engine", "first-row", "the merge engine first-row"),
+        ("merge-engine", "newest-wins", "the merge engine newest-wins"),
         ("deletion-vectors.enabled", "TRUE", "deletion vectors"),
         ("data-evolution.enabled", "true", "data evolution"),
         ("chain-table.enabled", "true", "a chain table"),

@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import snapshot_explorer
@@ -18,13 +19,12 @@ CASES = sorted(
     path for path in (DATA / "expected" / "paimon").glob("*/*.json") if not path.stem.startswith(("branch-", "tag-"))
 )
 REFUSED = {
-    "aggregation": "the merge engine aggregation",
     "dv": "deletion vectors",
     "dv_append": "deletion vectors",
-    "first_row": "the merge engine first-row",
-    "partial_update": "the merge engine partial-update",
 }
 """Tables that are not read yet, and what their refusal must name."""
+UNORDERED = ("aggregates", "aggregates_nested", "partial_aggregates")
+"""Tables with arrays that Paimon keeps in a hash table, so that their order says nothing."""
 APART = {"ltz_orc_tokyo": "its rows depend on the zone of the JVM that reads: see test_read_files"}
 
 
@@ -48,8 +48,21 @@ def test_rows_are_what_paimon_reads(case):
 
     rows.validate(full=True)
     assert rows.column_names == expected["columns"]
-    assert canonical_rows(rows) == expected["rows"]
+    arrays = [pa.types.is_list(kind) and table in UNORDERED for kind in rows.schema.types]
+    assert sorted_arrays(canonical_rows(rows), arrays) == sorted_arrays(expected["rows"], arrays)
     assert snapshot.count() == len(expected["rows"])
+
+
+def sorted_arrays(rows, arrays):
+    """The rows with the arrays among their values sorted."""
+    listed = [
+        [
+            sorted(value, key=json.dumps) if is_array and value is not None else value
+            for value, is_array in zip(row, arrays, strict=True)
+        ]
+        for row in rows
+    ]
+    return sorted(listed, key=json.dumps)
 
 
 def test_there_are_tables_to_read():
