@@ -5,10 +5,16 @@ import os
 import uuid
 
 import fsspec
+import hypothesis
 import pytest
 from fsspec.registry import _registry
 
 import stores
+
+
+# A loaded machine is slow now and then: how long an example takes is no property of the code.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.hookimpl(trylast=True)

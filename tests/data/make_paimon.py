@@ -229,6 +229,29 @@ TABLES_0_9: dict[str, list[Step]] = {
         "INSERT INTO aggregation VALUES (1, 'A', 10), (2, 'c', NULL)",
         "CALL sys.compact(table => 'd.aggregation')",
     ],
+    "aggregates_numbers": [
+        _pk(
+            "aggregates_numbers",
+            "'bucket' = '1', 'file.format' = 'parquet', 'merge-engine' = 'aggregation', 'write-only' = 'true', "
+            "'fields.default-aggregate-function' = 'sum', 'fields.p.aggregate-function' = 'product', "
+            "'fields.q.aggregate-function' = 'product', 'fields.day.aggregate-function' = 'max', "
+            "'fields.at.aggregate-function' = 'min', 'fields.at.ignore-retract' = 'true', "
+            f"'fields.day.ignore-retract' = 'true', {KEEP}",
+            "k INT NOT NULL, b TINYINT, s SMALLINT, i INT, n BIGINT, f FLOAT, d DOUBLE, m DECIMAL(38, 3), "
+            "p DECIMAL(10, 2), q INT, day DATE, at TIMESTAMP",
+        ),
+        (
+            "INSERT INTO aggregates_numbers VALUES (1, 100, 30000, 2000000000, 9000000000000000000, 16777216, 0.1, 1.125, "
+            "1.15, -7, DATE '2026-01-01', TIMESTAMP '2026-01-01 00:00:00.5'), (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+            "NULL, NULL, NULL, NULL), (3, -128, 1, 1, 1, 1, 1, 1, 1, 1, NULL, NULL)"
+        ),
+        (
+            "INSERT INTO aggregates_numbers VALUES (1, 27, 2767, 147483647, 223372036854775807, 1, 0.2, -2.25, 0.90, 3, "
+            "DATE '2025-01-01', TIMESTAMP '2025-01-01 00:00:00'), (2, 1, 2, 3, 4, 5.5, 6.5, 7.5, 8.5, 9, DATE '1969-12-31', "
+            "TIMESTAMP '1969-12-31 23:59:59'), (3, 127, -1, -1, -1, -1, -1, -1, -1, -1, NULL, NULL)"
+        ),
+        "INSERT INTO aggregates_numbers VALUES (1, -1, -1, -1, -1, 1, 1, 1, 1, 2, NULL, NULL)",
+    ],
     "first_row": [
         _pk("first_row", f"'bucket' = '1', 'file.format' = 'parquet', 'merge-engine' = 'first-row', {KEEP}"),
         "INSERT INTO first_row VALUES (1, 'a', 1), (2, 'b', 2)",

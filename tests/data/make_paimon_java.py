@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.protocol import Py4JJavaError
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples")]
@@ -30,6 +31,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples"
 import expect  # noqa: E402
 import make  # noqa: E402 - the script beside the samples, without importing the package it lives in
 import tables_of_files  # noqa: E402
+from tables_of_merges import HISTORIES, Change, Exact, History, Long, lookup_commits, row_type  # noqa: E402
 
 from canonical import canonical_rows  # noqa: E402
 
@@ -121,6 +123,27 @@ class Core:
             writer.write(record)
         self.commit(builder, writer)
 
+    def replace_options(self, name: str, options: Mapping[str, str | None]) -> None:
+        """Write a second schema by hand, whose options Paimon would not change itself; None removes one."""
+        folder = self.warehouse / "d.db" / name / "schema"
+        schema = json.loads((folder / "schema-0").read_text())
+        merged = schema["options"] | options
+        schema |= {"id": 1, "options": {key: value for key, value in merged.items() if value is not None}}
+        (folder / "schema-1").write_text(json.dumps(schema, indent=2))
+        self.catalog.invalidateTable(self.paimon.catalog.Identifier.create("d", name))
+
+    def change(self, name: str, changes: Sequence[Change]) -> None:
+        """Commit rows, each of its own kind."""
+        self.tick()
+        builder = self.paimon.table.sink.BatchWriteBuilderImpl(self.table(name))
+        writer = builder.newWrite()
+        writer.withIOManager(self.paimon.disk.IOManager.create(str(self.warehouse)))
+        for kind, values in changes:
+            record = self.row(values)
+            record.setRowKind(self.paimon.types.RowKind.fromShortString(kind))
+            writer.write(record)
+        self.commit(builder, writer)
+
     def compact(self, name: str, buckets: Sequence[int]) -> None:
         """Compact buckets of an unpartitioned table fully."""
         self.tick()
@@ -145,7 +168,7 @@ class Core:
             record.setField(index, self.value(value))
         return record
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: Any) -> Any:  # noqa: C901, PLR0911 - one case for each kind of value
         """Return a value in Paimon's own form; a tuple is a row, a list an array."""
         data = self.paimon.data
         match value:
@@ -160,6 +183,14 @@ class Core:
                 for index, item in enumerate(value):
                     array[index] = self.value(item)
                 return data.GenericArray(array)
+            case dict():
+                entries = self.gateway.jvm.java.util.HashMap()
+                for key, item in value.items():
+                    entries.put(self.value(key), self.value(item))
+                return data.GenericMap(entries)
+            case Exact():
+                number = self.gateway.jvm.java.math.BigDecimal(str(value.number))
+                return data.Decimal.fromBigDecimal(number, value.precision, 0)
             case decimal.Decimal():
                 number = self.gateway.jvm.java.math.BigDecimal(str(value))
                 return data.Decimal.fromBigDecimal(number, 10, -value.as_tuple().exponent)
@@ -205,6 +236,8 @@ def _arrow(kind: Any) -> pa.DataType:
             return pa.struct([(field.name(), _arrow(field.type())) for field in kind.getFields()])
         case "ARRAY":
             return pa.list_(_arrow(kind.getElementType()))
+        case "MAP":
+            return pa.map_(_arrow(kind.getKeyType()), _arrow(kind.getValueType()))
         case "DECIMAL":
             return pa.decimal128(kind.getPrecision(), kind.getScale())
     return {
@@ -234,6 +267,10 @@ def _field(row: Any, index: int, kind: Any) -> Any:
         case "ARRAY":
             array = row.getArray(index)
             return [_field(array, position, kind.getElementType()) for position in range(array.size())]
+        case "MAP":
+            pairs, both = row.getMap(index), (kind.getKeyType(), kind.getValueType())
+            sides = zip((pairs.keyArray(), pairs.valueArray()), both, strict=True)
+            return list(zip(*([_field(side, at, of) for at in range(pairs.size())] for side, of in sides), strict=True))
         case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
             stamp = row.getTimestamp(index, kind.getPrecision())
             return _EPOCH + dt.timedelta(
@@ -279,15 +316,10 @@ def manifests_1_4(file_format: str) -> Callable[[Core, str], None]:
     return lambda core, name: written_by_1_4(core, name, **{"manifest.format": file_format})
 
 
-def _row_type(**fields: str) -> dict[str, Any]:
-    listed = [{"id": index, "name": name, "type": kind} for index, (name, kind) in enumerate(fields.items())]
-    return {"type": "ROW", "fields": listed}
-
-
 def evolution_nested(core: Core, name: str) -> None:
     """Write an append table whose nested fields change, also inside an array."""
-    columns = {"k": "INT", "r": _row_type(x="INT", y="STRING")}
-    columns["l"] = {"type": "ARRAY", "element": _row_type(p="INT", q="STRING")}
+    columns = {"k": "INT", "r": row_type(x="INT", y="STRING")}
+    columns["l"] = {"type": "ARRAY", "element": row_type(p="INT", q="STRING")}
     core.create(name, columns, "", {"bucket": "-1"})
     core.write(name, [(1, (1, "one"), [(1, "p"), None]), (2, None, None), (3, (None, "x"), [])])
     change, array = core.paimon.schema.SchemaChange, core.gateway.new_array
@@ -324,6 +356,41 @@ def ltz_orc(core: Core, name: str) -> None:
     core.write(name, [*((number, moment, moment) for number, moment in enumerate(moments)), (9, None, None)])
 
 
+def of_history(history: History) -> Callable[[Core, str], None]:
+    """Return a writer of a table of a merge engine."""
+
+    def fill(core: Core, name: str) -> None:
+        options = {"bucket": "1", "write-only": "true", "file.format": "avro", "snapshot.num-retained.min": "1000"}
+        core.create(name, history.columns, history.keys, options | history.options)
+        for changes in history.commits:
+            core.change(name, changes)
+        if history.later:
+            core.replace_options(name, history.later)
+        if history.compact:
+            core.compact(name, [0])
+
+    return fill
+
+
+def aggregates_lookup(core: Core, name: str) -> None:
+    """Write an aggregating table whose lookup producer compacts every commit: a level holds what lower ones had."""
+    options = {"merge-engine": "aggregation", "changelog-producer": "lookup", "file.format": "avro", "bucket": "1"}
+    options |= {"fields.n.aggregate-function": "sum", "fields.v.aggregate-function": "listagg"}
+    options |= {"num-sorted-run.compaction-trigger": "4", "snapshot.num-retained.min": "1000"}
+    core.create(name, {"k": "INT NOT NULL", "n": "BIGINT", "v": "STRING"}, "k", options)
+    for changes in lookup_commits():
+        core.change(name, changes)
+
+
+def first_row_ignore_delete(core: Core, name: str) -> None:
+    """Write a first-row table that passes over deletes, compacted and not."""
+    options = {"merge-engine": "first-row", "ignore-delete": "true", "file.format": "avro", "bucket": "1"}
+    core.create(name, {"k": "INT NOT NULL", "v": "STRING", "n": "BIGINT"}, "k", options)
+    core.change(name, [("+I", (1, "a", Long(1))), ("+I", (2, None, None)), ("-D", (3, "x", None))])
+    core.change(name, [("-D", (1, "a", Long(1))), ("+I", (2, "b", Long(2))), ("+I", (3, "c", None))])
+    core.change(name, [("+I", (3, "C", Long(3))), ("+I", (1, "A", Long(9))), ("+U", (4, "d", None))])
+
+
 TABLES: dict[str, tuple[str, Callable[[Core, str], None]]] = {
     "written_by_1_4": ("UTC", written_by_1_4),
     "manifests_orc_1_4": ("UTC", manifests_1_4("orc")),
@@ -333,6 +400,9 @@ TABLES: dict[str, tuple[str, Callable[[Core, str], None]]] = {
     "ltz_orc_utc": ("UTC", ltz_orc),
     "ltz_orc_tokyo": ("Asia/Tokyo", ltz_orc),
     **tables_of_files.TABLES,
+    "aggregates_lookup": ("UTC", aggregates_lookup),
+    "first_row_ignore_delete": ("UTC", first_row_ignore_delete),
+    **{name: ("UTC", of_history(history)) for name, history in HISTORIES.items()},
 }
 
 
@@ -347,18 +417,18 @@ def _judge(core: Core, name: str, folder: Path, kind: str = "") -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file, suffix, version, extra in expect.versions(HERE / "paimon" / name):
-        if "tag" in extra:
-            rows = core.read(name + kind, scan__tag_name=version.strip("'"))
-        else:
-            rows = core.read(name + suffix + kind, scan__snapshot_id=version)
-        body = {
-            **extra,
-            "outcome": "rows",
-            "columns": rows.column_names,
-            "rows": canonical_rows(rows),
-            "source": SOURCE,
-        }
+        whole = (name if "tag" in extra else name + suffix) + kind
+        body = {**extra, **_answer(core, whole, version, tagged="tag" in extra), "source": SOURCE}
         (folder / file).write_text(json.dumps(body, ensure_ascii=False) + "\n")
+
+
+def _answer(core: Core, name: str, version: str, *, tagged: bool) -> dict[str, Any]:
+    try:
+        chosen = {"scan__tag_name": version.strip("'")} if tagged else {"scan__snapshot_id": version}
+        rows = core.read(name, **chosen)
+    except Py4JJavaError as error:
+        return {"outcome": "error", "message": str(error.java_exception.getMessage()).splitlines()[0]}
+    return {"outcome": "rows", "columns": rows.column_names, "rows": canonical_rows(rows)}
 
 
 def main() -> None:

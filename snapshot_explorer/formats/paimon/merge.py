@@ -1,21 +1,30 @@
-"""Merging rows of equal key: what a deduplicating primary-key table shows of overlapping files.
+"""Merging rows of equal key: what a primary-key table shows of overlapping files.
 
 Everything works on columns: rows of one key are found by sorting numbers that stand for keys, and only keys with
-several rows are looked at more closely.
+several rows are looked at more closely, by the merge engine.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-Codes = npt.NDArray[np.int64]
+from snapshot_explorer.formats.paimon import aggregation, partial_update
+from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.paimon.folding import fold_column
+from snapshot_explorer.formats.paimon.key_codes import Codes, key_codes, order_codes
+from snapshot_explorer.formats.paimon.merge_engines import (
+    Aggregation,
+    Deduplicate,
+    Engine,
+    FirstRow,
+    PartialUpdate,
+)
+from snapshot_explorer.formats.paimon.merge_steps import RETRACTS, Crowd, Steps, group_starts
 
-RETRACTS = (1, 3)
-"""Row kinds -U and -D."""
+__all__ = ["RETRACTS", "Rules", "columns_needed", "merge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,52 +41,109 @@ class Rules:
     """Whether rows of kind -U and -D are passed over."""
     lookup: bool = False
     """Whether, of a key's rows above level 0, only that of the lowest level counts."""
+    engine: Engine = field(default_factory=Deduplicate)
+    """What is made of the rows of a key."""
 
 
-def deduplicate(
+def columns_needed(rules: Rules, names: Sequence[str]) -> list[str]:
+    """Return the columns to read, so that those of these names can be merged: they and others."""
+    extra = [*rules.keys, *rules.sequence_fields]
+    if isinstance(rules.engine, PartialUpdate):
+        for group in rules.engine.groups:
+            if group.removes or not set(names).isdisjoint(group.fields + group.order):
+                extra.extend(group.order)
+    return list(dict.fromkeys([*names, *extra]))
+
+
+def merge(
     rows: pa.Table,
+    names: Sequence[str],
     rules: Rules,
     *,
     sequence: Codes,
     kinds: npt.NDArray[np.int8],
     levels: npt.NDArray[np.int32],
-) -> pa.Array:
-    """Return which rows are left after merging, as ascending row numbers.
+) -> pa.Table:
+    """Return the rows that are left after merging, with the columns asked for; all rows are in memory at once.
 
-    The newest row of each key is left, unless it is a retract. All rows are in memory at once.
+    A key's row stands where its newest (first-row: its oldest) one stood. A key with one row does without the
+    engine: the row is left as it is, or nothing if it is a retract.
 
     Args:
-        rows: At least the key columns and the sequence fields, in the read schema.
+        rows: The columns of `columns_needed`, in the read schema.
+        names: The columns asked for, one at least.
         rules: How to merge.
         sequence: The `_SEQUENCE_NUMBER` of each row.
         kinds: The `_VALUE_KIND` of each row.
         levels: The level of each row's file.
 
-    Source: paimon DeduplicateMergeFunction, LookupMergeFunction, SortMergeReader.
+    Raises:
+        DamageError: The rows can not be merged so; Paimon fails too.
+        UnsupportedFeatureError: What Paimon makes of them is not known.
+
+    Source: paimon SortMergeReader, ReducerMergeFunctionWrapper, LookupMergeFunction.
     """
     adds = ~np.isin(kinds, RETRACTS)
-    places = np.flatnonzero(adds) if rules.ignore_delete and not rules.lookup else np.arange(rows.num_rows)
-    codes = key_codes(rows, rules.keys)[places]
-    by_key = np.argsort(codes, kind="stable")  # files are sorted by key, and this sort gains from sorted runs
-    order, starts = places[by_key], _group_starts(codes[by_key])
+    alone, crowd = _crowded(rows, rules, sequence, kinds, levels)
+    alone = alone[adds[alone]]
+    match rules.engine:
+        case Deduplicate() | FirstRow():
+            chosen = _newest(crowd, rules) if isinstance(rules.engine, Deduplicate) else _oldest(crowd, rules)
+            return rows.select(list(names)).take(pa.array(np.sort(np.concatenate([alone, chosen]))))
+        case PartialUpdate():
+            steps = partial_update.steps(rules.engine, rows, crowd, names, ignore_delete=rules.ignore_delete)
+        case Aggregation():
+            steps = aggregation.steps(rules.engine, rows, crowd, names)
+    return _folded(rows.select(list(names)), alone, crowd, steps)
+
+
+def deduplicate(
+    rows: pa.Table, rules: Rules, *, sequence: Codes, kinds: npt.NDArray[np.int8], levels: npt.NDArray[np.int32]
+) -> pa.Array:
+    """Return which rows are left, as ascending row numbers, where the engine chooses whole rows."""
+    numbered = rows.append_column(pa.field("", pa.int64()), pa.array(np.arange(rows.num_rows)))
+    left = merge(numbered, [""], rules, sequence=sequence, kinds=kinds, levels=levels)
+    return left.column(0).combine_chunks()
+
+
+def _folded(rows: pa.Table, alone: Codes, crowd: Crowd, steps: Steps) -> pa.Table:
+    """Return the rows that stood alone beside those that the engine made, in the order of their newest rows."""
+    newest = crowd.places[crowd.ends][steps.left]
+    order = pa.array(np.argsort(np.concatenate([alone, newest]), kind="stable"))
+    columns = []
+    for name in rows.column_names:
+        column = rows.column(name)
+        try:
+            made = fold_column(column.take(pa.array(crowd.places)), crowd, steps.columns[name])
+        except DamageError as error:
+            raise DamageError(f"column {name!r}: {error}") from error
+        made = made.filter(pa.array(steps.left))
+        both = pa.chunked_array([*column.take(pa.array(alone)).chunks, made], column.type)
+        columns.append(both.take(order))
+    return pa.table(columns, schema=rows.schema)
+
+
+def _crowded(
+    rows: pa.Table, rules: Rules, sequence: Codes, kinds: npt.NDArray[np.int8], levels: npt.NDArray[np.int32]
+) -> tuple[Codes, Crowd]:
+    """Return the rows whose keys have no other row, and the others by key, oldest first."""
+    codes = key_codes(rows, rules.keys)
+    order = np.argsort(codes, kind="stable")  # files are sorted by key, and this sort gains from sorted runs
+    starts = group_starts(codes[order])
     sizes = np.diff(np.append(starts, len(order)))
     alone = order[starts[sizes == 1]]
-    crowded = order[np.repeat(sizes > 1, sizes)]
+    places = order[np.repeat(sizes > 1, sizes)]
     groups = np.repeat(np.arange(int(np.count_nonzero(sizes > 1))), sizes[sizes > 1])
-    if rules.lookup:
-        crowded, groups = _lowest_levels(crowded, groups, levels[crowded])
-    if rules.ignore_delete:
-        crowded, groups = crowded[adds[crowded]], groups[adds[crowded]]
-    newest = _newest(rows, rules, crowded, groups, (sequence, adds))
-    left = np.concatenate([alone, newest])
-    return pa.array(np.sort(left[adds[left]]))
-
-
-def _group_starts(codes: Codes) -> Codes:
-    """Return where each run of equal codes begins."""
-    if not len(codes):
-        return np.zeros(0, np.int64)
-    return np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    if rules.lookup and not isinstance(rules.engine, FirstRow):
+        places, groups = _lowest_levels(places, groups, levels[places])
+    adds = ~np.isin(kinds, RETRACTS)
+    fields = [
+        order_codes(rows.column(name).take(pa.array(places)), descending=rules.descending)
+        for name in rules.sequence_fields
+    ]
+    by_age = np.lexsort((adds[places], sequence[places], *reversed(fields), groups))
+    places = places[by_age]
+    return alone, Crowd(places=places, groups=groups, kinds=kinds[places])
 
 
 def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) -> tuple[Codes, Codes]:
@@ -87,99 +153,30 @@ def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) 
     lower ones had.
     """
     upper = np.where(levels > 0, levels, np.iinfo(np.int32).max)
-    starts = _group_starts(groups)
+    starts = group_starts(groups)
     lowest = np.minimum.reduceat(upper, starts)[groups] if len(starts) else upper
     kept = (levels <= 0) | (levels == lowest)
     return places[kept], groups[kept]
 
 
-def _newest(
-    rows: pa.Table,
-    rules: Rules,
-    places: Codes,
-    groups: Codes,
-    own: tuple[Codes, npt.NDArray[np.bool_]],
-) -> Codes:
-    """Return the newest row of each group: by sequence fields, sequence number, and retracts before adds."""
-    sequence, adds = own
-    if not len(places):
-        return places
-    fields = [
-        order_codes(rows.column(name).take(pa.array(places)), descending=rules.descending)
-        for name in rules.sequence_fields
-    ]
-    order = np.lexsort((adds[places], sequence[places], *reversed(fields), groups))
-    ends = np.append(_group_starts(groups[order])[1:], len(order)) - 1
-    newest: Codes = places[order][ends]
-    return newest
+def _newest(crowd: Crowd, rules: Rules) -> Codes:
+    """Return the newest row of each key, if it is no retract.
 
-
-def key_codes(rows: pa.Table, keys: Sequence[str]) -> Codes:
-    """Return a number for each row, equal for rows of equal key."""
-    codes = np.zeros(rows.num_rows, np.int64)
-    for index, name in enumerate(keys):
-        column = equality_codes(rows.column(name))
-        if not index:
-            codes = column
-            continue
-        codes, column = _dense(codes), _dense(column)
-        codes = codes * (int(column.max(initial=0)) + 1) + column
-    return codes
-
-
-def _dense(codes: Codes) -> Codes:
-    """Return codes without gaps, in the same order, unless they are small already."""
-    least, most = int(codes.min(initial=0)), int(codes.max(initial=0))
-    if least >= 0 and most <= max(2 * len(codes), 1 << 16):
-        return codes
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
-
-
-def equality_codes(values: pa.ChunkedArray) -> Codes:
-    """Return a number for each value, equal for values that are equal to Java: -0.0 is not 0.0, NaN is NaN."""
-    whole = _whole_numbers(values)
-    if whole is not None and not values.null_count:
-        return whole
-    encoded = pc.dictionary_encode(values, null_encoding="encode")
-    # The chunks share one dictionary: the kernel makes it over all of them.
-    return np.concatenate(
-        [np.zeros(0, np.int64), *(np.asarray(chunk.indices).astype(np.int64) for chunk in encoded.chunks)]
-    )
-
-
-def order_codes(values: pa.ChunkedArray, *, descending: bool = False) -> Codes:
-    """Return a number for each value, in the order of the values as Java compares them, nulls least.
-
-    Floats are ordered by Float.compare (-0.0 before 0.0, NaN greatest), text and bytes by unsigned bytes.
+    Source: paimon DeduplicateMergeFunction.
     """
-    whole = _whole_numbers(values)
-    if whole is None:
-        encoded = pc.dictionary_encode(values.combine_chunks())
-        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-        ranks = np.empty(len(encoded.dictionary), np.int64)
-        ranks[np.asarray(pc.sort_indices(encoded.dictionary))] = np.arange(len(encoded.dictionary))
-        whole = ranks[np.asarray(encoded.indices.fill_null(0))] if len(ranks) else np.zeros(len(values), np.int64)
-    dense = np.unique(whole, return_inverse=True)[1].astype(np.int64)
-    ordered = -dense if descending else dense
-    nulls = np.asarray(values.is_null())
-    return np.where(nulls, np.int64(-len(values) - 1), ordered)
+    counted = crowd.adds | (not rules.ignore_delete)
+    places, groups, adds = crowd.places[counted], crowd.groups[counted], crowd.adds[counted]
+    last = np.append(groups[1:] != groups[:-1], np.ones(min(len(groups), 1), bool))
+    found: Codes = places[last & adds]
+    return found
 
 
-def _whole_numbers(values: pa.ChunkedArray) -> Codes | None:
-    """Return values that are numbers, times or truths as integers of the same order; None for other types."""
-    kind = values.type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
-        return np.asarray(values.cast(pa.int64()).fill_null(0)).astype(np.int64)
-    if pa.types.is_temporal(kind):
-        plain = values.cast(pa.int32()) if kind.bit_width == 32 else values.cast(pa.int64())  # noqa: PLR2004 - bits
-        return np.asarray(plain.cast(pa.int64()).fill_null(0)).astype(np.int64)
-    if pa.types.is_floating(kind):
-        return _float_bits(np.asarray(values.cast(pa.float64()).fill_null(0.0)))
-    return None
+def _oldest(crowd: Crowd, rules: Rules) -> Codes:
+    """Return the oldest row of each key.
 
-
-def _float_bits(numbers: npt.NDArray[np.float64]) -> Codes:
-    """Return floats as integers in the order of Double.compare; every NaN is the same, and greatest."""
-    canonical = np.where(np.isnan(numbers), np.float64(np.nan), numbers)
-    bits = canonical.view(np.int64)
-    return np.where(bits < 0, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF), bits)
+    Source: paimon FirstRowMergeFunction.
+    """
+    if not rules.ignore_delete and not crowd.adds.all():
+        raise DamageError("a table of first rows holds rows of kind -U or -D, and its option ignore-delete is off")
+    places, groups = crowd.places[crowd.adds], crowd.groups[crowd.adds]
+    return places[group_starts(groups)]

@@ -11,7 +11,10 @@ from snapshot_explorer.formats.paimon import binary_row, blobs, evolution
 from snapshot_explorer.formats.paimon.column_groups import BLOB_FORMAT, ColumnGroup, column_groups
 from snapshot_explorer.formats.paimon.data_files import DataFile
 from snapshot_explorer.formats.paimon.deletion_vectors import Vectors
-from snapshot_explorer.formats.paimon.merge import Rules, order_codes
+from snapshot_explorer.formats.paimon.key_codes import order_codes
+from snapshot_explorer.formats.paimon.merge import Rules
+from snapshot_explorer.formats.paimon.merge_engines import FirstRow
+from snapshot_explorer.formats.paimon.merge_rules import merge_rules
 from snapshot_explorer.formats.paimon.plans import Plan, is_plain
 from snapshot_explorer.formats.paimon.refusals import (
     check_no_blobs,
@@ -27,12 +30,6 @@ from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20
-_IGNORE_DELETE = (
-    "ignore-delete",
-    "first-row.ignore-delete",
-    "deduplicate.ignore-delete",
-    "partial-update.ignore-delete",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +103,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     entries = entries.filter(shown)
     table = _Table(
         schema=_bare(schema),
-        rules=_rules(schema, options, version) if schema.primary_keys else None,
+        rules=merge_rules(schema, options, version) if schema.primary_keys else None,
         legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
         version=version,
         file_schemas={number: _bare(found) for number, found in file_schemas.items()},
@@ -131,27 +128,6 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
 def _bare(schema: Schema) -> Schema:
     """Return the schema without options: splits travel, and options may hold what should not."""
     return replace(schema, options={}, comment=None)
-
-
-def _rules(schema: Schema, options: Mapping[str, str], version: int) -> Rules:
-    names = {field.name for field in schema.fields}
-    fields = tuple(name.strip() for name in options.get("sequence.field", "").split(",") if name.strip())
-    for name in fields:
-        if name not in names:
-            raise refused(
-                version, f"the sequence field {name!r}, which its schema lacks", f"the option sequence.field={name}"
-            )
-        if schema.field(name).type.root in ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT"):
-            raise refused(version, "an order by nested values", f"the option sequence.field={name}")
-    return Rules(
-        keys=schema.trimmed_primary_keys,
-        sequence_fields=fields,
-        descending=options.get("sequence.field.sort-order", "").strip().lower() == "descending",
-        ignore_delete=any(flag(options, name) for name in _IGNORE_DELETE),
-        lookup=options.get("changelog-producer", "").strip().lower() == "lookup"
-        or flag(options, "force-lookup")
-        or has_vectors(options),
-    )
 
 
 def _groups(
@@ -254,8 +230,11 @@ def _from_files(fields: Sequence[Field], schema: Schema) -> list[Field]:
 def _merge_splits(group: _Group, entries: pa.Table, table: _Table, rules: Rules) -> Iterator[Split]:
     """Yield the splits of a primary-key bucket: what stands alone is packed, what overlaps is merged."""
     files = group.files
+    if not files:
+        return
     one_level = len({file.level for file in files}) == 1
-    if all(file.level and not file.deleted_rows for file in files) and (table.has_vectors or one_level):
+    disjoint = table.has_vectors or isinstance(rules.engine, FirstRow) or one_level
+    if all(file.level and not file.deleted_rows for file in files) and disjoint:
         yield from _packed(group, files, table)
         return
     alone: list[DataFile] = []

@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon import blobs, column_groups, data_files, evolution, row_tracking
 from snapshot_explorer.formats.paimon.column_groups import BLOB, ColumnGroup
+from snapshot_explorer.formats.paimon.damage import DamageError
 from snapshot_explorer.formats.paimon.data_files import DataFile
 from snapshot_explorer.formats.paimon.deletion_vectors import deleted, masked, without
-from snapshot_explorer.formats.paimon.merge import RETRACTS, Rules, deduplicate
+from snapshot_explorer.formats.paimon.merge import RETRACTS, Rules, columns_needed, merge
 from snapshot_explorer.formats.paimon.planning import splits
 from snapshot_explorer.formats.paimon.plans import Plan
 from snapshot_explorer.formats.paimon.roaring import Positions
@@ -164,9 +165,8 @@ def _merged(
     storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field], gone: Mapping[str, Positions]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a section after merging, in the order of its files."""
-    names = [field.name for field in fields]
-    extra = [name for name in (*rules.keys, *rules.sequence_fields) if name not in names]
-    needed = [*fields, *(plan.schema.field(name) for name in dict.fromkeys(extra))]
+    names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted by a column
+    needed = [plan.schema.field(name) for name in columns_needed(rules, names)]
     rows: list[pa.RecordBatch] = []
     system: list[pa.RecordBatch] = []
     levels: list[np.ndarray] = []
@@ -179,18 +179,32 @@ def _merged(
     if not rows:
         return
     table, own_table = pa.Table.from_batches(rows), pa.Table.from_batches(system)
-    left = deduplicate(
-        table,
-        rules,
-        sequence=own_table.column(_SEQUENCE.name).to_numpy(),
-        kinds=own_table.column(_KIND.name).to_numpy(),
-        levels=np.concatenate(levels),
-    )
-    chosen = table.select(names)
-    if not names:
-        yield _batch((), chosen.schema, len(left))
+    try:
+        merged = merge(
+            table,
+            names,
+            rules,
+            sequence=own_table.column(_SEQUENCE.name).to_numpy(),
+            kinds=own_table.column(_KIND.name).to_numpy(),
+            levels=np.concatenate(levels),
+        )
+    except DamageError as error:
+        raise BrokenTableError(
+            f"The rows of {_named(plan.files)} can not be merged: {error}. Paimon itself, from 2.0 on, "
+            "refuses them too. Leave the column out, or mend the table with Paimon."
+        ) from error
+    except UnsupportedFeatureError as error:
+        raise UnsupportedFeatureError(f"Merging {_named(plan.files)}: {error}") from error
+    if not fields:
+        yield _batch((), pa.schema([]), merged.num_rows)
         return
-    yield from chosen.take(left).to_batches(max_chunksize=_BATCH_ROWS)
+    yield from merged.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _named(files: Sequence[DataFile]) -> str:
+    """Return the first file's path, and how many others were merged with it."""
+    more = len(files) - 1
+    return files[0].path + (f" and {more} more in its bucket" if more else "")
 
 
 def _check_system(own: pa.RecordBatch, file: DataFile) -> None:

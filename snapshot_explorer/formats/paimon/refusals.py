@@ -29,14 +29,11 @@ def flag(options: Mapping[str, str], name: str) -> bool:
 
 
 def check_table(schema: Schema, options: Mapping[str, str], version: int) -> None:
-    """Refuse a table whose options or types ask for more than appending or deduplicating.
+    """Refuse a table whose options or types ask for more than is read.
 
     Raises:
         UnsupportedFeatureError: The message names the option and its value, or the column and its type.
     """
-    engine = options.get("merge-engine", "deduplicate").strip().lower()
-    if schema.primary_keys and engine != "deduplicate":
-        raise refused(version, f"the merge engine {engine}", f"the option merge-engine={engine}")
     for name, meaning in _peculiarities(options):
         raise refused(version, meaning, f"the option {name}={options[name]}")
     evolving = flag(options, "data-evolution.enabled")

@@ -25,7 +25,8 @@ def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], versi
     """Return for each live entry whether a batch read looks at its file.
 
     With deletion vectors a primary-key table shows nothing of level 0: the compaction that moves its rows up writes
-    the vectors that they need. Files of postponed buckets show when a compaction gives them a real one.
+    the vectors that they need. Nor does a first-row table, whose compaction finds out which rows come first. Files of
+    postponed buckets show when a compaction gives them a real one.
 
     Args:
         entries: The live manifest entries.
@@ -37,7 +38,7 @@ def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], versi
         UnsupportedFeatureError: The table has a postponed bucket where its options tell of none, or the version is
             older than the deletion vectors that the newest options turn on.
 
-    Source: paimon docs, "Deletion Vectors", "Postpone Bucket"; paimon DataTableBatchScan.
+    Source: paimon docs, "Deletion Vectors", "First Row", "Postpone Bucket"; paimon DataTableBatchScan.
     """
     everything = pa.array([True] * len(entries), pa.bool_())
     if not schema.primary_keys:
@@ -47,6 +48,8 @@ def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], versi
         name = entries.filter(postponed).column("file_name")[0].as_py()
         raise refused(version, f"postponed buckets without the option bucket={_POSTPONED}", f"the data file {name}")
     shown = pc.invert(postponed)
+    if options.get("merge-engine", "").strip().lower() == "first-row":
+        shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
     if has_vectors(options) and not flag(options, "deletion-vectors.merge-on-read"):
         shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
         if not schema.flag(_ENABLED):

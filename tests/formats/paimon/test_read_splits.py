@@ -27,8 +27,7 @@ def names(split):
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("merge-engine", "aggregation", "the merge engine aggregation"),
-        ("merge-engine", "first-row", "the merge engine first-row"),
+        ("merge-engine", "newest-wins", "the merge engine newest-wins"),
         ("data-evolution.enabled", "true", "data evolution of a table with a primary key"),
         ("postpone.merge-on-read", "true", "rows of postponed buckets"),
         ("chain-table.enabled", "true", "a chain table"),

@@ -1,0 +1,103 @@
+"""Numbers that stand for values: equal for values that are equal to Java, or in the order in which Java puts them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Codes = npt.NDArray[np.int64]
+
+
+def key_codes(rows: pa.Table, keys: Sequence[str]) -> Codes:
+    """Return a number for each row, equal for rows of equal key."""
+    codes = np.zeros(rows.num_rows, np.int64)
+    for index, name in enumerate(keys):
+        column = equality_codes(rows.column(name))
+        if not index:
+            codes = column
+            continue
+        codes, column = _dense(codes), _dense(column)
+        codes = codes * (int(column.max(initial=0)) + 1) + column
+    return codes
+
+
+def _dense(codes: Codes) -> Codes:
+    """Return codes without gaps, in the same order, unless they are small already."""
+    least, most = int(codes.min(initial=0)), int(codes.max(initial=0))
+    if least >= 0 and most <= max(2 * len(codes), 1 << 16):
+        return codes
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def equality_codes(values: pa.ChunkedArray) -> Codes:
+    """Return a number for each value, equal for values that are equal to Java: -0.0 is not 0.0, NaN is NaN."""
+    whole = _whole_numbers(values)
+    if whole is not None and not values.null_count:
+        return whole
+    encoded = pc.dictionary_encode(values, null_encoding="encode")
+    # The chunks share one dictionary: the kernel makes it over all of them.
+    return np.concatenate(
+        [np.zeros(0, np.int64), *(np.asarray(chunk.indices).astype(np.int64) for chunk in encoded.chunks)]
+    )
+
+
+def order_codes(values: pa.ChunkedArray, *, descending: bool = False) -> Codes:
+    """Return a number for each value, in the order of the values as Java compares them, nulls least.
+
+    Floats are ordered by Float.compare (-0.0 before 0.0, NaN greatest), text and bytes by unsigned bytes.
+    """
+    whole = _whole_numbers(values)
+    if whole is None:
+        encoded = pc.dictionary_encode(values.combine_chunks())
+        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+        ranks = np.empty(len(encoded.dictionary), np.int64)
+        ranks[np.asarray(pc.sort_indices(encoded.dictionary))] = np.arange(len(encoded.dictionary))
+        whole = ranks[np.asarray(encoded.indices.fill_null(0))] if len(ranks) else np.zeros(len(values), np.int64)
+    dense = np.unique(whole, return_inverse=True)[1].astype(np.int64)
+    ordered = -dense if descending else dense
+    nulls = np.asarray(values.is_null())
+    return np.where(nulls, np.int64(-len(values) - 1), ordered)
+
+
+def _whole_numbers(values: pa.ChunkedArray) -> Codes | None:
+    """Return values that are numbers, times or truths as integers of the same order; None for other types."""
+    kind = values.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return np.asarray(values.cast(pa.int64()).fill_null(0)).astype(np.int64)
+    if pa.types.is_temporal(kind):
+        plain = values.cast(pa.int32()) if kind.bit_width == 32 else values.cast(pa.int64())  # noqa: PLR2004 - bits
+        return np.asarray(plain.cast(pa.int64()).fill_null(0)).astype(np.int64)
+    if pa.types.is_floating(kind):
+        return _float_bits(np.asarray(values.cast(pa.float64()).fill_null(0.0)))
+    return None
+
+
+def _float_bits(numbers: npt.NDArray[np.float64]) -> Codes:
+    """Return floats as integers in the order of Double.compare; every NaN is the same, and greatest."""
+    canonical = np.where(np.isnan(numbers), np.float64(np.nan), numbers)
+    bits = canonical.view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF), bits)
+
+
+def value_codes(values: pa.Array) -> Codes:
+    """Return a number for each value of any type, nested ones included, equal for equal values."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        parts = [value_codes(values.field(index)) for index in range(kind.num_fields)]
+        return _numbered(
+            list(zip(np.asarray(values.is_valid()).tolist(), *(part.tolist() for part in parts), strict=True))
+        )
+    if pa.types.is_list(kind):
+        items, offsets = value_codes(values.values).tolist(), np.asarray(values.offsets).tolist()
+        valid = np.asarray(values.is_valid()).tolist()
+        return _numbered(
+            [tuple(items[a:b]) if ok else None for ok, a, b in zip(valid, offsets, offsets[1:], strict=False)]
+        )
+    return equality_codes(pa.chunked_array([values]))
+
+
+def _numbered(values: Sequence[object]) -> Codes:
+    seen: dict[object, int] = {}
+    return np.fromiter((seen.setdefault(value, len(seen)) for value in values), np.int64, len(values))
