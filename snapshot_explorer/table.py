@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
-    from snapshot_explorer.model import Listing, TableSchema
+    from snapshot_explorer.model import Inspection, Listing, TableSchema
 
 _PAGE = 64
 """How many commits are read at a time while a filter looks for matches."""
@@ -197,6 +197,37 @@ class Table:
         """Return the branches other than the main one, sorted: branch. Open one with `branch=`."""
         names = pa.array(list(self._format.branches()), pa.string())
         return Frame(pa.table({"branch": names}), title=f"Branches of {self.path}", noun="branches")
+
+    @property
+    def inspections(self) -> tuple[Inspection, ...]:
+        """Return what `inspect` offers: names, whether each tells of a version, and what its rows are."""
+        return self._format.inspections
+
+    def inspect(self, name: str, ref: int | str | datetime | Ref | None = None) -> Frame:
+        """Return a table of metadata under the name, and with the columns, that the format's own users know.
+
+        Of Paimon its system tables, as `SELECT * FROM t$files` shows them: snapshots, schemas, options, manifests,
+        files, file_key_ranges, partitions, buckets, tags, branches, consumers, statistics, aggregation_fields,
+        table_indexes; columns, types and order are Paimon's. A TIMESTAMP(3) is timestamp[ms] without zone: the clock
+        in UTC, where Paimon shows that of its JVM's zone.
+
+        Args:
+            name: One of `inspections`.
+            ref: The version, for one that tells of a version; the latest without it.
+
+        Raises:
+            BadReferenceError: There is no such table, or it tells of no version and a ref is given.
+            SnapshotNotFoundError: No version answers to the ref, or only its changelog is left.
+            BrokenTableError: A file is missing or damaged; it is named.
+        """
+        found = next((one for one in self.inspections if one.name == name), None)
+        if found is None or not found.at_version:
+            rows = self._format.inspect(name, None if ref is None else self.at(ref).version)
+            return Frame(rows, title=f"{name} of {self.path}")
+        snapshot = self.update() if ref is None else self.at(ref)
+        version = None if snapshot.version == NO_VERSION else snapshot.version
+        title = f"{name} of {self.path}" + ("" if version is None else f" at version {version}")
+        return Frame(self._format.inspect(name, version), title=title)
 
     def tag_versions(self) -> Mapping[str, int]:
         """Return each tag's version, sorted by name. Reads one small file per tag."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.model import Listing, Predicate, Split, TableSchema
+from snapshot_explorer.model import Inspection, Listing, Predicate, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 
@@ -21,6 +21,8 @@ class TableFormat(Protocol):
 
     name: ClassVar[str]
     """What the format is called in messages and in `--format`."""
+    inspections: ClassVar[tuple[Inspection, ...]]
+    """The tables of metadata that it offers under the names its own users know."""
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table; reads nothing but what tells that the branch exists."""
@@ -77,6 +79,18 @@ class TableFormat(Protocol):
 
     def branches(self) -> Sequence[str]:
         """Return the names of the branches, sorted, without the main one."""
+        ...
+
+    def inspect(self, name: str, version: int | None) -> pa.Table:
+        """Return the table of metadata of that name, with the columns its own users know.
+
+        Args:
+            name: One of `inspections`.
+            version: For one that tells of a version; None gives no rows then.
+
+        Raises:
+            BadReferenceError: There is no such table, or a version is given where none makes sense.
+        """
         ...
 
     def arrow_schema(self, version: int | None) -> pa.Schema:

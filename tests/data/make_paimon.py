@@ -169,7 +169,9 @@ def _inspected() -> list[Step]:
     """Return a table with something in every system table."""
     name = "inspected"
     columns = "day DATE NOT NULL, name STRING NOT NULL, at TIMESTAMP NOT NULL, v STRING COMMENT 'the value', n BIGINT"
-    options = "'primary-key' = 'day,name,at', 'bucket' = '1', 'file.format' = 'parquet', 'changelog-producer' = 'lookup'"
+    options = (
+        "'primary-key' = 'day,name,at', 'bucket' = '1', 'file.format' = 'parquet', 'changelog-producer' = 'lookup'"
+    )
     first, second = "DATE '2026-11-01'", "DATE '2026-11-02'"
     early, late = "TIMESTAMP '2026-11-01 00:00:00'", "TIMESTAMP '2026-11-01 01:02:03.450'"
     return [

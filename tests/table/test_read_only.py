@@ -23,9 +23,12 @@ def use_everything(table):
     for thing in (table, table.update(), table.history(), table.history("..", kind="append", text="a"), table.tags()):
         thing._repr_mimebundle_()
     table.branches(), table.schema(), table.cached, table.management.update(staleness_acceptable=True)
+    for inspection in table.inspections:
+        table.inspect(inspection.name)._repr_mimebundle_()
     for ref in refs:
         snapshot = table.at(ref)
         frames = [snapshot.manifests(), snapshot.changes(), snapshot.files(), snapshot.files(statistics=True)]
+        frames += [table.inspect(one.name, ref) for one in table.inspections if one.at_version]
         for thing in (snapshot, snapshot.commit, snapshot.schema, *frames, snapshot.plan()):
             thing._repr_mimebundle_()
         for frame in frames:

@@ -20,13 +20,15 @@ from snapshot_explorer.formats.paimon.contents import (
 )
 from snapshot_explorer.formats.paimon.file_frames import Vectors, changes_frame, files_frame, vectors_of
 from snapshot_explorer.formats.paimon.history import History
+from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.statistics import with_statistics
-from snapshot_explorer.model import Listing, Predicate, Split, TableSchema
+from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
+from snapshot_explorer.model import Inspection, Listing, Predicate, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -37,6 +39,7 @@ class Paimon:
     """A Paimon table, bound to one branch. Keeps the snapshots and schemas it has read. Safe for several threads."""
 
     name: ClassVar[str] = "paimon"
+    inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table and a branch. One listing where a branch is asked for, otherwise reads nothing.
@@ -51,6 +54,7 @@ class Paimon:
         layout = Layout(branch)
         self._history = History(storage, layout)
         self._schemas = Schemas(storage, layout)
+        self._inspector = Inspector(storage, layout, self._history, self._schemas)
 
     @classmethod
     def recognises(cls, storage: Storage) -> bool:
@@ -195,6 +199,16 @@ class Paimon:
     def branches(self) -> Sequence[str]:
         """Return the names of the branches, sorted, without the main one."""
         return _branches(self._storage)
+
+    def inspect(self, name: str, version: int | None) -> pa.Table:
+        """Return one of Paimon's system tables; `inspections` lists them, `system_types` has their columns.
+
+        Raises:
+            BadReferenceError: There is no such system table, or a version is given where none makes sense.
+            SnapshotNotFoundError: The version does not exist, expired meanwhile, or only its changelog is left.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        return self._inspector.inspect(name, version)
 
     def arrow_schema(self, version: int | None) -> pa.Schema:
         """Return the Arrow schema of the rows at a version; of the newest schema for None."""
