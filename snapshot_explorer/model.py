@@ -171,6 +171,10 @@ class Inspection:
     """What its rows are."""
 
 
+ChangeMode = Literal["auto", "delta", "changelog", "diff"]
+"""How the rows that changed between two versions are told."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """One listing of the log: which versions there are. Equal listings mean that nothing happened."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.model import Inspection, Listing, Predicate, Split, TableSchema
+from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 
@@ -102,6 +102,23 @@ class TableFormat(Protocol):
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.
+        """
+        ...
+
+    def changelog(self, version: int) -> Sequence[Split]:
+        """Return the units of reading the changelog of a version: rows with a column `rowkind` (+I, -U, +U, -D).
+
+        Raises:
+            BadReferenceError: The version has no changelog.
+        """
+        ...
+
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> Sequence[Split]:
+        """Return the units of reading what changed after `first` up to `last`: rows with a column `rowkind`.
+
+        Raises:
+            UnsupportedFeatureError: The mode needs a feature that is not read.
+            SnapshotNotFoundError: What the mode reads of a version has expired.
         """
         ...
 

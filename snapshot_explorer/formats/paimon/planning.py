@@ -125,6 +125,40 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     return found
 
 
+def unmerged_splits(
+    *,
+    schema: Schema,
+    options: Mapping[str, str],
+    entries: pa.Table,
+    partitions: Sequence[Mapping[str, str | None]],
+    paths: Sequence[str],
+    file_schemas: Mapping[int, Schema],
+    version: int,
+) -> list[Split]:
+    """Return a split per partition and bucket, in the order in which the entries first name them. Reads no file.
+
+    Its files are all the entries', in their order, and are for who reads them one by one, without merge and without
+    deletion vectors; arguments as `splits`.
+
+    Raises:
+        UnsupportedFeatureError: A file is of a format that is not read, or holds only some columns.
+        BrokenTableError: An entry names a schema that is not there.
+    """
+    table = _Table(
+        schema=_bare(schema),
+        rules=None,
+        legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
+        version=version,
+        file_schemas={number: _bare(found) for number, found in file_schemas.items()},
+    )
+    return [_split(group, group.files, table, None) for group in _groups(entries, table, partitions, paths)]
+
+
+def rules_of(schema: Schema, options: Mapping[str, str], version: int) -> Rules:
+    """Return how the rows of a primary-key table are merged."""
+    return _rules(schema, options, version)
+
+
 def _bare(schema: Schema) -> Schema:
     """Return the schema without options: splits travel, and options may hold what should not."""
     return replace(schema, options={}, comment=None)

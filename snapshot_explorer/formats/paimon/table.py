@@ -18,8 +18,10 @@ from snapshot_explorer.formats.paimon.contents import (
     read_lists_of,
     read_state,
 )
+from snapshot_explorer.formats.paimon.events import Difference, Events, read_events
 from snapshot_explorer.formats.paimon.file_frames import Vectors, changes_frame, files_frame, vectors_of
 from snapshot_explorer.formats.paimon.history import History
+from snapshot_explorer.formats.paimon.incremental import changelog_splits, splits_between
 from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
@@ -28,7 +30,7 @@ from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.statistics import with_statistics
 from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
-from snapshot_explorer.model import Inspection, Listing, Predicate, Split, TableSchema
+from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -237,8 +239,25 @@ class Paimon:
             version=version,
         )
 
+    def changelog(self, version: int) -> Sequence[Split]:
+        """Return the units of reading a version's changelog; long-lived changelogs are read too.
+
+        Reads the changelog manifest list and its manifests; further as `incremental.changelog_splits`.
+        """
+        return changelog_splits(self._storage, self._schemas, self._snapshot(version))
+
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> Sequence[Split]:
+        """Return the units of reading what changed after `first` up to `last`, under the newest schema.
+
+        Reads the lists and manifests of all the versions at once; further as `incremental.splits_between`.
+        """
+        wanted = [first, last] if mode == "diff" else range(first + 1, last + 1)
+        return splits_between(self._storage, self._schemas, self._history.snapshots(wanted), mode)
+
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split as Paimon means them, with these columns in this order."""
+        if isinstance(split.detail, Events | Difference):
+            return read_events(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns)
 
     def _snapshot(self, version: int) -> Snapshot:

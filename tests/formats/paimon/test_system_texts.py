@@ -58,7 +58,7 @@ def test_values_are_printed_as_java_prints_the_internal_form():
 def test_nulls_are_words_and_names_are_in_the_order_of_java_strings():
     assert braced(["a", None, ""]) == "{a, null, }"
     # U+1F98A is two units from D83E on in UTF-16, and so comes before U+F900.
-    assert mapped(["豈", "b", "🦊"], [["1"], [None], ["3"]], 1) == ["{b=null, 🦊=3, 豈=1}"]
+    assert mapped(["\uf900", "b", "\U0001f98a"], [["1"], [None], ["3"]], 1) == ["{b=null, \U0001f98a=3, \uf900=1}"]
 
 
 @pytest.mark.parametrize(
