@@ -157,8 +157,9 @@ class Snapshot:
     ) -> pa.Table:
         """Return the changelog rows of the version's commit, under the version's schema.
 
-        The first column, `rowkind`, is +I, -U, +U or -D; the rows come in the order of files and rows, unmerged. Paimon
-        writes them where the table has a `changelog-producer`; a long-lived changelog of an expired version is read too.
+        The first column, `rowkind`, is +I, -U, +U or -D; the rows come in the order of files and rows, unmerged.
+        Paimon writes them where the table has a `changelog-producer`; a long-lived changelog of an expired version is
+        read too.
 
         Args:
             columns: The columns to return behind `rowkind`, in order; all without it.

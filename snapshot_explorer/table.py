@@ -240,20 +240,20 @@ class Table:
     ) -> pa.Table:
         """Return the rows that changed after version `a`, up to and with `b`, under the newest schema.
 
-        As Paimon's `incremental-between`, read through its audit_log, since 1.1: events are not merged. The first column,
-        `rowkind`, is +I, -U, +U or -D. Events come by version, then by bucket, in the order of files and rows.
+        As Paimon's `incremental-between`, read through its audit_log, since 1.1: events are not merged. The first
+        column, `rowkind`, is +I, -U, +U or -D. Events come by version, then by bucket, in the order of files and rows.
 
         Args:
-            a: The version before the first change; `a` may be one before the earliest, such as 0.
+            a: The version before the first change; but for `diff` it may be one before the earliest, such as 0.
             b: The version of the last change.
             columns: The columns to return behind `rowkind`, in order; all without it.
             where: A condition in SQL, as DuckDB understands it, which may use `rowkind`.
-            mode: `delta`: the rows of files that APPEND commits added; COMPACT and OVERWRITE commits are passed over, and
-                level 0 too in tables with deletion vectors or merge-engine=first-row. `changelog`: the changelogs of all
-                commits but OVERWRITE. `diff`: the state at `b` against that at `a` by primary key: rows that are new or
-                other as they are at `b`, rows that are gone as -D; what both have in one file is the same, but a row
-                that was written again is told though its values are the same. Both states of a bucket are in memory.
-                `auto`: diff between two tags, otherwise changelog where the table has a changelog-producer, else delta.
+            mode: `delta`: the rows of files that APPEND commits added; COMPACT and OVERWRITE commits are passed over,
+                and level 0 too in tables with deletion vectors or merge-engine=first-row. `changelog`: the changelogs
+                of all commits but OVERWRITE. `diff`: the state at `b` against that at `a` by primary key: rows that
+                are new or other as they are at `b`, rows that are gone as -D. Files that both have are set aside, so
+                a row written again with its old values is told. Holds both states of a bucket in memory. `auto`: diff
+                between two tags, otherwise changelog where the table has a changelog-producer, else delta.
 
         Raises:
             BadReferenceError: A ref or an argument makes no sense, or `b` is before `a`.

@@ -38,8 +38,6 @@ def test_the_start_may_be_one_before_the_earliest():
     assert span(2, 4, 3, 4, 5) == (2, 4)
     with pytest.raises(SnapshotNotFoundError):
         span(1, 4, 3, 4, 5)
-    with pytest.raises(SnapshotNotFoundError):
-        span(2, 4, 3, 4, 5, whole=False)
 
 
 def test_a_gap_is_refused_unless_only_the_ends_count():

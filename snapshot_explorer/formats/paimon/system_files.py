@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.formats.paimon import avro
+from snapshot_explorer.formats.paimon.cast_arrays import NotCastableError
 from snapshot_explorer.formats.paimon.casts import cast, castable
 from snapshot_explorer.formats.paimon.contents import Lists, State
 from snapshot_explorer.formats.paimon.file_frames import DELETION_VECTORS
@@ -195,7 +196,10 @@ def _bound(values: pa.StructArray, place: int | None, theirs: Sequence[Field], f
         return java_texts(column, field.type)
     if not castable(source, field.type):
         return [None] * len(values)
-    return java_texts(cast(column, source, field.type), field.type)
+    try:
+        return java_texts(cast(column, source, field.type), field.type)
+    except NotCastableError:
+        return [None] * len(values)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.StructArray:
