@@ -86,7 +86,8 @@ def files(
         entries: The live entries.
         partitions: Their partitions.
         locations: The full location of each file.
-        schema: The version's schema, whose columns the statistics are shown under.
+        schema: The version's schema, whose columns the statistics are shown under. Paimon takes the newest one where
+            no version is asked for.
         theirs: The schemas that the files were written with.
     """
     return _table("files", _file_columns(entries, partitions, locations, theirs) | _more(entries, schema, theirs))
