@@ -162,6 +162,22 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """A table of metadata that a format offers under the name its own users know."""
+
+    name: str
+    """The name, such as `files`."""
+    at_version: bool
+    """Whether it tells of one version; otherwise of the table as it is now."""
+    meaning: str
+    """What its rows are."""
+
+
+ChangeMode = Literal["auto", "delta", "changelog", "diff"]
+"""How the rows that changed between two versions are told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """One listing of the log: which versions there are. Equal listings mean that nothing happened."""
 

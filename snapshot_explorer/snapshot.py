@@ -37,6 +37,8 @@ _PLAN = pa.schema(
     ]
 )
 
+_ROW_KIND = "rowkind"
+
 T = TypeVar("T")
 
 
@@ -151,6 +153,29 @@ class Snapshot:
             schema=self._with_hidden(self._arrow_schema(), columns),
         )
 
+    def changelog(
+        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+    ) -> pa.Table:
+        """Return the changelog rows of the version's commit, under the version's schema.
+
+        The first column, `rowkind`, is +I, -U, +U or -D; the rows come in the order of files and rows, unmerged.
+        Paimon writes them where the table has a `changelog-producer`; a long-lived changelog of an expired version is
+        read too.
+
+        Args:
+            columns: The columns to return behind `rowkind`, in order; all without it.
+            where: A condition in SQL, as DuckDB understands it, which may use `rowkind`.
+            limit: Return at most this many rows, the first ones.
+
+        Raises:
+            BadReferenceError: The commit wrote no changelog, or a column or the condition does not fit the schema.
+            SnapshotNotFoundError: The changelog has expired.
+            UnsupportedFeatureError: A file of it is of a kind that is not read.
+            BrokenTableError: A file is missing or damaged; it is named.
+        """
+        splits = self._format.changelog(self._existing())
+        return read_changes(self._format, splits, self._arrow_schema(), columns=columns, where=where, limit=limit)
+
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
     ) -> pd.DataFrame:
@@ -257,6 +282,22 @@ class Snapshot:
             found = pc.map_lookup(rows["partition"], name, "first")
             rows = rows.filter(pc.is_null(found) if value is None else pc.equal(found, value))
         return rows
+
+
+def read_changes(
+    table_format: TableFormat,
+    splits: Sequence[Split],
+    schema: pa.Schema,
+    *,
+    columns: Sequence[str] | None,
+    where: str | None,
+    limit: int | None = None,
+) -> pa.Table:
+    """Return rows of splits that tell of changes: `rowkind`, then the columns of the schema or those asked for."""
+    together = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *schema])
+    wanted = columns if columns is None or isinstance(columns, str) else [_ROW_KIND, *columns]
+    condition = None if where is None else local.condition(where, together)
+    return local.to_arrow(table_format, splits, columns=wanted, condition=condition, limit=limit, schema=together)
 
 
 def _commit(rows: pa.Table) -> Commit:

@@ -14,17 +14,17 @@ from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, detect
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.model import Kind
-from snapshot_explorer.refs import AsOf, Ref, parse_range, parse_ref, resolve
+from snapshot_explorer.model import ChangeMode, Kind
+from snapshot_explorer.refs import AsOf, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
-from snapshot_explorer.snapshot import NO_VERSION, Snapshot
+from snapshot_explorer.snapshot import NO_VERSION, Snapshot, read_changes
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
-    from snapshot_explorer.model import Listing, TableSchema
+    from snapshot_explorer.model import Inspection, Listing, TableSchema
 
 _PAGE = 64
 """How many commits are read at a time while a filter looks for matches."""
@@ -200,6 +200,79 @@ class Table:
         """Return the branches other than the main one, sorted: branch. Open one with `branch=`."""
         names = pa.array(list(self._format.branches()), pa.string())
         return Frame(pa.table({"branch": names}), title=f"Branches of {self.path}", noun="branches")
+
+    @property
+    def inspections(self) -> tuple[Inspection, ...]:
+        """Return what `inspect` offers: names, whether each tells of a version, and what its rows are."""
+        return self._format.inspections
+
+    def inspect(self, name: str, ref: int | str | datetime | Ref | None = None) -> Frame:
+        """Return a table of metadata under the name, and with the columns, that the format's own users know.
+
+        Of Paimon its system tables, as `SELECT * FROM t$files` shows them: snapshots, schemas, options, manifests,
+        files, file_key_ranges, partitions, buckets, tags, branches, consumers, statistics, aggregation_fields,
+        table_indexes; columns, types and order are Paimon's. A TIMESTAMP(3) is timestamp[ms] without zone: the clock
+        in UTC, where Paimon shows that of its JVM's zone.
+
+        Args:
+            name: One of `inspections`.
+            ref: The version, for one that tells of a version; the latest without it.
+
+        Raises:
+            BadReferenceError: There is no such table, or it tells of no version and a ref is given.
+            SnapshotNotFoundError: No version answers to the ref, or only its changelog is left.
+            BrokenTableError: A file is missing or damaged; it is named.
+        """
+        found = next((one for one in self.inspections if one.name == name), None)
+        if found is None or not found.at_version:
+            rows = self._format.inspect(name, None if ref is None else self.at(ref).version)
+            return Frame(rows, title=f"{name} of {self.path}")
+        snapshot = self.update() if ref is None else self.at(ref)
+        version = None if snapshot.version == NO_VERSION else snapshot.version
+        title = f"{name} of {self.path}" + ("" if version is None else f" at version {version}")
+        return Frame(self._format.inspect(name, version), title=title)
+
+    def changes_between(
+        self,
+        a: int | str | datetime | Ref,
+        b: int | str | datetime | Ref,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        mode: ChangeMode = "auto",
+    ) -> pa.Table:
+        """Return the rows that changed after version `a`, up to and with `b`, under the newest schema.
+
+        As Paimon's `incremental-between`, read through its audit_log, since 1.1: events are not merged. The first
+        column, `rowkind`, is +I, -U, +U or -D. Events come by version, then by bucket, in the order of files and rows.
+
+        Args:
+            a: The version before the first change; but for `diff` it may be one before the earliest, such as 0.
+            b: The version of the last change.
+            columns: The columns to return behind `rowkind`, in order; all without it.
+            where: A condition in SQL, as DuckDB understands it, which may use `rowkind`.
+            mode: `delta`: the rows of files that APPEND commits added; COMPACT and OVERWRITE commits are passed over,
+                and level 0 too in tables with deletion vectors or merge-engine=first-row. `changelog`: the changelogs
+                of all commits but OVERWRITE. `diff`: the state at `b` against that at `a` by primary key: rows that
+                are new or other as they are at `b`, rows that are gone as -D. Files that both have are set aside, so
+                a row written again with its old values is told. Holds both states of a bucket in memory. `auto`: diff
+                between two tags, otherwise changelog where the table has a changelog-producer, else delta.
+
+        Raises:
+            BadReferenceError: A ref or an argument makes no sense, or `b` is before `a`.
+            SnapshotNotFoundError: A version between does not exist, or what the mode reads of it has expired.
+            UnsupportedFeatureError: The mode needs a feature that is not read; nothing has been read.
+            BrokenTableError: A file is missing or damaged; it is named.
+        """
+        if mode not in get_args(ChangeMode):
+            raise BadReferenceError(f"No mode is called {mode!r}. Modes: {', '.join(get_args(ChangeMode))}.")
+        history = _History(self)
+        first, last = (parse_ref(ref, tags=history.tags) for ref in (a, b))
+        if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
+            mode = "diff"
+        start, end = resolve_span(first, last, history, whole=mode != "diff")
+        splits = self._format.row_changes(start, end, mode) if start < end else ()
+        return read_changes(self._format, splits, self._format.arrow_schema(None), columns=columns, where=where)
 
     def tag_versions(self) -> Mapping[str, int]:
         """Return each tag's version, sorted by name. Reads one small file per tag."""

@@ -11,7 +11,6 @@ from fsspec.registry import _registry
 
 import stores
 
-
 # A loaded machine is slow now and then: how long an example takes is no property of the code.
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")

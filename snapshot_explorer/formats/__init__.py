@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.model import Listing, Predicate, Split, TableSchema
+from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 
@@ -21,6 +21,8 @@ class TableFormat(Protocol):
 
     name: ClassVar[str]
     """What the format is called in messages and in `--format`."""
+    inspections: ClassVar[tuple[Inspection, ...]]
+    """The tables of metadata that it offers under the names its own users know."""
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table; reads nothing but what tells that the branch exists."""
@@ -79,6 +81,18 @@ class TableFormat(Protocol):
         """Return the names of the branches, sorted, without the main one."""
         ...
 
+    def inspect(self, name: str, version: int | None) -> pa.Table:
+        """Return the table of metadata of that name, with the columns its own users know.
+
+        Args:
+            name: One of `inspections`.
+            version: For one that tells of a version; None gives no rows then.
+
+        Raises:
+            BadReferenceError: There is no such table, or a version is given where none makes sense.
+        """
+        ...
+
     def arrow_schema(self, version: int | None) -> pa.Schema:
         """Return the Arrow schema of the rows at a version; of the newest schema for None."""
         ...
@@ -98,6 +112,23 @@ class TableFormat(Protocol):
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.
+        """
+        ...
+
+    def changelog(self, version: int) -> Sequence[Split]:
+        """Return the units of reading the changelog of a version: rows with a column `rowkind` (+I, -U, +U, -D).
+
+        Raises:
+            BadReferenceError: The version has no changelog.
+        """
+        ...
+
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> Sequence[Split]:
+        """Return the units of reading what changed after `first` up to `last`: rows with a column `rowkind`.
+
+        Raises:
+            UnsupportedFeatureError: The mode needs a feature that is not read.
+            SnapshotNotFoundError: What the mode reads of a version has expired.
         """
         ...
 

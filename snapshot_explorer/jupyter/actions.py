@@ -163,6 +163,12 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if is_quoted else text
 
 
+def inspect(call: Call) -> Frame:
+    """Return a system table."""
+    _, table = call.table()
+    return table.inspect(call.arguments.get("name") or "", call.arguments.get("ref"))
+
+
 def tags(call: Call) -> Frame:
     """Return the tags."""
     return call.table()[1].tags()

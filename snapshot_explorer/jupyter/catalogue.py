@@ -165,6 +165,25 @@ COMMANDS: Sequence[Command] = (
         ),
     ),
     Command(
+        name="inspect",
+        summary="A system table, under Paimon's own name",
+        run=actions.inspect,
+        python='orders.inspect("files", 17)',
+        examples=("%snapshot inspect files 17", "%snapshot inspect options", "p = %snapshot inspect partitions"),
+        arguments=(
+            Argument(
+                name="NAME",
+                holds="inspection",
+                required=True,
+                meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
+                "tags, branches, consumers, statistics, aggregation_fields, table_indexes",
+            ),
+            Argument(name="REF", holds="ref", meaning="the version, where it tells of one; latest without it"),
+        ),
+        options=(TABLE,),
+        notes="Columns, types and texts are those of SELECT * FROM orders$files; times without zone are UTC.",
+    ),
+    Command(
         name="tags",
         summary="Tags and the versions they name",
         run=actions.tags,

@@ -138,6 +138,10 @@ class _Place:
                 return _starting(last, (item for item in self._columns() if item[0] not in chosen))
             case "dict":
                 return _starting(typed, [(name, "dict") for name in dict_variables(self._variables)])
+            case "inspection":
+                table = self._table(None)
+                known = table.inspections if table else ()
+                return _starting(typed, [(one.name, one.meaning) for one in known])
             case _:
                 return _starting(typed, self._words(holds))
 

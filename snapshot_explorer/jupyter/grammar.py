@@ -7,7 +7,9 @@ from typing import Literal
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.table import Table
 
-Holds = Literal["ref", "range", "table", "command", "kind", "engine", "format", "columns", "dict", "number", "text"]
+Holds = Literal[
+    "ref", "range", "table", "command", "kind", "engine", "format", "columns", "dict", "number", "text", "inspection"
+]
 """What a value is: by it values are checked and completed."""
 
 

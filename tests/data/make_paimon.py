@@ -165,6 +165,31 @@ def _levels() -> list[Step]:
     return statements
 
 
+def _inspected() -> list[Step]:
+    """Return a table with something in every system table."""
+    name = "inspected"
+    columns = "day DATE NOT NULL, name STRING NOT NULL, at TIMESTAMP NOT NULL, v STRING COMMENT 'the value', n BIGINT"
+    options = (
+        "'primary-key' = 'day,name,at', 'bucket' = '1', 'file.format' = 'parquet', 'changelog-producer' = 'lookup'"
+    )
+    first, second = "DATE '2026-11-01'", "DATE '2026-11-02'"
+    early, late = "TIMESTAMP '2026-11-01 00:00:00'", "TIMESTAMP '2026-11-01 01:02:03.450'"
+    return [
+        (
+            f"CREATE TABLE {name} ({columns}) PARTITIONED BY (day) COMMENT 'much to inspect' "
+            f"TBLPROPERTIES ({options}, {KEEP})"
+        ),
+        f"INSERT INTO {name} VALUES ({first}, 'a', {early}, 'one', 1), ({first}, 'b', {late}, NULL, 2)",
+        f"INSERT INTO {name} VALUES ({first}, 'a', {early}, 'ONE', 10), ({second}, 'c', {late}, 'three', NULL)",
+        f"DELETE FROM {name} WHERE name = 'b'",
+        f"CALL sys.create_tag(table => 'd.{name}', tag => 'kept', snapshot => 2)",
+        f"CALL sys.create_tag(table => 'd.{name}', tag => 'passing', snapshot => 4, time_retained => '36 h')",
+        consumer(name, "reader", 3),
+        f"ANALYZE TABLE {name} COMPUTE STATISTICS FOR ALL COLUMNS",
+        f"INSERT INTO {name} VALUES ({second}, 'c', {late}, 'THREE', 3)",
+    ]
+
+
 _EXPIRING = (
     "'bucket' = '1', 'file.format' = 'parquet', 'changelog-producer' = 'input', 'snapshot.num-retained.min' = '2', "
     "'snapshot.num-retained.max' = '3', 'snapshot.time-retained' = '1 h', 'changelog.num-retained.min' = '4', "
@@ -277,6 +302,21 @@ TABLES_0_9: dict[str, list[Step]] = {
         ),
         "INSERT INTO append_bucketed VALUES (1, 'a'), (2, 'b'), (3, 'c')",
         "INSERT INTO append_bucketed VALUES (1, 'a'), (4, NULL)",
+    ],
+    "inspected": _inspected(),
+    "changelog_full": [
+        _pk(
+            "changelog_full",
+            f"'bucket' = '1', 'file.format' = 'parquet', 'changelog-producer' = 'full-compaction', {KEEP}",
+        ),
+        "INSERT INTO changelog_full VALUES (1, 'a', 1), (2, 'b', 2)",
+        "INSERT INTO changelog_full VALUES (1, 'A', 10), (2, 'b', 2), (3, 'c', 3)",
+        "CALL sys.compact(table => 'd.changelog_full')",
+        "INSERT INTO changelog_full VALUES (2, 'B', 20)",
+        "DELETE FROM changelog_full WHERE k = 1",
+        "CALL sys.compact(table => 'd.changelog_full')",
+        "ALTER TABLE changelog_full RENAME COLUMN v TO word",
+        "INSERT OVERWRITE changelog_full VALUES (9, 'only', 9)",
     ],
     "dynamic_bucket": [
         (

@@ -344,3 +344,16 @@ def test_a_branch_of_the_real_sample_is_a_table_of_its_own(shell):
     )
     assert shell.ok("%snapshot open place --branch dev as dev").result.branch == "dev"
     assert shell.fails("%snapshot open place --branch nope as x")
+
+
+def test_inspect_returns_a_system_table(orders):
+    frame = orders.ok("%snapshot inspect files 1").result
+
+    assert isinstance(frame, Frame)
+    assert frame["record_count"].to_pylist() == [1]
+    assert orders.ok("%snapshot inspect orders tags").result["tag_name"].to_pylist() == ["v1"]
+
+
+def test_inspect_names_the_nearest(orders):
+    assert orders.fails("%snapshot inspect file").startswith("No system table is called 'file'. Did you mean files?")
+    assert orders.fails("%snapshot inspect").startswith("%snapshot inspect needs NAME, which: snapshots, schemas")

@@ -156,3 +156,11 @@ def test_no_line_makes_completion_raise(orders, command, rest):
 
     suggestions(f"%snapshot {command} {rest}", tables, orders.ip.user_ns)
     suggestions(f"%snapshot {rest}", tables, orders.ip.user_ns)
+
+
+def test_system_tables_are_offered_with_what_they_hold(orders):
+    offered = completed(orders, "%snapshot inspect files")
+
+    assert offered[0] == ("%snapshot inspect files", "the live data files, with statistics as text")
+    assert "partitions" in texts(orders, "%snapshot inspect ")
+    assert "latest" in texts(orders, "%snapshot inspect files ")

@@ -1,10 +1,12 @@
 """The promise that nothing is ever written."""
 
+import contextlib
 import hashlib
 
 import pytest
 
 from snapshot_explorer import open_table, samples
+from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
 
 
 def digest(folder):
@@ -23,15 +25,24 @@ def use_everything(table):
     for thing in (table, table.update(), table.history(), table.history("..", kind="append", text="a"), table.tags()):
         thing._repr_mimebundle_()
     table.branches(), table.schema(), table.cached, table.management.update(staleness_acceptable=True)
+    for inspection in table.inspections:
+        table.inspect(inspection.name)._repr_mimebundle_()
+    versions = table.versions()
+    for mode in ("auto", "delta", "changelog", "diff"):
+        with contextlib.suppress(UnsupportedFeatureError):  # where files were rewritten
+            table.changes_between(versions[0], "latest", mode=mode)
     for ref in refs:
         snapshot = table.at(ref)
         frames = [snapshot.manifests(), snapshot.changes(), snapshot.files(), snapshot.files(statistics=True)]
+        frames += [table.inspect(one.name, ref) for one in table.inspections if one.at_version]
         for thing in (snapshot, snapshot.commit, snapshot.schema, *frames, snapshot.plan()):
             thing._repr_mimebundle_()
         for frame in frames:
             frame.to_pandas(), frame.to_json(), frame.to_dict()
         column = snapshot.schema.columns[0].name
         _ = snapshot.properties
+        with contextlib.suppress(BadReferenceError):  # where the commit wrote no changelog
+            snapshot.changelog()
         snapshot.to_arrow(), snapshot.to_pandas([column], f'"{column}" is not null', 3), snapshot.count()
 
 

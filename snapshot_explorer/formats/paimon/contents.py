@@ -116,6 +116,14 @@ def read_state(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = Tru
 
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
+    written = read_written(storage, snapshot, with_indexes=with_indexes)
+    alive = live(written.entries)
+    _check_total(snapshot, alive)
+    return State(entries=alive, indexes=written.indexes)
+
+
+def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = True) -> State:
+    """Return all entries of a version's manifests, DELETEs and what they delete included; see `read_state`."""
     if snapshot.held == "changelog":
         raise SnapshotNotFoundError(
             f"Version {snapshot.id} has expired: only its changelog is left, in {snapshot.path}. "
@@ -134,10 +142,8 @@ def read_state(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = Tru
     _check_counts(lists.manifests, files, counts)
     split = sum(counts[: lists.counts[0]])
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= split))
-    alive = live(entries)
-    _check_total(snapshot, alive)
     indexes = read_indexes([(extra[0], contents[-1])])[0] if extra else INDEX_ENTRIES.empty_table()
-    return State(entries=alive, indexes=indexes)
+    return State(entries=entries, indexes=indexes)
 
 
 def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str) -> Changes:

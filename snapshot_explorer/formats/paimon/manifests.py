@@ -26,10 +26,12 @@ LIST = pa.schema(
         pa.field("partition_min", pa.binary()),
         pa.field("partition_max", pa.binary()),
         pa.field("schema_id", pa.int64()),
+        pa.field("min_row_id", pa.int64()),
+        pa.field("max_row_id", pa.int64()),
     ]
 )
 """A row is a manifest of a manifest list: its file name, size, ADD and DELETE entries, BinaryRows with the least
-and greatest value of each partition column, and the newest schema of its entries."""
+and greatest value of each partition column, the newest schema of its entries, and the range of their row ids."""
 
 ENTRIES = pa.schema(
     [
@@ -153,7 +155,7 @@ _LIST = pa.schema(
         **_field(pa.string(), "_FILE_NAME"),
         **_field(pa.int64(), "_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES"),
         **_field(pa.struct(_STATS), "_PARTITION_STATS"),
-        **_field(pa.int64(), "_SCHEMA_ID"),
+        **_field(pa.int64(), "_SCHEMA_ID", "_MIN_ROW_ID", "_MAX_ROW_ID"),
     }
 )
 _LIST_PATHS = {
@@ -164,6 +166,8 @@ _LIST_PATHS = {
     "partition_min": "_PARTITION_STATS._MIN_VALUES",
     "partition_max": "_PARTITION_STATS._MAX_VALUES",
     "schema_id": "_SCHEMA_ID",
+    "min_row_id": "_MIN_ROW_ID",
+    "max_row_id": "_MAX_ROW_ID",
 }
 _RANGE = {
     **_field(pa.string(), "f0"),

@@ -11,7 +11,6 @@ from snapshot_explorer.formats.paimon import binary_row, blobs, evolution
 from snapshot_explorer.formats.paimon.column_groups import BLOB_FORMAT, ColumnGroup, column_groups
 from snapshot_explorer.formats.paimon.data_files import DataFile
 from snapshot_explorer.formats.paimon.deletion_vectors import Vectors
-from snapshot_explorer.formats.paimon.key_codes import order_codes
 from snapshot_explorer.formats.paimon.merge import Rules
 from snapshot_explorer.formats.paimon.merge_engines import FirstRow
 from snapshot_explorer.formats.paimon.merge_rules import merge_rules
@@ -24,7 +23,8 @@ from snapshot_explorer.formats.paimon.refusals import (
     flag,
     refused,
 )
-from snapshot_explorer.formats.paimon.schema import DataType, Field, Schema
+from snapshot_explorer.formats.paimon.schema import Field, Schema
+from snapshot_explorer.formats.paimon.sections import sections
 from snapshot_explorer.formats.paimon.visibility import has_vectors, in_force, visible
 from snapshot_explorer.model import Split
 
@@ -123,6 +123,40 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
         else:
             found.extend(_merge_splits(group, entries, table, table.rules))
     return found
+
+
+def unmerged_splits(
+    *,
+    schema: Schema,
+    options: Mapping[str, str],
+    entries: pa.Table,
+    partitions: Sequence[Mapping[str, str | None]],
+    paths: Sequence[str],
+    file_schemas: Mapping[int, Schema],
+    version: int,
+) -> list[Split]:
+    """Return a split per partition and bucket, in the order in which the entries first name them. Reads no file.
+
+    Its files are all the entries', in their order, and are for who reads them one by one, without merge and without
+    deletion vectors; arguments as `splits`.
+
+    Raises:
+        UnsupportedFeatureError: A file is of a format that is not read, or holds only some columns.
+        BrokenTableError: An entry names a schema that is not there.
+    """
+    table = _Table(
+        schema=_bare(schema),
+        rules=None,
+        legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
+        version=version,
+        file_schemas={number: _bare(found) for number, found in file_schemas.items()},
+        vectors={},
+        has_vectors=False,
+        row_tracking=False,
+        evolving=False,
+        blob_bytes={},
+    )
+    return [_split(group, group.files, table, None) for group in _groups(entries, table, partitions, paths)]
 
 
 def _bare(schema: Schema) -> Schema:
@@ -238,58 +272,13 @@ def _merge_splits(group: _Group, entries: pa.Table, table: _Table, rules: Rules)
         yield from _packed(group, files, table)
         return
     alone: list[DataFile] = []
-    for section in _sections(group, entries, table):
+    overlapping = sections(files, entries.take(pa.array(group.rows, pa.int64())), table.schema, table.file_schemas)
+    for section in overlapping:
         if len(section) == 1 and not section[0].deleted_rows:
             alone.append(section[0])
         else:
             yield _split(group, section, table, rules)
     yield from _packed(group, alone, table)
-
-
-def _sections(group: _Group, entries: pa.Table, table: _Table) -> Iterator[list[DataFile]]:
-    """Yield the files in sections: keys of one section lie wholly before those of the next.
-
-    Files whose schemas have other key types are one section: merging more at once is never wrong.
-    """
-    bounds = _bounds(group, entries, table)
-    if bounds is None:
-        yield list(group.files)
-        return
-    least, most = bounds
-    section: list[DataFile] = []
-    greatest = -1
-    for index in np.lexsort((most, least)).tolist():
-        if section and least[index] > greatest:
-            yield section
-            section = []
-        section.append(group.files[index])
-        greatest = max(greatest, int(most[index]))
-    yield section
-
-
-def _bounds(group: _Group, entries: pa.Table, table: _Table) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return each file's least and greatest key as numbers in the order of the keys."""
-    keys = [table.schema.field(name) for name in table.schema.trimmed_primary_keys]
-    for number in {file.schema_id for file in group.files}:
-        theirs = table.file_schemas[number]
-        if [_key_type(theirs.field(name)) for name in theirs.trimmed_primary_keys] != [_key_type(key) for key in keys]:
-            return None
-    rows = entries.take(pa.array(group.rows, pa.int64()))
-    both = pa.chunked_array(rows.column("min_key").chunks + rows.column("max_key").chunks, pa.binary())
-    ends = binary_row.decode(both, keys)
-    # Ranks, first column first: the place of each end in the order of all ends, equal for equal keys.
-    ranks = [
-        order_codes(pa.chunked_array([column]) if isinstance(column, pa.Array) else column) for column in ends.columns
-    ]
-    order = np.lexsort(ranks[::-1])
-    steps = np.any([rank[order][1:] != rank[order][:-1] for rank in ranks], axis=0)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.concatenate([[0], np.cumsum(steps)])
-    return place[: len(group.files)], place[len(group.files) :]
-
-
-def _key_type(field: Field) -> tuple[int, DataType]:
-    return field.id, replace(field.type, nullable=False)
 
 
 def _packed(group: _Group, files: Sequence[DataFile], table: _Table) -> Iterator[Split]:

@@ -216,3 +216,20 @@ def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
             f"The data file {file.path} has rows without a sequence number or of an unknown kind. "
             "It may have been overwritten; compare it with a copy of the table."
         )
+
+
+def unmerged(
+    storage: Storage, plan: Plan, file: DataFile, columns: Sequence[str]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
+    """Yield a file's rows as they are, retracts included, with these columns in the types of the read schema.
+
+    Beside them the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`; None for a table without a primary key.
+
+    Raises: as `read`.
+    """
+    fields = [plan.schema.field(name) for name in columns]
+    keyed = bool(plan.schema.primary_keys)
+    for batch, own in _evolved(storage, plan, file, fields, system=(_SEQUENCE, _KIND) if keyed else ()):
+        if keyed:
+            _check_system(own, file)
+        yield batch, own if keyed else None

@@ -19,8 +19,11 @@ from snapshot_explorer.formats.paimon.contents import (
     read_state,
 )
 from snapshot_explorer.formats.paimon.deletion_vectors import Vectors, vectors_of
+from snapshot_explorer.formats.paimon.events import Difference, Events, read_events
 from snapshot_explorer.formats.paimon.file_frames import changes_frame, files_frame
 from snapshot_explorer.formats.paimon.history import History
+from snapshot_explorer.formats.paimon.incremental import changelog_splits, splits_between
+from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.refusals import flag
@@ -29,7 +32,8 @@ from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_s
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.statistics import with_statistics
-from snapshot_explorer.model import Listing, Predicate, Split, TableSchema
+from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
+from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -40,6 +44,7 @@ class Paimon:
     """A Paimon table, bound to one branch. Keeps the snapshots and schemas it has read. Safe for several threads."""
 
     name: ClassVar[str] = "paimon"
+    inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table and a branch. One listing where a branch is asked for, otherwise reads nothing.
@@ -54,6 +59,7 @@ class Paimon:
         layout = Layout(branch)
         self._history = History(storage, layout)
         self._schemas = Schemas(storage, layout)
+        self._inspector = Inspector(storage, layout, self._history, self._schemas)
 
     @classmethod
     def recognises(cls, storage: Storage) -> bool:
@@ -199,6 +205,16 @@ class Paimon:
         """Return the names of the branches, sorted, without the main one."""
         return _branches(self._storage)
 
+    def inspect(self, name: str, version: int | None) -> pa.Table:
+        """Return one of Paimon's system tables; `inspections` lists them, `system_types` has their columns.
+
+        Raises:
+            BadReferenceError: There is no such system table, or a version is given where none makes sense.
+            SnapshotNotFoundError: The version does not exist, expired meanwhile, or only its changelog is left.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        return self._inspector.inspect(name, version)
+
     def arrow_schema(self, version: int | None) -> pa.Schema:
         """Return the Arrow schema of the rows at a version; of the newest schema for None."""
         return pa.schema([arrow_field(field) for field in self._schema_at(version).fields])
@@ -236,8 +252,25 @@ class Paimon:
             version=version,
         )
 
+    def changelog(self, version: int) -> Sequence[Split]:
+        """Return the units of reading a version's changelog; long-lived changelogs are read too.
+
+        Reads the changelog manifest list and its manifests; further as `incremental.changelog_splits`.
+        """
+        return changelog_splits(self._storage, self._schemas, self._snapshot(version))
+
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> Sequence[Split]:
+        """Return the units of reading what changed after `first` up to `last`, under the newest schema.
+
+        Reads the lists and manifests of all the versions at once; further as `incremental.splits_between`.
+        """
+        wanted = [first, last] if mode == "diff" else range(first + 1, last + 1)
+        return splits_between(self._storage, self._schemas, self._history.snapshots(wanted), mode)
+
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split as Paimon means them, with these columns in this order."""
+        if isinstance(split.detail, Events | Difference):
+            return read_events(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns)
 
     def _snapshot(self, version: int) -> Snapshot:

@@ -182,6 +182,8 @@ def test_a_manifest_list_names_its_manifests():
             "partition_min": b"x",
             "partition_max": b"y",
             "schema_id": 5,
+            "min_row_id": None,
+            "max_row_id": None,
         }
     ]
 

@@ -1,0 +1,137 @@
+"""`inspect(name)`: which system table is asked for, and what has to be read for it."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.formats.paimon import system_files, system_tables
+from snapshot_explorer.formats.paimon.contents import State, guarded, read_lists_of, read_written
+from snapshot_explorer.formats.paimon.history import History
+from snapshot_explorer.formats.paimon.layout import Layout, manifest_path, safe_name
+from snapshot_explorer.formats.paimon.manifests import live
+from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.schema import Schema
+from snapshot_explorer.formats.paimon.schemas import Schemas
+from snapshot_explorer.formats.paimon.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.system_types import INSPECTIONS, schema_of
+from snapshot_explorer.storage import Storage
+
+_STATISTICS = "statistics"
+_LISTS = ("base", "delta", "changelog")
+_NOT_METADATA: Mapping[str, str] = {
+    "audit_log": "use changes_between(a, b), or changelog() of a snapshot",
+    "binlog": "use changes_between(a, b), or changelog() of a snapshot",
+    "ro": "use to_arrow() of the version of the last full compaction",
+    "row_tracking": "use to_arrow()",
+    "file_indexes": "use files, whose statistics say what pruning knows",
+}
+"""System tables that are not offered, with what is there instead."""
+
+
+class Inspector:
+    """Reads the system tables of a branch."""
+
+    def __init__(self, storage: Storage, layout: Layout, history: History, schemas: Schemas) -> None:
+        """Bind to a branch. Reads nothing."""
+        self._storage = storage
+        self._layout = layout
+        self._history = history
+        self._schemas = schemas
+
+    def inspect(self, name: str, version: int | None) -> pa.Table:
+        """Return a system table, at a version where it is one of a version.
+
+        Raises:
+            BadReferenceError: There is no such system table, or a version is given where none makes sense.
+            SnapshotNotFoundError: The version does not exist, expired meanwhile, or only its changelog is left.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        found = next((one for one in INSPECTIONS if one.name == name), None)
+        if found is None:
+            raise _unknown(name)
+        if not found.at_version:
+            if version is not None:
+                raise BadReferenceError(
+                    f"{name} tells of the table as it is now, not of a version. Leave {version} out."
+                )
+            return self._of_table(name)
+        if version is None:
+            return schema_of(name).empty_table()
+        return self._of_version(name, self._history.snapshots([version])[0])
+
+    def _of_table(self, name: str) -> pa.Table:
+        match name:
+            case "snapshots":
+                return system_tables.snapshots(self._storage, self._layout)
+            case "schemas":
+                return system_tables.schemas(self._storage, self._layout)
+            case "options":
+                return system_tables.options(self._schemas.newest())
+            case "tags":
+                return system_tables.tags(self._history)
+            case "branches":
+                return system_tables.branches(self._storage)
+            case "consumers":
+                return system_tables.consumers(self._storage, self._layout)
+            case _:
+                return system_tables.aggregation_fields(self._schemas.newest())
+
+    def _of_version(self, name: str, snapshot: Snapshot) -> pa.Table:
+        schema = self._schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
+        match name:
+            case "manifests":
+                return system_files.manifests(read_lists_of(self._storage, snapshot, _LISTS), schema)
+            case "statistics":
+                return self._statistics(snapshot)
+            case "table_indexes":
+                return self._indexes(snapshot, schema)
+        written = read_written(self._storage, snapshot)
+        state = State(entries=live(written.entries), indexes=written.indexes)
+        parts = partitions_of(state.entries.column("partition"), schema)
+        match name:
+            case "partitions":
+                return system_files.partitions(state, written.entries, parts, self._schemas.newest().options)
+            case "buckets":
+                return system_files.buckets(state, written.entries, parts)
+        return self._files(name, state, parts, schema)
+
+    def _files(self, name: str, state: State, parts: Partitions, schema: Schema) -> pa.Table:
+        entries = state.entries
+        folders = folders_of(parts, entries.column("bucket"), schema, self._schemas.newest().options)
+        paths = data_paths(entries, folders, self._storage, strict=False).to_pylist()
+        external = entries.column("external_path").to_pylist()
+        root = self._storage.root.rstrip("/")
+        full = [path if beside else f"{root}/{path}" for path, beside in zip(paths, external, strict=True)]
+        theirs = self._schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
+        if name == "files":
+            return system_files.files(entries, parts, full, schema, theirs)
+        return system_files.file_key_ranges(entries, parts, full, theirs)
+
+    def _statistics(self, snapshot: Snapshot) -> pa.Table:
+        if snapshot.statistics is None:
+            return schema_of("statistics").empty_table()
+        path = f"{_STATISTICS}/{safe_name(snapshot.statistics, snapshot.path)}"
+        return system_files.statistics(self._read(snapshot, path), path)
+
+    def _indexes(self, snapshot: Snapshot, schema: Schema) -> pa.Table:
+        if snapshot.index_manifest is None:
+            return schema_of("table_indexes").empty_table()
+        path = manifest_path(snapshot.index_manifest, snapshot.path)
+        return system_files.table_indexes(self._read(snapshot, path), path, schema)
+
+    def _read(self, snapshot: Snapshot, path: str) -> bytes:
+        return guarded(self._storage, snapshot, lambda: self._storage.read_many([path]))[0]
+
+
+def _unknown(name: str) -> BadReferenceError:
+    names = [one.name for one in INSPECTIONS]
+    if name in _NOT_METADATA:
+        return BadReferenceError(
+            f"{name} is not among the system tables offered here: {_NOT_METADATA[name]}. Offered: {', '.join(names)}."
+        )
+    near = get_close_matches(name, names, 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return BadReferenceError(f"No system table is called {name!r}.{hint} There are: {', '.join(names)}.")

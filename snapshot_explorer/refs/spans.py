@@ -1,0 +1,51 @@
+"""The versions after one and up to another."""
+
+from collections.abc import Sequence
+
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.refs.records import Ref, Version
+from snapshot_explorer.refs.search import History, resolve
+
+_SHOWN = 5
+
+
+def resolve_span(first: Ref, last: Ref, history: History, *, whole: bool) -> tuple[int, int]:
+    """Return the version that changes begin after, and the one that they end with.
+
+    Args:
+        first: Names the first; as a number it may be one before the earliest version.
+        last: Names the last.
+        history: Where versions are looked up.
+        whole: Whether every version between must exist; otherwise the two must, and only they.
+
+    Raises:
+        BadReferenceError: The last comes before the first.
+        SnapshotNotFoundError: A version does not exist.
+    """
+    end = resolve(last, history)
+    start = _start(first, history, whole=whole)
+    if start > end:
+        raise BadReferenceError(f"Version {end} comes before {start}. Give the earlier one first.")
+    if whole:
+        _check_whole(start, end, history.versions())
+    return start, end
+
+
+def _start(ref: Ref, history: History, *, whole: bool) -> int:
+    versions = history.versions()
+    if whole and versions and isinstance(ref, Version) and not ref.back and ref.number == versions[0] - 1:
+        return ref.number
+    return resolve(ref, history)
+
+
+def _check_whole(first: int, last: int, versions: Sequence[int]) -> None:
+    """Refuse a range in which a version is missing."""
+    there = [version for version in versions if first < version <= last]
+    if len(there) == last - first:
+        return
+    missing = next(first + place for place, found in enumerate([*there, -1], 1) if found != first + place)
+    some = ", ".join(map(str, there[:_SHOWN])) + (", ..." if len(there) > _SHOWN else "")
+    raise SnapshotNotFoundError(
+        f"Version {missing}, after {first} and up to {last}, does not exist or has expired. "
+        f"There are: {some or 'none'}."
+    )

@@ -1,0 +1,56 @@
+"""The versions after one and up to another."""
+
+import pytest
+
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.refs import parse_ref, resolve_span
+
+
+class Known:
+    """A history of known versions."""
+
+    def __init__(self, *versions):
+        self._versions = versions
+
+    def latest(self):
+        return self._versions[-1] if self._versions else None
+
+    def versions(self):
+        return self._versions
+
+    def tags(self):
+        return {}
+
+    def committed_at(self, versions):
+        raise AssertionError("no time is asked for")
+
+
+def span(first, last, *versions, whole=True):
+    return resolve_span(parse_ref(first), parse_ref(last), Known(*versions), whole=whole)
+
+
+def test_both_ends_are_found():
+    assert span(3, "latest", 3, 4, 5) == (3, 5)
+    assert span(4, 4, 3, 4, 5) == (4, 4)
+
+
+def test_the_start_may_be_one_before_the_earliest():
+    assert span(2, 4, 3, 4, 5) == (2, 4)
+    with pytest.raises(SnapshotNotFoundError):
+        span(1, 4, 3, 4, 5)
+
+
+def test_a_gap_is_refused_unless_only_the_ends_count():
+    with pytest.raises(SnapshotNotFoundError, match="Version 4, after 3 and up to 6, does not exist.*There are: 5, 6."):
+        span(3, 6, 3, 5, 6)
+    assert span(3, 6, 3, 5, 6, whole=False) == (3, 6)
+
+
+def test_a_wide_gap_costs_nothing():
+    with pytest.raises(SnapshotNotFoundError, match="Version 2, after 1"):
+        span(1, 10**15, 1, 10**15)
+
+
+def test_the_order_matters():
+    with pytest.raises(BadReferenceError, match="Version 3 comes before 5. Give the earlier one first."):
+        span(5, 3, 3, 4, 5)

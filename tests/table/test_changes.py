@@ -1,0 +1,210 @@
+"""Changelog rows and incremental rows: what may be asked for, what is refused, and what damaged files give."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from builders import PaimonTable
+from snapshot_explorer import errors, open_table
+
+DATA = Path(__file__).parents[1] / "data" / "paimon"
+
+
+@pytest.fixture
+def expired():
+    return open_table(str(DATA / "expired"))
+
+
+@pytest.fixture
+def inspected():
+    return open_table(str(DATA / "inspected"))
+
+
+@pytest.fixture
+def plain(memory_root):
+    """A table without keys: three appends and a compaction of the first two."""
+    table = PaimonTable(*memory_root)
+    for number in (1, 2, 3):
+        table.commit([(number, "v")])
+    table.commit([(1, "v"), (2, "v")], removed=["data-1.parquet", "data-2.parquet"], kind="COMPACT")
+    return open_table(f"memory://{table.root}")
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """Copy a test table, to be damaged."""
+
+    def copy(name):
+        shutil.copytree(DATA / name, tmp_path / name)
+        return tmp_path / name
+
+    return copy
+
+
+def test_a_changelog_has_the_kinds_first_and_its_rows_in_order(inspected):
+    rows = inspected.at(4).changelog(["name", "v"])
+
+    assert rows.schema.field(0) == pa.field("rowkind", pa.string(), nullable=False)
+    assert sorted(map(tuple, zip(*rows.to_pydict().values(), strict=True))) == [
+        ("+I", "c", "three"),
+        ("+U", "a", "ONE"),
+        ("-U", "a", "one"),
+    ]
+    kinds = rows.filter(pa.compute.equal(rows["name"], "a"))["rowkind"].to_pylist()
+    assert kinds == ["-U", "+U"]
+
+
+def test_a_condition_may_read_the_kind_and_a_limit_cuts(inspected):
+    snapshot = inspected.at(4)
+
+    assert snapshot.changelog(["n"], "rowkind = '-U'").to_pydict() == {"rowkind": ["-U"], "n": [1]}
+    assert snapshot.changelog([], limit=2).column_names == ["rowkind"]
+    assert snapshot.changelog([], limit=2).num_rows == 2
+
+
+def test_a_long_lived_changelog_of_an_expired_version_is_read(expired):
+    assert expired.at(5).changelog().to_pylist() == [
+        {"rowkind": "+I", "k": 1, "v": "a6", "n": 6},
+        {"rowkind": "+I", "k": 6, "v": "v6", "n": 6},
+    ]
+    assert expired.changes_between(1, 7, mode="changelog").num_rows > 0
+
+
+def test_a_changelog_that_nobody_wrote_is_refused_with_the_way_out(plain):
+    message = (
+        r"Version 2 \(APPEND\) has no changelog. The table has changelog-producer=none, so that writers keep none; "
+        r"changes_between\(a, b\) gives what commits wrote"
+    )
+
+    with pytest.raises(errors.BadReferenceError, match=message):
+        plain.at(2).changelog()
+
+
+def test_a_commit_without_a_changelog_in_a_table_with_a_producer_says_so(inspected):
+    with pytest.raises(errors.BadReferenceError, match=r"Version 1 \(APPEND\) has no .*changelog-producer=lookup"):
+        inspected.at(1).changelog()
+
+
+def test_an_expired_changelog_is_said_to_be(copied):
+    folder = copied("inspected")
+    snapshot = json.loads((folder / "snapshot" / "snapshot-4").read_text())
+    (folder / "manifest" / snapshot["changelogManifestList"]).unlink()
+
+    with pytest.raises(errors.SnapshotNotFoundError, match="version 4 changed cannot be read.* changelog .* expired"):
+        open_table(str(folder)).at(4).changelog()
+
+
+def test_a_truncated_changelog_file_is_named(copied):
+    folder = copied("inspected")
+    files = sorted(folder.rglob("changelog-*.parquet"))
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-20])
+
+    with pytest.raises(errors.BrokenTableError, match=r"changelog-.*\.parquet can not be read"):
+        open_table(str(folder)).at(4).changelog()
+
+
+def test_a_missing_delta_file_is_named(copied):
+    folder = copied("written_by_1_4")
+    for file in folder.rglob("data-*.parquet"):
+        file.unlink()
+
+    with pytest.raises(errors.BrokenTableError, match=r"data-.*\.parquet"):
+        open_table(str(folder)).changes_between(0, 2)
+
+
+def test_events_come_by_version(plain):
+    assert plain.changes_between(0, 4).to_pydict() == {"rowkind": ["+I"] * 3, "id": [1, 2, 3], "name": ["v"] * 3}
+    assert plain.changes_between("earliest", "latest", ["id"], "id > 2").to_pydict() == {"rowkind": ["+I"], "id": [3]}
+
+
+def test_the_first_version_may_be_one_before_the_earliest_and_no_less(expired):
+    assert expired.changes_between(0, 11, mode="changelog").num_rows > expired.changes_between(8, 11).num_rows
+
+    with pytest.raises(errors.SnapshotNotFoundError):
+        expired.changes_between(0, 11, mode="diff")
+
+
+def test_what_lies_between_must_exist(copied):
+    folder = copied("written_by_1_4")
+    (folder / "snapshot" / "snapshot-2").unlink()
+    table = open_table(str(folder))
+
+    with pytest.raises(errors.SnapshotNotFoundError, match="Version 2, after 1 and up to 5, .*There are: 3, 4, 5."):
+        table.changes_between(1, 5)
+    assert table.changes_between(1, 5, mode="diff").num_rows > 0
+
+
+def test_the_delta_of_a_version_that_expired_is_refused(expired):
+    with pytest.raises(errors.SnapshotNotFoundError, match="its delta manifest list have expired"):
+        expired.changes_between(4, 6, mode="delta")
+
+
+def test_no_version_is_no_change(plain):
+    assert plain.changes_between(2, 2).num_rows == 0
+    assert plain.changes_between(2, 2).column_names == ["rowkind", "id", "name"]
+
+
+def test_the_order_of_versions_matters(plain):
+    with pytest.raises(errors.BadReferenceError, match="Version 1 comes before 3. Give the earlier one first."):
+        plain.changes_between(3, 1)
+
+
+def test_an_unknown_mode_is_told_the_modes(plain):
+    with pytest.raises(errors.BadReferenceError, match="No mode is called 'all'. Modes: auto, delta, changelog, diff."):
+        plain.changes_between(1, 2, mode="all")
+
+
+def test_an_unknown_column_is_told(plain):
+    with pytest.raises(errors.BadReferenceError, match="'nope'"):
+        plain.changes_between(1, 2, ["nope"])
+    with pytest.raises(errors.BadReferenceError, match="Give a list of names"):
+        plain.changes_between(1, 2, "id")
+
+
+def test_two_tags_are_told_apart_by_their_states(inspected):
+    by_tags = inspected.changes_between("tag:kept", "tag:passing")
+
+    assert by_tags.equals(inspected.changes_between(2, 4, mode="diff"))
+    assert not by_tags.equals(inspected.changes_between("tag:kept", 4))
+
+
+def test_states_without_keys_are_told_apart_only_where_files_were_only_added(plain):
+    assert plain.changes_between(1, 3, mode="diff")["id"].to_pylist() == [2, 3]
+
+    with pytest.raises(errors.UnsupportedFeatureError, match="no primary key by which rows could be told apart"):
+        plain.changes_between(1, 4, mode="diff")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("aggregation", "the merge engine aggregation|merge-engine=aggregation"),
+        ("dv", "deletion vectors|deletion-vectors.enabled"),
+    ],
+)
+def test_a_difference_of_states_that_are_not_merged_here_is_refused(name, message):
+    with pytest.raises(errors.UnsupportedFeatureError, match=message):
+        open_table(str(DATA / name)).changes_between(1, 2, mode="diff")
+
+
+def test_a_column_called_rowkind_is_refused(memory_root):
+    table = PaimonTable(*memory_root)
+    table.commit([(1, "a")])
+    filesystem, root = memory_root
+    path = f"{root}/schema/schema-0"
+    filesystem.pipe_file(path, filesystem.cat_file(path).replace(b'"name": "name"', b'"name": "rowkind"'))
+
+    assert b"rowkind" in filesystem.cat_file(path)
+    with pytest.raises(errors.UnsupportedFeatureError, match="a column of its own called 'rowkind'"):
+        open_table(f"memory://{root}").changes_between(0, 1)
+
+
+def test_an_append_that_removes_files_is_refused_as_paimon_refuses_it():
+    from snapshot_explorer import samples
+
+    with pytest.raises(errors.UnsupportedFeatureError, match="Version 5 is an APPEND that removes files"):
+        open_table(samples.path("events")).changes_between(4, 5)

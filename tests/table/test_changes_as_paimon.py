@@ -1,0 +1,66 @@
+"""Incremental rows against what Paimon's own core reads through audit_log (tests/data/expected/incremental)."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import snapshot_explorer
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError, UnsupportedFeatureError
+
+DATA = Path(__file__).parents[1] / "data"
+sys.path.append(str(DATA))
+
+from canonical import canonical_rows  # noqa: E402 - shared with the script that writes the expectations
+
+CASES = [
+    (file.stem, case)
+    for file in sorted((DATA / "expected" / "incremental").glob("*.json"))
+    for case in json.loads(file.read_text())
+    if "between" in case
+]
+
+
+def ref(text):
+    return int(text) if text.isdigit() else f"tag:{text}"
+
+
+def refused(table, mode):
+    """Return whether we refuse what Paimon reads, and why."""
+    if mode != "diff":
+        return None
+    return {
+        "aggregation": "merge-engine=aggregation|the merge engine aggregation",
+        "partial_update": "merge-engine=partial-update|the merge engine partial-update",
+        "first_row": "merge-engine=first-row|the merge engine first-row",
+        "dv": "deletion vectors|deletion-vectors.enabled=true",
+        "dv_append": "deletion vectors|deletion-vectors.enabled=true",
+    }.get(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "case"), CASES, ids=[f"{table}-{'-'.join(case['between'])}-{case['mode']}" for table, case in CASES]
+)
+def test_the_rows_are_what_paimon_reads(table, case):
+    opened = snapshot_explorer.open_table(str(DATA / "paimon" / table))
+    first, last = map(ref, case["between"])
+    mode = "diff" if isinstance(first, str) else case["mode"]
+    if case["rows"] is None:
+        with pytest.raises((BadReferenceError, SnapshotNotFoundError, UnsupportedFeatureError)):
+            opened.changes_between(first, last, mode=mode)
+        return
+    if refused(table, mode):
+        with pytest.raises(UnsupportedFeatureError, match=refused(table, mode)):
+            opened.changes_between(first, last, mode=mode)
+        return
+
+    rows = opened.changes_between(first, last, mode=mode)
+
+    rows.validate(full=True)
+    assert rows.column_names == case["columns"]
+    assert canonical_rows(rows) == case["rows"]
+
+
+def test_there_are_changes_to_compare():
+    assert len(CASES) > 150
