@@ -139,7 +139,9 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
         known = statistics.key_bounds(files.entries, files.schema, files.file_schemas)
     except BrokenTableError as error:
         return _unjudged(files, error)
-    found = part.ruled_out(_with_partition(known, files))
+    # The least and greatest whole key are by the writer, not by the file: so is what is known of the first column.
+    others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys[1:]]
+    found = part.ruled_out(_with_partition(_without_orc_times(known, others, files), files))
     return [None if columns is None else "key range" for columns in found.to_pylist()]
 
 
@@ -152,7 +154,7 @@ def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
         known = statistics.bounds(files.entries, fields, files.file_schemas)
     except BrokenTableError as error:
         return _unjudged(files, error)
-    found = predicate.ruled_out(_with_partition(_without_zones(known, fields, files), files))
+    found = predicate.ruled_out(_with_partition(_without_orc_times(known, fields, files), files))
     return [None if columns is None else f"statistics of {columns}" for columns in found.to_pylist()]
 
 
@@ -162,17 +164,22 @@ def _unjudged(files: Files, error: BrokenTableError) -> list[str | None]:
     return [None] * len(files.entries)
 
 
-def _without_zones(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
-    """Return bounds without those of TIMESTAMP_LTZ in ORC files, which are by the clock of the writer's zone."""
+def _without_orc_times(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
+    """Return bounds without those of timestamps in ORC files.
+
+    Those of a TIMESTAMP_LTZ are by the clock of the writer's zone, and writers are known whose greatest TIMESTAMP lies
+    below values that are there.
+    """
     is_orc = _truths(pc.match_substring(files.entries.column("file_name"), ".orc"))
     lower, upper = known.lower, known.upper
-    for index, field in enumerate(fields):
-        if field.type.root == "TIMESTAMP_LTZ" and is_orc.any():
-            lower, upper = (_masked(ends, index, is_orc) for ends in (lower, upper))
+    for field in fields:
+        if field.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and is_orc.any():
+            lower, upper = (_masked(ends, field.name, is_orc) for ends in (lower, upper))
     return replace(known, lower=lower, upper=upper)
 
 
-def _masked(ends: pa.Table, index: int, hidden: npt.NDArray[np.bool_]) -> pa.Table:
+def _masked(ends: pa.Table, name: str, hidden: npt.NDArray[np.bool_]) -> pa.Table:
+    index = ends.column_names.index(name)
     field = ends.schema.field(index)
     return ends.set_column(index, field, pc.if_else(pa.array(hidden), pa.scalar(None, field.type), ends.column(index)))
 
