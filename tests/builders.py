@@ -88,6 +88,10 @@ def binary_row(*values):
     return struct.pack(">i", arity) + bytes(bits) + slots + variable
 
 
+UNKNOWN = {"_MIN_VALUES": binary_row(None, None), "_MAX_VALUES": binary_row(None, None), "_NULL_COUNTS": None}
+"""Statistics of two columns that say nothing."""
+
+
 def avro(schema, records, codec="deflate"):
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(schema), records, codec=codec)
@@ -210,7 +214,7 @@ class PaimonTable:
                 "_MIN_KEY": binary_row(),
                 "_MAX_KEY": binary_row(),
                 "_KEY_STATS": empty,
-                "_VALUE_STATS": self.known[name],
+                "_VALUE_STATS": self.known.get(name, UNKNOWN),
                 "_MIN_SEQUENCE_NUMBER": 0,
                 "_MAX_SEQUENCE_NUMBER": rows - 1,
                 "_SCHEMA_ID": 0,
@@ -221,7 +225,7 @@ class PaimonTable:
 
     def _statistics(self, rows):
         if not self.statistics:
-            return {"_MIN_VALUES": binary_row(None, None), "_MAX_VALUES": binary_row(None, None), "_NULL_COUNTS": None}
+            return UNKNOWN
         columns = [[value for value in column if value is not None] for column in zip(*rows, strict=True)]
         return {
             "_MIN_VALUES": binary_row(*(min(column, default=None) for column in columns)),
