@@ -88,6 +88,19 @@ CHANGES = pa.schema(
 
 FILES = pa.schema([*_FILE, _column("added_version", pa.int64(), "the version that added it; null if unknown")])
 
+SKIPPED = pa.schema(
+    [
+        _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
+        _column("bucket", pa.int32(), "bucket; null where the format has none"),
+        _column("files", pa.int64(), "data files", "files"),
+        _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
+        _column("size_bytes", pa.int64(), "size of the files", "bytes"),
+        _column("skipped", pa.string(), "why the files are not read; null where they are"),
+    ]
+)
+
+PLAN = SKIPPED.insert(2, _column("raw", pa.bool_(), "rows need no merge and no deletion vector; null if not read"))
+
 
 class Frame:
     """A table of metadata: an Arrow table that draws itself in a terminal and in a notebook.

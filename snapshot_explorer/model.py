@@ -1,6 +1,6 @@
 """Frozen records that every layer shares. Anything that can have a million members is in `frames`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
@@ -196,6 +196,30 @@ class Listing:
         return self.versions[-1] if self.versions else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What metadata says of the values in some files: a row per file, a column per column of the table."""
+
+    lower: pa.Table
+    """The least value or something below it, in the column's type; null is unknown."""
+    upper: pa.Table
+    """The greatest value or something above it, in the column's type; null is unknown."""
+    null_count: pa.Table
+    """How many values are null; null is unknown."""
+    rows: pa.Array
+    """How many rows the file has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan:
+    """What reading rows would read, and what it need not read."""
+
+    splits: tuple[Split, ...]
+    """What is read."""
+    skipped: pa.Table
+    """SKIPPED: the files that are not, and why."""
+
+
 class Predicate(Protocol):
     """A condition on rows, made above the formats and evaluated by them where it saves reading."""
 
@@ -213,4 +237,12 @@ class Predicate(Protocol):
 
     def mask(self, rows: pa.Table) -> pa.BooleanArray:
         """Return for each row whether it passes; a condition that is null does not pass."""
+        ...
+
+    def ruled_out(self, bounds: Bounds) -> pa.StringArray:
+        """Return for each file the columns whose values rule it out, as text; null where some row may pass."""
+        ...
+
+    def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
+        """Return for each column of the schema the values of which a passing row has one; None if one has others."""
         ...

@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 
 NO_VERSION = -1
 """The version of the snapshot of a table that has no version yet."""
-_PLAN = pa.schema(
-    [
-        pa.field("partition", frames.PARTITION),
-        pa.field("bucket", pa.int32()),
-        pa.field("raw", pa.bool_(), metadata={"meaning": "rows need no merge and no deletion vector"}),
-        pa.field("files", pa.int64(), metadata={"unit": "files"}),
-        pa.field("rows", pa.int64(), metadata={"unit": "rows", "meaning": "rows in the files, before any merge"}),
-        pa.field("size_bytes", pa.int64(), metadata={"unit": "bytes"}),
-    ]
-)
 
 _ROW_KIND = "rowkind"
 
@@ -107,14 +97,22 @@ class Snapshot:
         return Frame(shown, title=f"Files of version {self.version}", noun="files", total=total, drawn=drawn)
 
     def plan(self, where: str | None = None) -> Frame:
-        """Return what reading the rows would read, from metadata alone: a row per split.
+        """Return what reading the rows would read and what it would skip, from metadata alone.
 
-        Columns: partition (map), bucket, raw, files, rows (before any merge), size_bytes.
+        A row per split that is read, then one for what is skipped of each partition and bucket for one reason. The
+        PLAN frame: partition (map), bucket, raw, files, rows (before any merge), size_bytes, and skipped, null for
+        what is read: `partition`, `bucket`, `key range` or `statistics of COLUMN`.
+
+        Args:
+            where: A condition in SQL, as `to_arrow` takes it.
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read.
+            BadReferenceError: The condition does not fit the schema.
         """
-        rows = [
+        condition = self._condition(where)
+        plan = None if self.version == NO_VERSION else self._format.plan(self.version, condition)
+        read = [
             {
                 "partition": list(split.partition.items()),
                 "bucket": split.bucket,
@@ -123,9 +121,16 @@ class Snapshot:
                 "rows": split.rows,
                 "size_bytes": split.size_bytes,
             }
-            for split in self._splits(self._condition(where))
+            for split in (plan.splits if plan else ())
         ]
-        return Frame(pa.Table.from_pylist(rows, _PLAN), title=f"Plan of version {self.version}", noun="splits")
+        rows = pa.Table.from_pylist(read, frames.PLAN)
+        if plan and plan.skipped.num_rows:
+            skipped = plan.skipped.add_column(2, frames.PLAN.field("raw"), pa.nulls(plan.skipped.num_rows, pa.bool_()))
+            rows = pa.concat_tables([rows, skipped.cast(frames.PLAN)])
+        empty = {name for name in ("partition",) if not self.schema.partition_keys}
+        empty |= {"skipped"} if not (plan and plan.skipped.num_rows) else set()
+        drawn = tuple(name for name in frames.PLAN.names if name not in empty)
+        return Frame(rows, title=f"Plan of version {self.version}", noun="splits", drawn=drawn)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
@@ -135,7 +140,8 @@ class Snapshot:
         Args:
             columns: The columns to return, in order; all without it. Columns that a table keeps beside its own,
                 such as `_ROW_ID`, are returned only if they are named here.
-            where: A condition in SQL, as DuckDB understands it. Partitions that cannot match are not read.
+            where: A condition in SQL, as DuckDB understands it. Partitions, buckets and files that
+                cannot match are not opened; `plan` says which.
             limit: Return at most this many rows; which ones is not defined.
 
         Raises:

@@ -70,7 +70,7 @@ MANIFEST = {
 
 
 def binary_row(*values):
-    """Return a serialized BinaryRow of ints (INT) and short texts (STRING); None is null."""
+    """Return a serialized BinaryRow of ints (INT or BIGINT) and texts (STRING); None is null."""
     arity = len(values)
     bits, slots, variable = bytearray((arity + 71) // 64 * 8), b"", b""
     start = len(bits) + 8 * arity
@@ -79,13 +79,17 @@ def binary_row(*values):
             bits[(position + 8) // 8] |= 1 << (position + 8) % 8
             slots += bytes(8)
         elif isinstance(value, int):
-            slots += struct.pack("<i4x", value)
+            slots += struct.pack("<q", value)
         elif len(raw := value.encode()) <= 7:
             slots += raw.ljust(7, b"\0") + bytes([0x80 | len(raw)])
         else:
             slots += struct.pack("<ii", len(raw), start + len(variable))
             variable += raw.ljust(-(-len(raw) // 8) * 8, b"\0")
     return struct.pack(">i", arity) + bytes(bits) + slots + variable
+
+
+UNKNOWN = {"_MIN_VALUES": binary_row(None, None), "_MAX_VALUES": binary_row(None, None), "_NULL_COUNTS": None}
+"""Statistics of two columns that say nothing."""
 
 
 def avro(schema, records, codec="deflate"):
@@ -95,10 +99,14 @@ def avro(schema, records, codec="deflate"):
 
 
 class PaimonTable:
-    """An append table (id BIGINT, name STRING), unpartitioned, grown commit by commit."""
+    """An append table (id BIGINT, name STRING), unpartitioned, grown commit by commit.
 
-    def __init__(self, filesystem, root, *, options=None, hints=True):
-        self.filesystem, self.root, self.hints = filesystem, root, hints
+    With `statistics`, entries say the least and greatest id and name and how many are null.
+    """
+
+    def __init__(self, filesystem, root, *, options=None, hints=True, statistics=False):
+        self.filesystem, self.root, self.hints, self.statistics = filesystem, root, hints, statistics
+        self.known = {}
         self.snapshots = 0
         self.base = []
         self.live = {}
@@ -135,6 +143,7 @@ class PaimonTable:
         if rows:
             name = f"data-{number}.parquet"
             self.live[name] = len(rows)
+            self.known[name] = self._statistics(rows)
             self.write(f"bucket-0/{name}", self._parquet(rows))
             entries.append(self._entry(0, name, len(rows)))
         delta = self._manifest(f"manifest-{number}", entries)
@@ -192,7 +201,6 @@ class PaimonTable:
 
     def _entry(self, kind, name, rows):
         empty = {"_MIN_VALUES": binary_row(), "_MAX_VALUES": binary_row(), "_NULL_COUNTS": []}
-        unknown = {"_MIN_VALUES": binary_row(None, None), "_MAX_VALUES": binary_row(None, None), "_NULL_COUNTS": None}
         return {
             "_VERSION": 2,
             "_KIND": kind,
@@ -206,13 +214,23 @@ class PaimonTable:
                 "_MIN_KEY": binary_row(),
                 "_MAX_KEY": binary_row(),
                 "_KEY_STATS": empty,
-                "_VALUE_STATS": unknown,
+                "_VALUE_STATS": self.known.get(name, UNKNOWN),
                 "_MIN_SEQUENCE_NUMBER": 0,
                 "_MAX_SEQUENCE_NUMBER": rows - 1,
                 "_SCHEMA_ID": 0,
                 "_LEVEL": 0,
                 "_EXTRA_FILES": [],
             },
+        }
+
+    def _statistics(self, rows):
+        if not self.statistics:
+            return UNKNOWN
+        columns = [[value for value in column if value is not None] for column in zip(*rows, strict=True)]
+        return {
+            "_MIN_VALUES": binary_row(*(min(column, default=None) for column in columns)),
+            "_MAX_VALUES": binary_row(*(max(column, default=None) for column in columns)),
+            "_NULL_COUNTS": [len(rows) - len(column) for column in columns],
         }
 
     def _parquet(self, rows):

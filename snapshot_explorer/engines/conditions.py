@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.engines import possibility, pruning
+from snapshot_explorer.engines.trees import children, find, scalar, spelled
 from snapshot_explorer.errors import BadReferenceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import duckdb
+
+    from snapshot_explorer.model import Bounds
 
 _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
@@ -84,6 +88,18 @@ def _locked_connection() -> duckdb.DuckDBPyConnection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One of the conditions that are joined by AND."""
+
+    text: str
+    """The condition as SQL."""
+    columns: frozenset[str]
+    """The columns that it reads."""
+    form: possibility.Form
+    """What can be concluded from bounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """A condition on rows, in SQL. Implements `model.Predicate`; picklable; made by `condition`."""
 
@@ -91,8 +107,8 @@ class Condition:
     """The condition as SQL."""
     columns: frozenset[str]
     """The columns that it reads, as the table names them."""
-    parts: tuple[tuple[str, frozenset[str]], ...]
-    """What is joined by AND at the top, each as SQL with the columns that it reads."""
+    parts: tuple[Part, ...]
+    """What is joined by AND at the top."""
     _session: _Session = field(default_factory=_Session, repr=False, compare=False)
 
     def on(self, columns: frozenset[str]) -> Condition | None:
@@ -100,12 +116,12 @@ class Condition:
 
         Parts that read no column at all are left to the whole condition.
         """
-        kept = tuple((text, reads) for text, reads in self.parts if reads and reads <= columns)
+        kept = tuple(part for part in self.parts if part.columns and part.columns <= columns)
         if not kept:
             return None
         return Condition(
-            text=" AND ".join(f"({text})" for text, _ in kept),
-            columns=frozenset().union(*(reads for _, reads in kept)),
+            text=" AND ".join(f"({part.text})" for part in kept),
+            columns=frozenset().union(*(part.columns for part in kept)),
             parts=kept,
             _session=self._session,
         )
@@ -130,6 +146,26 @@ class Condition:
         if not needed:
             passes = pa.repeat(passes[0], rows.num_rows)
         return passes
+
+    def ruled_out(self, bounds: Bounds) -> pa.StringArray:
+        """Return for each file the columns whose values rule it out, as text; null where some row may pass.
+
+        One query of DuckDB over all bounds; no value is looked at in Python. A bound that can not be compared, such
+        as one that overflows in a cast, rules nothing out.
+        """
+        judged = [(part.form, part.columns) for part in self.parts if not isinstance(part.form, possibility.Opaque)]
+        if not judged or not len(bounds.rows):
+            return pa.nulls(len(bounds.rows), pa.string())
+        with self._session.cursor() as cursor:
+            return pruning.ruled_out(cursor, judged, bounds)
+
+    def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
+        """Return for each column of the schema the values of which a passing row has one; None if one has others.
+
+        The values are exactly those that DuckDB would find equal, in the column's Arrow type.
+        """
+        with self._session.cursor() as cursor:
+            return pruning.points(cursor, [part.form for part in self.parts], schema)
 
 
 def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> pa.BooleanArray:
@@ -158,7 +194,14 @@ def condition(text: str, schema: pa.Schema) -> Condition:
     with session.cursor() as cursor:
         tree = _parse(cursor, text)
         columns = _columns(tree, schema, text)
-        parts = tuple((part_text, _columns(part, schema, text)) for part, part_text in _conjuncts(cursor, tree, text))
+        parts = tuple(
+            Part(
+                text=part_text,
+                columns=_columns(part, schema, text),
+                form=possibility.form(cursor, part, schema),
+            )
+            for part, part_text in _conjuncts(cursor, tree, text)
+        )
         _bind(cursor, text, schema, columns)
     return Condition(text=text, columns=columns, parts=parts, _session=session)
 
@@ -166,7 +209,7 @@ def condition(text: str, schema: pa.Schema) -> Condition:
 def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     """Return DuckDB's parse tree of the expression."""
     try:
-        answer = json.loads(_scalar(cursor, "SELECT json_serialize_sql(?)", f"{_PREFIX}{text}\n)"))
+        answer = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", f"{_PREFIX}{text}\n)"))
     except RecursionError as error:
         raise BadReferenceError("The condition is nested too deeply. Write it with fewer parentheses.") from error
     if answer.get("error"):
@@ -179,19 +222,9 @@ def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
             f"{text!r} is more than a condition. Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
         )
     tree: dict[str, Any] = chosen[0]
-    if tree.get("function_name") == "row" and not _children(tree):
+    if tree.get("function_name") == "row" and not children(tree):
         raise BadReferenceError(f"The condition {text!r} is empty. Write what would follow WHERE, or leave it out.")
     return tree
-
-
-def _children(tree: dict[str, Any]) -> list[Any]:
-    """Return what a function is applied to; DuckDB renamed the list in version 2."""
-    return list(tree.get("arguments") or tree.get("children") or [])
-
-
-def _scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
-    """Return the one value of a query. All rows are fetched: DuckDB wants a result read to its end."""
-    return str(cursor.execute(query, [parameter]).fetchall()[0][0])
 
 
 def _has_clauses(node: dict[str, Any]) -> bool:
@@ -241,7 +274,7 @@ def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: st
     if kind == "LAMBDA":
         # `a -> 'x'` is parsed like a lambda although it may take a value out of JSON: so both are allowed for.
         parameters = frozenset(_names(tree.get("lhs")))
-        yield from (found for found in (_find(name, schema) for name in parameters) if found)
+        yield from (found for found in (find(name, schema) for name in parameters) if found)
         bound |= parameters
     for key, value in tree.items():
         if not (kind == "LAMBDA" and key == "lhs"):
@@ -264,19 +297,12 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
     """Return the column that a dotted name starts with; None for a lambda's parameter or a word like `user`."""
     if names[0] in bound:
         return None
-    found = _find(names[0], schema)
+    found = find(names[0], schema)
     if found is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
         return None
     if found is None:
         raise BadReferenceError(f"The condition {text!r} names a {unknown_column('.'.join(names), schema.names)}")
     return found
-
-
-def _find(name: str, schema: pa.Schema) -> str | None:
-    if name in schema.names:
-        return name
-    alike = [column for column in schema.names if column.lower() == name.lower()]
-    return alike[0] if len(alike) == 1 else None
 
 
 def unknown_column(name: str, names: Iterable[str]) -> str:
@@ -292,14 +318,8 @@ def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: st
     """Return what is joined by AND at the top, each as a tree and as SQL."""
     if tree.get("type") != "CONJUNCTION_AND":
         return [(tree, text)]
-    template = json.loads(_scalar(cursor, "SELECT json_serialize_sql(?)", "SELECT 1"))
-    found = []
-    for part in tree["children"]:
-        template["statements"][0]["node"]["select_list"] = [part]
-        spelled = _scalar(cursor, "SELECT json_deserialize_sql(?)", json.dumps(template))
-        if spelled.startswith("SELECT "):
-            found.append((part, spelled.removeprefix("SELECT ")))
-    return found
+    texts = spelled(cursor, tree["children"])
+    return list(zip(tree["children"], texts, strict=True)) if texts else [(tree, text)]
 
 
 def _bind(cursor: duckdb.DuckDBPyConnection, text: str, schema: pa.Schema, columns: frozenset[str]) -> None:

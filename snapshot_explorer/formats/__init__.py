@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, Split, TableSchema
+from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 
@@ -108,7 +108,13 @@ class TableFormat(Protocol):
         ...
 
     def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
-        """Return the units of reading the rows of a version, of the partitions that the predicate may match.
+        """Return the units of reading the rows of a version that the predicate may match: those of its `plan`."""
+        ...
+
+    def plan(self, version: int, predicate: Predicate | None = None) -> ReadPlan:
+        """Return the units of reading the rows of a version, and the files that the predicate spares.
+
+        Only files in which no row can pass are spared; their rows are judged by metadata, no data file is opened.
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.

@@ -203,7 +203,8 @@ def _state_size(call: Call, name: str, table: Table, snapshot: Snapshot, limit: 
     Raises:
         UsageError: It is more than the settings allow without being asked for.
     """
-    plan = snapshot.plan(call.arguments.get("where"))
+    plan = snapshot.plan(call.arguments.get("where")).to_arrow()
+    plan = plan.filter(pc.is_null(plan["skipped"]))
     rows, files_read, size_bytes = (pc.sum(plan[column]).as_py() or 0 for column in ("rows", "files", "size_bytes"))
     what = f"{rows:,} rows (before any merge), {files_read:,} files, {size(size_bytes)}"
     settings = call.settings

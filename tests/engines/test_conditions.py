@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.engines.local import condition
@@ -178,6 +178,7 @@ PARTS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PARTS, min_size=1, max_size=4), st.sets(st.sampled_from(["id", "name", "amount", "select", "addr"])))
 def test_rows_that_fail_a_part_fail_the_whole(parts, columns):
     whole = condition(" AND ".join(parts), ROWS.schema)

@@ -1,7 +1,7 @@
 """The partitions of a table's entries: typed values, text, and folders, worked out once per distinct partition."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,10 @@ class Partitions:
     """The distinct partitions, a typed column per partition key."""
     texts: tuple[Mapping[str, str | None], ...]
     """The distinct partitions as text, as SQL prints values; null is None."""
+
+    def where(self, kept: npt.NDArray[np.bool_]) -> "Partitions":
+        """Return the partitions of some of the entries."""
+        return replace(self, of_rows=self.of_rows.filter(pa.array(kept)))
 
     def column(self) -> pa.Array:
         """Return the entries' partitions as a map column."""

@@ -1,6 +1,7 @@
 """What entries say of the values in their files: least, greatest and number of nulls per column, and key ranges."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.formats.paimon import binary_row
 from snapshot_explorer.formats.paimon.schema import DataType, Field, Schema, arrow_type
+from snapshot_explorer.model import Bounds
 
 Piece = tuple[npt.NDArray[np.int64], pa.Array]
 Names = tuple[str, ...] | None
@@ -29,12 +31,9 @@ def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_sch
 
     Source: paimon docs, "Manifest"; paimon SimpleStatsEvolution.
     """
-    lower, upper, nulls = _values(entries, schema, file_schemas)
-    types = [arrow_type(field.type) for field in schema.fields]
-    names = [field.name for field in schema.fields]
-    files = files.append_column("lower", _struct(lower, names, types, len(entries)))
-    files = files.append_column("upper", _struct(upper, names, types, len(entries)))
-    files = files.append_column("null_count", _struct(nulls, names, [pa.int64()] * len(names), len(entries)))
+    known = bounds(entries, schema.fields, file_schemas)
+    for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
+        files = files.append_column(name, pa.chunked_array([_whole(values)]))
     keys = schema.trimmed_primary_keys
     if not keys:
         return files
@@ -45,18 +44,82 @@ def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_sch
     return files
 
 
+def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int, Schema]) -> Bounds:
+    """Return what entries say of the values of columns, as `with_statistics` describes it.
+
+    Args:
+        entries: ENTRIES of files, with the rows of each.
+        fields: The columns, of the version's schema.
+        file_schemas: The schemas that the files were written with, by id.
+
+    Raises:
+        BrokenTableError: Statistics do not fit the schema that their file names.
+    """
+    lower, upper, nulls = _values(entries, fields, file_schemas)
+    types = [arrow_type(field.type) for field in fields]
+    names = [field.name for field in fields]
+    return Bounds(
+        lower=_table(lower, names, types, len(entries)),
+        upper=_table(upper, names, types, len(entries)),
+        null_count=_table(nulls, names, [pa.int64()] * len(names), len(entries)),
+        rows=_together(entries.column("rows")),
+    )
+
+
+def _together(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> Bounds:
+    """Return what entries say of the key of a bucket: by column, from the least and greatest key and from statistics.
+
+    The least and greatest whole key bound only its first column. A file written with another key or other types of it
+    is unknown.
+
+    Raises:
+        BrokenTableError: A key does not fit the schema.
+
+    Source: paimon docs, "Manifest"; paimon KeyValueFileStoreScan.
+    """
+    fields = [schema.field(name) for name in schema.trimmed_primary_keys]
+    wanted = [(field.id, replace(field.type, nullable=True)) for field in fields]
+    alike = [
+        number
+        for number, theirs in file_schemas.items()
+        if [(f.id, replace(f.type, nullable=True)) for f in map(theirs.field, theirs.trimmed_primary_keys)] == wanted
+    ]
+    is_known = pc.is_in(entries.column("schema_id"), pa.array(alike, pa.int64()))
+    ends = {
+        name: binary_row.decode(
+            pc.if_else(is_known, entries.column(name), pa.scalar(None, pa.binary())), fields, lenient=True
+        )
+        for name in ("min_key", "max_key", "key_min", "key_max")
+    }
+    unknown = pa.table([pa.nulls(len(entries), pa.int64()) for _ in fields], names=[field.name for field in fields])
+    return Bounds(
+        lower=_first_from(ends["min_key"], ends["key_min"]),
+        upper=_first_from(ends["max_key"], ends["key_max"]),
+        null_count=unknown,
+        rows=_together(entries.column("rows")),
+    )
+
+
+def _first_from(keys: pa.Table, others: pa.Table) -> pa.Table:
+    return pa.Table.from_arrays([keys.column(0), *others.columns[1:]], names=keys.column_names)
+
+
 def _whole(values: pa.Table) -> pa.StructArray:
-    columns = [column.combine_chunks() for column in values.columns]
+    columns = [_together(column) for column in values.columns]
     return pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
 
 
-def _struct(
+def _table(
     columns: Sequence[Sequence[Piece]],
     names: Sequence[str],
     types: Sequence[pa.DataType],
     rows: int,
-) -> pa.StructArray:
-    """Return a struct with a field per column, from pieces: row numbers and values."""
+) -> pa.Table:
+    """Return a table with these columns, from pieces: row numbers and values."""
     arrays = []
     for pieces, kind in zip(columns, types, strict=True):
         places = np.full(rows, -1, np.int64)
@@ -66,31 +129,33 @@ def _struct(
             begin += len(values)
         together = pa.concat_arrays([values for _, values in pieces]) if pieces else pa.nulls(0, kind)
         arrays.append(together.take(pa.array(places, mask=places < 0)))
-    fields = [pa.field(name, kind) for name, kind in zip(names, types, strict=True)]
-    return pa.StructArray.from_arrays(arrays, fields=fields)
+    if not arrays:
+        return pa.table({"rows": pa.nulls(rows)}).select([])
+    return pa.Table.from_arrays(arrays, schema=pa.schema(list(zip(names, types, strict=True))))
 
 
 def _values(
-    entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]
+    entries: pa.Table, wanted: Sequence[Field], file_schemas: Mapping[int, Schema]
 ) -> tuple[list[list[Piece]], list[list[Piece]], list[list[Piece]]]:
-    """Return for each column of the schema the pieces of lower, upper and null count."""
-    lower: list[list[Piece]] = [[] for _ in schema.fields]
-    upper: list[list[Piece]] = [[] for _ in schema.fields]
-    nulls: list[list[Piece]] = [[] for _ in schema.fields]
+    """Return for each wanted column the pieces of lower, upper and null count."""
+    lower: list[list[Piece]] = [[] for _ in wanted]
+    upper: list[list[Piece]] = [[] for _ in wanted]
+    nulls: list[list[Piece]] = [[] for _ in wanted]
     for fields, covered, at in _groups(entries, file_schemas):
         group = entries.take(pa.array(at))
         least = binary_row.decode(group.column("value_min"), covered, lenient=True)
         greatest = binary_row.decode(group.column("value_max"), covered, lenient=True)
         positions = {field.id: position for position, field in enumerate(covered)}
-        in_file = {field.id for field in fields}
-        for index, field in enumerate(schema.fields):
+        in_file = {field.id: field for field in fields}
+        for index, field in enumerate(wanted):
             position = positions.get(field.id)
             if position is None:
                 if field.id not in in_file:
                     nulls[index].append((at, _without(group)))
                 continue
-            nulls[index].append((at, _null_counts(group, position)))
-            if arrow_type(covered[position].type) == arrow_type(field.type):
+            # A cast may cut values, round them or make them null: of another type nothing is known.
+            if replace(covered[position].type, nullable=True) == replace(field.type, nullable=True):
+                nulls[index].append((at, _null_counts(group, position)))
                 lower[index].append((at, least.column(position).combine_chunks()))
                 upper[index].append((at, greatest.column(position).combine_chunks()))
     return lower, upper, nulls

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +27,13 @@ from snapshot_explorer.formats.paimon.incremental import changelog_splits, split
 from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.pruning import (
+    Files,
+    after_planning,
+    before_planning,
+    by_partition,
+    skipped_frame,
+)
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
 from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
@@ -33,7 +41,7 @@ from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.statistics import with_statistics
 from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
-from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, Split, TableSchema
+from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -230,25 +238,51 @@ class Paimon:
         return pa.schema([arrow_field(field) for field in hidden_fields(names, tracked=tracked)])
 
     def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
-        """Return the units of reading the rows of a version, of the partitions that the predicate may match.
+        """Return the units of reading the rows of a version that the predicate may match; see `plan`."""
+        return self.plan(version, predicate).splits
+
+    def plan(self, version: int, predicate: Predicate | None = None) -> ReadPlan:
+        """Return the units of reading the rows of a version, and what the predicate spares.
+
+        Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened.
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+
+        Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
         """
         snapshot = self._snapshot(version)
-        options = self._schemas.newest().options
-        schema = self._schema_of(snapshot)
-        state, partitions = self._state(snapshot, schema, predicate)
-        paths = self._paths(state.entries, partitions, schema, options, strict=True)
-        entries = state.entries.drop_columns(["is_new"])
-        return rows.splits(
+        schema, options = self._schema_of(snapshot), self._schemas.newest().options
+        state = read_state(self._storage, snapshot)
+        partitions = partitions_of(state.entries.column("partition"), schema)
+        kept = by_partition(partitions, schema, predicate)
+        reasons = np.array([None if might else "partition" for might in kept], np.object_)
+        every = Files(
+            entries=state.entries.drop_columns(["is_new"]),
+            partitions=partitions,
             schema=schema,
+            file_schemas=self._file_schemas(state.entries.filter(pa.array(kept))),
             options=options,
-            entries=entries,
-            vectors=self._vectors(state.indexes, schema, options, strict=True),
-            partitions=[partitions.texts[position] for position in partitions.of_rows.to_pylist()],
-            paths=paths.to_pylist(),
-            file_schemas=self._file_schemas(entries),
+        )
+        if predicate is not None:
+            reasons[kept] = before_planning(every.where(kept), predicate)
+        left = np.array([reason is None for reason in reasons], np.bool_)
+        files = every.where(left)
+        paths = self._paths(files.entries, files.partitions, schema, options, strict=True).to_pylist()
+        splits = self._planned(files, state.indexes, paths, version)
+        if predicate is not None:
+            splits, reasons[left] = after_planning(splits, files, paths, predicate)
+        return ReadPlan(splits=tuple(splits), skipped=skipped_frame(every, reasons))
+
+    def _planned(self, files: Files, indexes: pa.Table, paths: Sequence[str], version: int) -> list[Split]:
+        return rows.splits(
+            schema=files.schema,
+            options=files.options,
+            entries=files.entries,
+            vectors=self._vectors(indexes, files.schema, files.options, strict=True),
+            partitions=[files.partitions.texts[position] for position in files.partitions.of_rows.to_pylist()],
+            paths=paths,
+            file_schemas=files.file_schemas,
             version=version,
         )
 
@@ -289,14 +323,11 @@ class Paimon:
         """Return the live files in the partitions that the predicate may match."""
         state = read_state(self._storage, snapshot)
         partitions = partitions_of(state.entries.column("partition"), schema)
-        part = predicate.on(frozenset(schema.partition_keys)) if predicate and schema.partition_keys else None
-        if part is None:
+        if predicate is None:
             return state, partitions
-        kept = part.mask(partitions.values).take(partitions.of_rows)
-        state = State(entries=state.entries.filter(kept), indexes=state.indexes)
-        return state, Partitions(
-            of_rows=partitions.of_rows.filter(kept), values=partitions.values, texts=partitions.texts
-        )
+        kept = by_partition(partitions, schema, predicate)
+        state = State(entries=state.entries.filter(pa.array(kept)), indexes=state.indexes)
+        return state, partitions.where(kept)
 
     def _paths(
         self, entries: pa.Table, partitions: Partitions, schema: Schema, options: Mapping[str, str], *, strict: bool

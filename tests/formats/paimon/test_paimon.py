@@ -311,6 +311,12 @@ class Day:
     def mask(self, rows):
         return pc.fill_null(pc.equal(rows["day"], self.day), fill_value=False).combine_chunks()
 
+    def ruled_out(self, bounds):
+        return pa.nulls(len(bounds.rows), pa.string())
+
+    def points(self, schema):
+        return None
+
 
 def test_only_partitions_that_may_match_are_returned():
     events, day = opened(HERE / "events"), Day("2026-11-02")

@@ -1,0 +1,45 @@
+"""DuckDB's parse trees of SQL expressions, as JSON: what is in them, and back to SQL."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+    import pyarrow as pa
+
+
+def children(tree: dict[str, Any]) -> list[Any]:
+    """Return what a function is applied to; DuckDB renamed the list in version 2."""
+    found = list(tree.get("arguments") or tree.get("children") or [])
+    return [child.get("expression", child) if isinstance(child, dict) else child for child in found]
+
+
+def find(name: str, schema: pa.Schema) -> str | None:
+    """Return the column that a name means: of this very spelling, or the only one in another case of letters."""
+    if name in schema.names:
+        return name
+    alike = [str(column) for column in schema.names if column.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
+    """Return the one value of a query. All rows are fetched: DuckDB wants a result read to its end."""
+    return str(cursor.execute(query, [parameter]).fetchall()[0][0])
+
+
+def spelled(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -> list[str] | None:
+    """Return expressions as SQL; None if DuckDB does not spell one as an expression that can stand alone."""
+    statement = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", "SELECT 1"))
+    wholes = []
+    for tree in trees:
+        statement["statements"][0]["node"]["select_list"] = [tree]
+        wholes.append(json.dumps(statement))
+    query = "SELECT json_deserialize_sql(tree) FROM (SELECT unnest(?::VARCHAR[]) AS tree)"
+    found = [str(row[0]) for row in cursor.execute(query, [wholes]).fetchall()]
+    if not all(text.startswith("SELECT ") for text in found):
+        return None
+    return [text.removeprefix("SELECT ") for text in found]
