@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.key_codes import order_codes
 from snapshot_explorer.formats.paimon.merge_engines import Function
 

@@ -11,8 +11,8 @@ import fastavro
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.avro_container import Container
-from snapshot_explorer.formats.paimon.damage import DamageError
 from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_type
 
 _SYNC = bytes(16)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.data_files import DataFile
 from snapshot_explorer.formats.paimon.schema import Schema
 from snapshot_explorer.storage import Storage

@@ -16,9 +16,9 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon import int96, orc_tail
 from snapshot_explorer.formats.paimon.avro_container import read_container
-from snapshot_explorer.formats.paimon.damage import DamageError
 from snapshot_explorer.formats.paimon.deletion_vectors import Vector
 from snapshot_explorer.formats.paimon.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field, arrow_type, spell

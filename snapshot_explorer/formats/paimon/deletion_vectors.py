@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon import roaring
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats import roaring
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.layout import index_path
-from snapshot_explorer.formats.paimon.roaring import Positions
+from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.storage import Storage
 
 log = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon import aggregates, nested_aggregates, number_aggregates
-from snapshot_explorer.formats.paimon.damage import DamageError
 from snapshot_explorer.formats.paimon.key_codes import Codes, order_codes
 from snapshot_explorer.formats.paimon.merge_engines import Function
 from snapshot_explorer.formats.paimon.merge_steps import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.damage import DamageError
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

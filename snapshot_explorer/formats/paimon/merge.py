@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon import aggregation, partial_update
-from snapshot_explorer.formats.paimon.damage import DamageError
 from snapshot_explorer.formats.paimon.folding import fold_column
 from snapshot_explorer.formats.paimon.key_codes import Codes, key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge_engines import (

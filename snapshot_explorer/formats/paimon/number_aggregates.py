@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.aggregates import Aggregate
-from snapshot_explorer.formats.paimon.damage import DamageError
 from snapshot_explorer.formats.paimon.key_codes import Codes
 
 _COMPACT = 18

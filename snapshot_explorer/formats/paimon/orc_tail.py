@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.damage import DamageError
 
 _TAIL = 16_384
 _GREATEST_FOOTER = 64 * 2**20

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.key_codes import Codes, order_codes
 from snapshot_explorer.formats.paimon.merge_engines import PartialUpdate, SequenceGroup
 from snapshot_explorer.formats.paimon.merge_steps import (

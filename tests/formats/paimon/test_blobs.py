@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import snapshot_explorer
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon import blobs
-from snapshot_explorer.formats.paimon.damage import DamageError
 from snapshot_explorer.formats.paimon.data_files import DataFile
 from snapshot_explorer.storage import Storage
 

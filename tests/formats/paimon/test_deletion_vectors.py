@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon import roaring
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats import roaring
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.deletion_vectors import Vector, deleted, positions, vectors_of, without
 from snapshot_explorer.formats.paimon.manifests import INDEX_ENTRIES
 from snapshot_explorer.storage import Storage

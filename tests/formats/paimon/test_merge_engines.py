@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.merge import Rules, columns_needed, merge
 from snapshot_explorer.formats.paimon.merge_engines import (
     Aggregation,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.damage import DamageError
+from snapshot_explorer.formats.damage import DamageError
 
 Positions = npt.NDArray[np.int64]
 

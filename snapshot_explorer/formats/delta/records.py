@@ -1,0 +1,151 @@
+"""What the log of a Delta table holds, parsed: records for what there is one of, Arrow schemas for the rest.
+
+Source: delta PROTOCOL.md, "Actions".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+STRINGS = pa.map_(pa.string(), pa.string())
+
+DELETION_VECTOR = pa.struct(
+    [
+        pa.field("storage_type", pa.string()),
+        pa.field("path_or_inline", pa.string()),
+        pa.field("offset", pa.int32()),
+        pa.field("size_bytes", pa.int32()),
+        pa.field("cardinality", pa.int64()),
+    ]
+)
+"""Where a deletion vector is: PROTOCOL.md, "Deletion Vector Descriptor Schema"."""
+
+_FILE = [
+    pa.field("version", pa.int64()),  # the commit that holds the action; null where a checkpoint holds it
+    pa.field("path", pa.string()),  # decoded once; canonical where absolute, so that equal files are equal texts
+    pa.field("partition_values", STRINGS),  # by physical name
+    pa.field("size_bytes", pa.int64()),
+    pa.field("data_change", pa.bool_()),
+    pa.field("deletion_vector", DELETION_VECTOR),
+    pa.field("stats", pa.string()),  # JSON text
+    pa.field("base_row_id", pa.int64()),
+    pa.field("default_row_commit_version", pa.int64()),
+    pa.field("tags", STRINGS),
+]
+
+ADDS = pa.schema(
+    [
+        *_FILE,
+        pa.field("modified_at", pa.int64()),  # milliseconds since 1970
+        pa.field("clustering_provider", pa.string()),
+    ]
+)
+"""Add actions. One from a checkpoint without statistics as text has them in a further column `stats_parsed`."""
+
+REMOVES = pa.schema([*_FILE, pa.field("deleted_at", pa.int64()), pa.field("extended", pa.bool_())])
+"""Remove actions; an old writer's have neither partition values nor size nor statistics: null."""
+
+CDC = pa.schema(_FILE[:5])
+"""Files of change data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """What a reader must understand."""
+
+    min_reader_version: int
+    """Reader version 1 to 3; from 3 on the features count."""
+    min_writer_version: int
+    """Writer version; does not concern a reader."""
+    reader_features: frozenset[str] | None
+    """Features that a reader must know; None below reader version 3."""
+    writer_features: frozenset[str] | None
+    """Features that a writer must know; None below writer version 7."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """The table's schema and settings."""
+
+    id: str | None
+    """The table's own id."""
+    name: str | None
+    """Name, as its creator chose."""
+    description: str | None
+    """Description, as its creator chose."""
+    provider: str
+    """Format of the data files; only `parquet` is read."""
+    schema_json: str | None
+    """The schema as JSON text; None is a table without columns."""
+    partition_columns: tuple[str, ...]
+    """Logical names, in order."""
+    configuration: Mapping[str, str]
+    """The table's properties."""
+    created_at: int | None
+    """Milliseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """How far an application has come: PROTOCOL.md, "Transaction Identifiers"."""
+
+    app_id: str
+    """The application."""
+    version: int
+    """Its own version number."""
+    last_updated: int | None
+    """Milliseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """Metadata of one domain: PROTOCOL.md, "Domain Metadata"."""
+
+    domain: str
+    """The domain's name."""
+    configuration: str
+    """Mostly JSON text."""
+    removed: bool
+    """Whether this removes the domain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actions:
+    """The actions of some commits, each kind in one table, in order of version."""
+
+    adds: pa.Table
+    """ADDS."""
+    removes: pa.Table
+    """REMOVES."""
+    cdc: pa.Table
+    """CDC."""
+    commit_infos: Mapping[int, Mapping[str, Any]]
+    """The first commitInfo of each version that has one, as stored."""
+    protocols: Mapping[int, Protocol]
+    """The protocol of each version that sets one."""
+    metadatas: Mapping[int, Metadata]
+    """The metadata of each version that sets them."""
+    transactions: Mapping[int, tuple[Transaction, ...]]
+    """By version; only versions that have some."""
+    domains: Mapping[int, tuple[Domain, ...]]
+    """By version; only versions that have some."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A table as the log reconstructs it at one version."""
+
+    version: int
+    """The version."""
+    protocol: Protocol
+    """In force at the version."""
+    metadata: Metadata
+    """In force at the version."""
+    adds: pa.Table
+    """ADDS of the live files."""
+    transactions: Mapping[str, Transaction]
+    """By application."""
+    domains: Mapping[str, str]
+    """Domain to configuration; removed ones are not in it."""
