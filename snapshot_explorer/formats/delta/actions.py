@@ -1,0 +1,234 @@
+"""Commits, which are lines of JSON, straight into Arrow columns.
+
+Source: delta PROTOCOL.md, "Actions".
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats.damage import DamageError
+from snapshot_explorer.formats.delta import json_columns as columns
+from snapshot_explorer.formats.delta.json_columns import Bodies, RowError
+from snapshot_explorer.formats.delta.locations import decoded_all
+from snapshot_explorer.formats.delta.records import (
+    ADDS,
+    CDC,
+    REMOVES,
+    Actions,
+    Domain,
+    Metadata,
+    Protocol,
+    Transaction,
+)
+from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
+
+_AT_ONCE = 20_000
+"""File actions that are kept as Python objects before they become columns."""
+_FILES = ("add", "remove", "cdc")
+
+T = TypeVar("T")
+
+
+def parse_commits(contents: Iterable[tuple[int, str, bytes]], *, infos: bool = True) -> Actions:
+    """Return the actions of commits, each kind in one table, in the order of the commits and of their lines.
+
+    Args:
+        contents: Version, file name and bytes of each commit, ascending. An empty file is an empty commit.
+        infos: Keep each version's first commitInfo; without it `commit_infos` is empty.
+
+    Raises:
+        BrokenTableError: A line is no action; the message names the file and the line.
+    """
+    parser = Parser(infos=infos)
+    for version, name, content in contents:
+        parser.feed(version, name, content)
+    return parser.actions()
+
+
+class Parser:
+    """Takes the bytes of commits, or of a checkpoint in JSON, and gives their actions."""
+
+    def __init__(self, *, infos: bool = True) -> None:
+        """Begin with nothing."""
+        self._infos = infos
+        self._waiting: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in _FILES}
+        self._owners: dict[str, list[tuple[int, int | None, str]]] = {kind: [] for kind in _FILES}
+        self._tables: dict[str, list[pa.Table]] = {kind: [] for kind in _FILES}
+        self._commit_infos: dict[int, Mapping[str, Any]] = {}
+        self._protocols: dict[int, Protocol] = {}
+        self._metadatas: dict[int, Metadata] = {}
+        self._transactions: dict[int, tuple[Transaction, ...]] = {}
+        self._domains: dict[int, tuple[Domain, ...]] = {}
+        self.sidecars: list[Mapping[str, Any]] = []
+        """The sidecar actions met, as stored; only a checkpoint has them."""
+
+    def feed(self, version: int | None, name: str, content: bytes) -> None:
+        """Take a file's bytes. `version` is None for a checkpoint: its actions belong to commits unknown."""
+        adds, removes, cdc = (self._waiting[kind] for kind in _FILES)
+        others: dict[str, list[Mapping[str, Any]]] = {}
+        loads = orjson.loads
+        try:
+            for line in content.split(b"\n"):
+                if not line or line.isspace():
+                    continue
+                for kind, body in loads(line).items():
+                    if body is None:
+                        continue
+                    if kind == "add":
+                        adds.append(body)
+                    elif kind == "remove":
+                        removes.append(body)
+                    elif kind == "cdc":
+                        cdc.append(body)
+                    else:
+                        others.setdefault(kind, []).append(body)
+        except (orjson.JSONDecodeError, AttributeError) as error:
+            raise _broken_line(name, content, error) from error
+        for kind in _FILES:
+            self._owners[kind].append((len(self._waiting[kind]), version, name))
+            if len(self._waiting[kind]) >= _AT_ONCE:
+                self._flush(kind)
+        try:
+            self._keep(-1 if version is None else version, others)
+        except DamageError as error:
+            raise BrokenTableError(f"{name} is damaged: it holds {error}. Restore the file from a backup.") from error
+
+    def actions(self) -> Actions:
+        """Return what has come in. Actions of a checkpoint are kept under version -1."""
+        for kind in _FILES:
+            self._flush(kind)
+        return Actions(
+            adds=_together(self._tables["add"], ADDS),
+            removes=_together(self._tables["remove"], REMOVES),
+            cdc=_together(self._tables["cdc"], CDC),
+            commit_infos=self._commit_infos,
+            protocols=self._protocols,
+            metadatas=self._metadatas,
+            transactions=self._transactions,
+            domains=self._domains,
+        )
+
+    def _keep(self, version: int, others: Mapping[str, list[Any]]) -> None:
+        for kind, bodies in others.items():
+            if any(not isinstance(body, dict) for body in bodies) and kind in _SINGLE:
+                raise DamageError(f"a {kind} that is no object")
+        if self._infos and "commitInfo" in others:
+            self._commit_infos[version] = others["commitInfo"][0]
+        if "protocol" in others:
+            self._protocols[version] = _only("protocol", others["protocol"], protocol_of)
+        if "metaData" in others:
+            self._metadatas[version] = _only("metaData", others["metaData"], metadata_of)
+        if "txn" in others:
+            self._transactions[version] = tuple(transaction_of(body) for body in others["txn"])
+        if "domainMetadata" in others:
+            self._domains[version] = tuple(domain_of(body) for body in others["domainMetadata"])
+        self.sidecars += others.get("sidecar", ())
+
+    def _flush(self, kind: str) -> None:
+        bodies, owners = self._waiting[kind], self._owners[kind]
+        if bodies:
+            self._tables[kind].append(_table(kind, bodies, owners))
+        bodies.clear()
+        owners.clear()
+
+
+_SINGLE = frozenset({"commitInfo", "protocol", "metaData", "txn", "domainMetadata", "sidecar"})
+
+
+def _only(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mapping[str, Any]], T]) -> T:
+    """Return the record of the only action of its kind; of two that differ neither can be chosen."""
+    if any(body != bodies[0] for body in bodies[1:]):
+        raise DamageError(f"two {kind} actions that differ")
+    return make(bodies[0])
+
+
+def _table(kind: str, bodies: Bodies, owners: Sequence[tuple[int, int | None, str]]) -> pa.Table:
+    try:
+        return _MAKERS[kind](bodies, _versions(owners))
+    except RowError as error:
+        name = next(name for end, _, name in owners if error.row < end)
+        raise BrokenTableError(
+            f"{name} is damaged: one of its {kind} actions has {error}. Restore the file from a backup."
+        ) from error
+
+
+def _versions(owners: Sequence[tuple[int, int | None, str]]) -> pa.Array:
+    versions: list[int | None] = []
+    for end, version, _ in owners:
+        versions += [version] * (end - len(versions))
+    return pa.array(versions, pa.int64())
+
+
+def _file_columns(bodies: Bodies, versions: pa.Array, *, missing: Mapping[str, str] | None) -> list[pa.Array]:
+    for row, body in enumerate(bodies):
+        if not isinstance(body, dict):
+            raise RowError(row, f"{str(body)[:60]!r} in place of an object")
+    return [
+        versions,
+        decoded_all(columns.texts(bodies, "path", required=True)),
+        columns.maps(bodies, "partitionValues", missing=missing),
+        columns.integers(bodies, "size"),
+        columns.booleans(bodies, "dataChange", default=True),
+    ]
+
+
+def _state_columns(bodies: Bodies) -> list[pa.Array]:
+    return [
+        columns.vectors(bodies),
+        columns.texts(bodies, "stats"),
+        columns.integers(bodies, "baseRowId"),
+        columns.integers(bodies, "defaultRowCommitVersion"),
+        columns.maps(bodies, "tags"),
+    ]
+
+
+def _adds(bodies: Bodies, versions: pa.Array) -> pa.Table:
+    found = [
+        *_file_columns(bodies, versions, missing={}),
+        *_state_columns(bodies),
+        columns.integers(bodies, "modificationTime"),
+        columns.texts(bodies, "clusteringProvider"),
+    ]
+    return pa.table(found, schema=ADDS)
+
+
+def _removes(bodies: Bodies, versions: pa.Array) -> pa.Table:
+    found = [
+        *_file_columns(bodies, versions, missing=None),
+        *_state_columns(bodies),
+        columns.integers(bodies, "deletionTimestamp"),
+        columns.booleans(bodies, "extendedFileMetadata"),
+    ]
+    return pa.table(found, schema=REMOVES)
+
+
+def _cdc(bodies: Bodies, versions: pa.Array) -> pa.Table:
+    return pa.table(_file_columns(bodies, versions, missing={}), schema=CDC)
+
+
+_MAKERS: Mapping[str, Callable[[Bodies, pa.Array], pa.Table]] = {"add": _adds, "remove": _removes, "cdc": _cdc}
+
+
+def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def _broken_line(name: str, content: bytes, error: Exception) -> BrokenTableError:
+    """Return the error of a file with a line that is no JSON object, with the line's number."""
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line or line.isspace():
+            continue
+        try:
+            if isinstance(orjson.loads(line), dict):
+                continue
+            why = "it is no object"
+        except orjson.JSONDecodeError as found:
+            why = str(found)
+        return BrokenTableError(
+            f"{name} is damaged: line {number} is no action: {why}. The file may be cut short; restore it from a backup."
+        )
+    return BrokenTableError(f"{name} is damaged: {error}. Restore the file from a backup.")

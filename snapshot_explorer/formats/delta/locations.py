@@ -1,0 +1,43 @@
+"""The paths of data files in the log: decoded once, absolute ones in one spelling.
+
+What leaves the table's storage is refused by `Storage` when the file is read; here it is text.
+"""
+
+import re
+from urllib.parse import unquote_to_bytes
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_FILE = re.compile(r"file:(?://(?:localhost(?=/))?)?(?=/)(.*)", re.DOTALL | re.IGNORECASE)
+_FULL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
+
+
+def decoded(path: str) -> str:
+    """Return the path that an action means: percent signs decoded once, files of this machine spelled alike.
+
+    `file:/a`, `file:///a` and `/a` are one file. A `+` stands for itself. Text that decodes to no UTF-8 stays as it is,
+    so that different files stay different.
+
+    Source: delta PROTOCOL.md, "Add File and Remove File"; delta DeltaLog, canonicalizePath.
+    """
+    if "%" in path:
+        try:
+            path = unquote_to_bytes(path).decode()
+        except UnicodeDecodeError:
+            pass
+    found = _FILE.match(path) if path[:5].lower() == "file:" else None
+    return re.sub(r"^/+", "/", found[1]) if found else path
+
+
+def decoded_all(paths: pa.Array) -> pa.Array:
+    """Return the paths of many actions, decoded; costs little where none needs it."""
+    needy = pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:", ignore_case=True))
+    if not pc.any(needy).as_py():
+        return paths
+    return pa.array([None if path is None else decoded(path) for path in paths.to_pylist()], pa.string())
+
+
+def is_absolute(path: str) -> bool:
+    """Return whether a decoded path names a place of its own, not one below the table's root."""
+    return path.startswith("/") or _FULL.match(path) is not None
