@@ -26,8 +26,8 @@ from snapshot_explorer.formats.delta.records import (
 )
 from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
 
-_AT_ONCE = 20_000
-"""File actions that are kept as Python objects before they become columns."""
+_AT_ONCE = 1_000
+"""File actions that are Python objects at the same time: more of them keep the garbage collector busy (measured)."""
 _FILES = ("add", "remove", "cdc")
 
 T = TypeVar("T")
@@ -63,8 +63,8 @@ class Parser:
         self._metadatas: dict[int, Metadata] = {}
         self._transactions: dict[int, tuple[Transaction, ...]] = {}
         self._domains: dict[int, tuple[Domain, ...]] = {}
-        self.sidecars: list[Mapping[str, Any]] = []
-        """The sidecar actions met, as stored; only a checkpoint has them."""
+        self.singles: list[tuple[str, Mapping[str, Any]]] = []
+        """Of a checkpoint: its other actions, as stored, each with its kind."""
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
         """Take a file's bytes. `version` is None for a checkpoint: its actions belong to commits unknown."""
@@ -93,12 +93,12 @@ class Parser:
             if len(self._waiting[kind]) >= _AT_ONCE:
                 self._flush(kind)
         try:
-            self._keep(-1 if version is None else version, others)
+            self._keep(version, others)
         except DamageError as error:
             raise BrokenTableError(f"{name} is damaged: it holds {error}. Restore the file from a backup.") from error
 
     def actions(self) -> Actions:
-        """Return what has come in. Actions of a checkpoint are kept under version -1."""
+        """Return what has come in; of a checkpoint the file actions only."""
         for kind in _FILES:
             self._flush(kind)
         return Actions(
@@ -112,10 +112,13 @@ class Parser:
             domains=self._domains,
         )
 
-    def _keep(self, version: int, others: Mapping[str, list[Any]]) -> None:
+    def _keep(self, version: int | None, others: Mapping[str, list[Any]]) -> None:
         for kind, bodies in others.items():
             if any(not isinstance(body, dict) for body in bodies) and kind in _SINGLE:
                 raise DamageError(f"a {kind} that is no object")
+        if version is None:
+            self.singles += [(kind, body) for kind, bodies in others.items() for body in bodies]
+            return
         if self._infos and "commitInfo" in others:
             self._commit_infos[version] = others["commitInfo"][0]
         if "protocol" in others:
@@ -126,7 +129,6 @@ class Parser:
             self._transactions[version] = tuple(transaction_of(body) for body in others["txn"])
         if "domainMetadata" in others:
             self._domains[version] = tuple(domain_of(body) for body in others["domainMetadata"])
-        self.sidecars += others.get("sidecar", ())
 
     def _flush(self, kind: str) -> None:
         bodies, owners = self._waiting[kind], self._owners[kind]

@@ -144,5 +144,3 @@ def _map(value: Any, row: int, name: str) -> Mapping[str, str | None]:
     if not isinstance(value, dict) or not all(item is None or isinstance(item, str) for item in value.values()):
         raise RowError(row, f"{name} that are no map of texts")
     return value
-
-

@@ -72,9 +72,7 @@ def domain_of(body: Body) -> Domain:
     name = _text(body, "domain")
     if name is None:
         raise DamageError("a domainMetadata without domain")
-    return Domain(
-        domain=name, configuration=_text(body, "configuration") or "", removed=body.get("removed") is True
-    )
+    return Domain(domain=name, configuration=_text(body, "configuration") or "", removed=body.get("removed") is True)
 
 
 def _text(body: Body, name: str) -> str | None:

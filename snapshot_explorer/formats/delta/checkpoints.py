@@ -1,0 +1,331 @@
+"""Checkpoints of every form: one file, several parts, with or without sidecars, parquet or JSON.
+
+Only the columns that a state needs are read, row group by row group; tombstones are not.
+
+Source: delta PROTOCOL.md, "Checkpoints".
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats.damage import DamageError
+from snapshot_explorer.formats.delta.actions import Parser
+from snapshot_explorer.formats.delta.json_columns import integer
+from snapshot_explorer.formats.delta.layout import SIDECARS, LogFile
+from snapshot_explorer.formats.delta.locations import decoded, decoded_all, is_absolute
+from snapshot_explorer.formats.delta.records import ADDS, DELETION_VECTOR, STRINGS
+from snapshot_explorer.formats.delta.replay import Tally
+from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
+from snapshot_explorer.storage import Storage
+
+_WHOLE = 8 << 20
+"""A file of a checkpoint up to this size is read whole, in one request and beside others."""
+_AT_ONCE = 64 << 20
+"""Bytes of a checkpoint's files that are in memory at the same time."""
+_SINGLES = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
+_ADD: Mapping[str, tuple[str, pa.DataType]] = {
+    "path": ("path", pa.string()),
+    "partition_values": ("partitionValues", STRINGS),
+    "size_bytes": ("size", pa.int64()),
+    "data_change": ("dataChange", pa.bool_()),
+    "stats": ("stats", pa.string()),
+    "base_row_id": ("baseRowId", pa.int64()),
+    "default_row_commit_version": ("defaultRowCommitVersion", pa.int64()),
+    "tags": ("tags", STRINGS),
+    "modified_at": ("modificationTime", pa.int64()),
+    "clustering_provider": ("clusteringProvider", pa.string()),
+}
+_VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+_PARSED = "stats_parsed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointFile:
+    """A file of a checkpoint."""
+
+    path: str
+    """Below the table's root."""
+    size_bytes: int | None
+    """Its size, where it is told."""
+    list_path: str | None
+    """Of a sidecar: the file that names it."""
+    adds: int
+    """How many live files it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What a checkpoint holds."""
+
+    tally: Tally
+    """The state at its version."""
+    files: tuple[CheckpointFile, ...]
+    """Its files, sidecars last."""
+
+
+def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = True) -> Checkpoint:
+    """Return what a checkpoint holds.
+
+    Reads its files, small ones whole and at once. Without `adds` the live files are left out: of a large file then
+    only the columns of the other actions are read, and no sidecar.
+
+    Raises:
+        BrokenTableError: A file is damaged or, where it is a sidecar, missing.
+        MissingFileError: A file of the checkpoint is not there.
+    """
+    found = _Found(adds=adds)
+    for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
+        found.take(path, content)
+    if adds:
+        found.take_sidecars(storage)
+    sizes = {file.path: file.size_bytes for file in files} | found.sidecars
+    return Checkpoint(
+        tally=found.tally(),
+        files=tuple(
+            CheckpointFile(
+                path=path, size_bytes=size, list_path=found.named_by.get(path), adds=found.counts.get(path, 0)
+            )
+            for path, size in sizes.items()
+        ),
+    )
+
+
+class _Found:
+    """What has been read of a checkpoint so far."""
+
+    def __init__(self, *, adds: bool) -> None:
+        self.wants_adds = adds
+        self.tables: list[pa.Table] = []
+        self.singles: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _SINGLES}
+        self.counts: dict[str, int] = {}
+        self.sidecars: dict[str, int | None] = {}
+        self.named_by: dict[str, str] = {}
+
+    def take(self, path: str, content: pa.NativeFile, *, sidecar: bool = False) -> None:
+        if path.endswith(".json"):
+            self._take_json(path, content)
+            return
+        with _damage_of(path):
+            file = pq.ParquetFile(content)
+            if not sidecar:
+                for kind in _SINGLES:
+                    self.singles[kind] += [(path, row) for row in _rows(file, kind)]
+            tables = list(_adds(file)) if self.wants_adds else []
+        self._keep(path, tables)
+        if not sidecar:
+            self._name_sidecars(path)
+
+    def take_sidecars(self, storage: Storage) -> None:
+        try:
+            for path, content in _contents(storage, list(self.sidecars.items())):
+                self.take(path, content, sidecar=True)
+        except MissingFileError as error:
+            raise BrokenTableError(
+                f"A checkpoint names a sidecar file that is not there: {error} An earlier checkpoint may still be whole."
+            ) from error
+
+    def tally(self) -> Tally:
+        """Return the state."""
+        path, kind = "", ""
+        try:
+            made: dict[str, list[Any]] = {}
+            makers = {
+                "protocol": protocol_of,
+                "metaData": metadata_of,
+                "txn": transaction_of,
+                "domainMetadata": domain_of,
+            }
+            for kind, make in makers.items():
+                made[kind] = []
+                for path, body in self.singles[kind]:
+                    made[kind].append(make(body))
+        except DamageError as error:
+            raise BrokenTableError(f"{path} is damaged: its {kind} has {error}. Restore it from a backup.") from error
+        return Tally(
+            adds=_together(self.tables),
+            protocol=next(iter(made["protocol"]), None),
+            metadata=next(iter(made["metaData"]), None),
+            transactions={one.app_id: one for one in made["txn"]},
+            domains={one.domain: one for one in made["domainMetadata"]},
+        )
+
+    def _take_json(self, path: str, content: pa.NativeFile) -> None:
+        parser = Parser(infos=False)
+        parser.feed(None, path, content.read())
+        actions = parser.actions()
+        self._keep(path, [actions.adds] if self.wants_adds else [])
+        for kind, body in parser.singles:
+            if kind in self.singles:
+                self.singles[kind].append((path, body))
+        self._name_sidecars(path)
+
+    def _keep(self, path: str, tables: Sequence[pa.Table]) -> None:
+        self.tables += tables
+        self.counts[path] = sum(table.num_rows for table in tables)
+
+    def _name_sidecars(self, path: str) -> None:
+        for owner, body in self.singles["sidecar"]:
+            if owner != path:
+                continue
+            name = body.get("path")
+            if not isinstance(name, str) or not name:
+                raise BrokenTableError(f"{path} is damaged: a sidecar without a path. Restore it from a backup.")
+            where = decoded(name)
+            full = where if is_absolute(where) else f"{SIDECARS}/{where}"
+            self.sidecars[full] = _size(body.get("sizeInBytes"))
+            self.named_by[full] = path
+
+
+def _size(told: Any) -> int | None:
+    try:
+        return integer(told)
+    except ValueError:
+        return None
+
+
+def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, pa.NativeFile]]:
+    """Yield files opened: small ones read at once, so many as fit in memory; of large ones only what is asked for."""
+    waiting: list[str] = []
+    held = 0
+    for path, size in files:
+        if size is not None and size > _WHOLE:
+            yield path, storage.open(_place(storage, path))
+            continue
+        waiting.append(path)
+        held += _WHOLE if size is None else size
+        if held >= _AT_ONCE:
+            yield from _read(storage, waiting)
+            waiting, held = [], 0
+    yield from _read(storage, waiting)
+
+
+def _read(storage: Storage, paths: Sequence[str]) -> Iterator[tuple[str, pa.NativeFile]]:
+    contents = storage.read_many([_place(storage, path) for path in paths])
+    for path, content in zip(paths, contents, strict=True):
+        yield path, pa.BufferReader(content)
+
+
+def _place(storage: Storage, path: str) -> str:
+    return storage.resolve_external(path) if is_absolute(path) else path
+
+
+def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the actions of a kind of which there are few, in the form that they have in JSON."""
+    if kind not in file.schema_arrow.names:
+        return
+    for group in range(file.num_row_groups):
+        column = file.read_row_group(group, columns=[kind]).column(kind)
+        if not pa.types.is_struct(column.type):
+            raise DamageError(f"a column {kind} of type {column.type}")
+        for row in column.drop_null().to_pylist(maps_as_pydicts="strict"):
+            yield row
+
+
+def _adds(file: pq.ParquetFile) -> Iterator[pa.Table]:
+    """Yield the add actions of each row group."""
+    if "add" not in file.schema_arrow.names:
+        return
+    kind = file.schema_arrow.field("add").type
+    if not pa.types.is_struct(kind) or kind.get_field_index("path") < 0:
+        raise DamageError("a column add without paths")
+    names = {field.name for field in kind}
+    wanted = [stored for stored, _ in _ADD.values() if stored in names]
+    wanted += [name for name in ("deletionVector",) if name in names]
+    if _PARSED in names and not _has_all_stats(file):
+        wanted.append(_PARSED)
+    for group in range(file.num_row_groups):
+        column = file.read_row_group(group, columns=[f"add.{name}" for name in wanted]).column("add").combine_chunks()
+        rows = column.filter(pc.is_valid(pc.struct_field(column, ["path"])))
+        if len(rows):
+            yield _table(rows, set(wanted))
+
+
+def _has_all_stats(file: pq.ParquetFile) -> bool:
+    """Return whether every add has its statistics as text, as far as the file's own statistics tell."""
+    names = [file.schema.column(index).path for index in range(len(file.schema))]
+    if "add.stats" not in names or "add.path" not in names:
+        return False
+    places = names.index("add.stats"), names.index("add.path")
+    for group in range(file.num_row_groups):
+        told = [file.metadata.row_group(group).column(place).statistics for place in places]
+        nulls = [one.null_count if one is not None and one.has_null_count else None for one in told]
+        if nulls[0] is None or nulls[0] != nulls[1]:
+            return False
+    return True
+
+
+def _table(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
+    columns: dict[str, pa.Array] = {"version": pa.nulls(len(rows), pa.int64())}
+    for name, (stored, kind) in _ADD.items():
+        found = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
+        columns[name] = found if found.type == kind else _cast(found, kind)
+    columns["path"] = decoded_all(columns["path"])
+    columns["deletion_vector"] = (
+        _vectors(pc.struct_field(rows, ["deletionVector"]))
+        if "deletionVector" in wanted
+        else pa.nulls(len(rows), DELETION_VECTOR)
+    )
+    table = pa.table([columns[name] for name in ADDS.names], schema=ADDS)
+    return table.append_column(_PARSED, pc.struct_field(rows, [_PARSED])) if _PARSED in wanted else table
+
+
+def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_map(kind):
+        if not pa.types.is_map(found.type):
+            raise DamageError(f"a map of type {found.type}")
+        return pa.MapArray.from_arrays(
+            _offsets(found), found.keys.cast(pa.string()), found.items.cast(pa.string()), type=kind
+        )
+    return found.cast(kind)
+
+
+def _offsets(found: pa.MapArray) -> pa.Array:
+    """Return the offsets of a map array, null where the map is null, from the first key on."""
+    offsets = found.offsets
+    empty = pc.is_null(found)
+    if not pc.any(empty).as_py():
+        return offsets
+    marked = pa.concat_arrays([empty, pa.array([False])])
+    return pc.if_else(marked, pa.scalar(None, pa.int32()), offsets)
+
+
+def _vectors(found: pa.StructArray) -> pa.Array:
+    if found.null_count == len(found):
+        return pa.nulls(len(found), DELETION_VECTOR)
+    names = {field.name for field in found.type}
+    children = [
+        pc.struct_field(found, [stored]).cast(field.type) if stored in names else pa.nulls(len(found), field.type)
+        for stored, field in zip(_VECTOR, DELETION_VECTOR, strict=True)
+    ]
+    described = pc.is_valid(children[0])
+    return pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR), mask=pc.invert(described))
+
+
+def _together(tables: Sequence[pa.Table]) -> pa.Table:
+    if not tables:
+        return ADDS.empty_table()
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pa.concat_tables([table.select(ADDS.names) for table in tables])
+
+
+@contextmanager
+def _damage_of(path: str) -> Iterator[None]:
+    """Turn what Arrow and we find wrong in a file into our error with its name."""
+    try:
+        yield
+    except SnapshotExplorerError:
+        raise
+    except (pa.ArrowException, DamageError, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
+        told = " ".join(str(error).split())[:300]
+        raise BrokenTableError(
+            f"The checkpoint file {path} is damaged: {told}. An earlier checkpoint may still be whole."
+        ) from error

@@ -1,0 +1,385 @@
+"""`Log`: the log of a Delta table, listed and replayed on demand. Everything about a version begins here."""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.formats.delta.actions import parse_commits
+from snapshot_explorer.formats.delta.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
+from snapshot_explorer.formats.delta.hints import Checksum, read_checksum
+from snapshot_explorer.formats.delta.layout import LOG, LogFile, commit_name
+from snapshot_explorer.formats.delta.log_segment import LogListing, LogSegment, earliest, for_version, list_log
+from snapshot_explorer.formats.delta.records import Actions, Domain, Metadata, Protocol, State
+from snapshot_explorer.formats.delta.replay import Tally, followed_by, joined
+from snapshot_explorer.storage import Storage
+
+log = logging.getLogger(__name__)
+
+_KEPT = 3
+"""How many reconciled versions are kept."""
+_BYTES_AT_ONCE = 16 << 20
+"""Bytes of commits that are in memory at the same time."""
+_UNKNOWN_SIZE = 4_096
+"""Taken for the size of a commit that the listing does not tell."""
+_SMALL = 8 << 20
+"""A checkpoint up to this size is read once, whole, and kept."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tail:
+    """What the commits of a segment after its checkpoint come to."""
+
+    segment: LogSegment
+    tally: Tally
+
+
+class Log:
+    """The log of one table. Keeps its newest listing and the states last asked for. Safe to use from several threads."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Bind to a table; reads nothing."""
+        self._storage = storage
+        self._lock = threading.RLock()
+        self._listing: LogListing | None = None
+        self._generation = 0
+        self._unusable: set[str] = set()
+        self._states: OrderedDict[int, State] = OrderedDict()
+        self._kept_tail: _Tail | None = None
+        self._kept_checkpoint: tuple[tuple[LogFile, ...], Checkpoint] | None = None
+        self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
+
+    @property
+    def generation(self) -> int:
+        """Return a number that changes when files that were listed before turn out to be others."""
+        return self._generation
+
+    def refresh(self) -> LogListing:
+        """Return what is in the log now. One listing. Forgets what it was about if the table was made anew."""
+        found = list_log(self._storage)
+        with self._lock:
+            if self._listing is not None and _is_another(self._listing, found):
+                self._generation += 1
+                self._unusable.clear()
+                self._states.clear()
+                self._checksums.clear()
+                self._kept_tail = self._kept_checkpoint = None
+            self._listing = found
+        return found
+
+    def listing(self) -> LogListing:
+        """Return the newest listing, made now if there is none yet."""
+        return self._listing or self.refresh()
+
+    def commits(self) -> tuple[LogFile, ...]:
+        """Return the commit file of each version that has one, ascending, by the newest listing."""
+        return tuple(self.listing().commits().values())
+
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is gone."""
+        listing = self.listing()
+        return tuple(sorted({*listing.commits(), *(one[0].version for one in listing.checkpoints())}))
+
+    def earliest(self) -> int:
+        """Return the earliest version that can still be reconstructed, by the newest listing.
+
+        Raises:
+            SnapshotNotFoundError: There is none.
+
+        Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
+        """
+        found = earliest(self.listing())
+        if found is None:
+            raise SnapshotNotFoundError(
+                f"The log of {self._storage.root} can reconstruct no version: it holds no commit 0 and no complete "
+                "checkpoint. Restore the log from a backup."
+            )
+        return found
+
+    def segment(self, version: int | None = None) -> LogSegment:
+        """Return the files that make a version, the newest listed one without it.
+
+        No request where the newest listing tells it, otherwise one listing.
+
+        Raises:
+            SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
+            BrokenTableError: Commits are missing.
+        """
+        with self._lock:
+            if self._listing is None:
+                self.refresh()
+            try:
+                return for_version(self.listing(), None, version, unusable=self._unusable)
+            except SnapshotExplorerError:
+                return for_version(self.refresh(), None, version, unusable=self._unusable)
+
+    def state(self, version: int) -> State:
+        """Return the table as it is at a version. Reads its checkpoint and the commits after it; the last few are kept.
+
+        Raises:
+            SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
+            BrokenTableError: A file is damaged or missing, or no protocol or metadata is found.
+        """
+        with self._lock:
+            if version not in self._states:
+                state = self._state(version)
+                _keep(self._states, version, state)
+                for note in self._contradictions(version, state.protocol, state.metadata):
+                    log.warning("%s", note)
+            self._states.move_to_end(version)
+            return self._states[version]
+
+    def protocol_and_metadata(self, version: int) -> tuple[Protocol, Metadata]:
+        """Return the protocol and the metadata in force at a version, without its live files where that is less.
+
+        Reads the commits after the checkpoint and, if they do not tell, of a large checkpoint only what is no file.
+        The checksum file is not believed: it may be wrong.
+
+        Raises: as `state`.
+        """
+        with self._lock:
+            if version in self._states:
+                state = self._states[version]
+                return state.protocol, state.metadata
+            return self._attempts(version, self._protocol_and_metadata)
+
+    def checksum(self, version: int) -> Checksum | None:
+        """Return what the version's checksum file says, None without a usable one. One request the first time."""
+        with self._lock:
+            if version not in self._checksums:
+                _keep(self._checksums, version, read_checksum(self._storage, version))
+            return self._checksums[version]
+
+    def verify(self, version: int) -> tuple[str, list[str]]:
+        """Return the table's id at a version, and how its checksum file contradicts the log; a sentence each.
+
+        Counts are compared where the live files have been read, or come from commits alone.
+        """
+        with self._lock:
+            self.checksum(version)
+            if not self.segment(version).checkpoint:
+                self.state(version)
+            protocol, metadata = self.protocol_and_metadata(version)
+            return metadata.id or "", self._contradictions(version, protocol, metadata)
+
+    def _contradictions(self, version: int, protocol: Protocol, metadata: Metadata) -> list[str]:
+        told, state = self._checksums.get(version), self._states.get(version)
+        if told is None:
+            return []
+        pairs: list[tuple[str, object, object]] = [
+            ("protocol", told.protocol, protocol),
+            ("table id", told.metadata.id if told.metadata else None, metadata.id),
+        ]
+        if state is not None:
+            pairs.append(("number of files", told.files, state.adds.num_rows))
+            pairs.append(("bytes of files", told.size_bytes, pc.sum(state.adds.column("size_bytes")).as_py() or 0))
+        return [
+            f"{told.path} contradicts the log: its {what} is {stated}, that of the log {found}. The log counts."
+            for what, stated, found in pairs
+            if stated is not None and stated != found
+        ]
+
+    def actions(self, versions: Sequence[int], *, infos: bool = True) -> Actions:
+        """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
+
+        Raises:
+            SnapshotNotFoundError: The commit of a version is gone.
+            BrokenTableError: One is damaged; the file and the line are named.
+        """
+        wanted = sorted(set(versions))
+        known = self.listing().commits()
+        if any(version not in known for version in wanted):
+            known = self.refresh().commits()
+        gone = [version for version in wanted if version not in known]
+        if gone:
+            raise self._gone(gone[0])
+        try:
+            return parse_commits(self._contents([known[version] for version in wanted]), infos=infos)
+        except MissingFileError as error:
+            there = self.refresh().commits()
+            raise self._gone(next((version for version in wanted if version not in there), wanted[0])) from error
+
+    def checkpoint_files(self, version: int) -> tuple[CheckpointFile, ...]:
+        """Return the files of the checkpoint that a version is made from, sidecars included; none without one."""
+        with self._lock:
+            return self._attempts(
+                version,
+                lambda segment: self._checkpoint(segment, adds=True).files if segment.checkpoint else (),
+            )
+
+    def _state(self, version: int) -> State:
+        found = self._attempts(version, self._tally)
+        protocol, metadata = _complete(found, version, self._storage.root)
+        return State(
+            version=version,
+            protocol=protocol,
+            metadata=metadata,
+            adds=found.adds,
+            transactions=found.transactions,
+            domains={name: one.configuration for name, one in found.domains.items() if not one.removed},
+        )
+
+    def _tally(self, segment: LogSegment) -> Tally:
+        base = self._base_of(segment)
+        if base is not None:
+            after = [commit for commit in segment.commits if commit.version > base.version]
+            return self._replayed(_as_tally(base), after, open_ended=False)
+        tail = self._tail(segment)
+        return joined(self._checkpoint(segment, adds=True).tally, tail) if segment.checkpoint else tail
+
+    def _protocol_and_metadata(self, segment: LogSegment) -> tuple[Protocol, Metadata]:
+        tail = self._tail(segment)
+        if segment.checkpoint and (tail.protocol is None or tail.metadata is None):
+            tail = joined(self._checkpoint(segment, adds=False).tally, tail)
+        return _complete(tail, segment.version, self._storage.root)
+
+    def _base_of(self, segment: LogSegment) -> State | None:
+        """Return the newest kept state that the segment's commits lead on from."""
+        first = -1 if segment.checkpoint_version is None else segment.checkpoint_version
+        known = [state for state in self._states.values() if first <= state.version < segment.version]
+        return max(known, key=lambda state: state.version, default=None)
+
+    def _tail(self, segment: LogSegment) -> Tally:
+        """Return what the commits after the checkpoint come to; that of the last segment asked for is kept."""
+        kept = self._kept_tail
+        if kept is None or (kept.segment.version, kept.segment.checkpoint) != (segment.version, segment.checkpoint):
+            tally = self._replayed(Tally(), segment.commits, open_ended=bool(segment.checkpoint))
+            self._kept_tail = kept = _Tail(segment=segment, tally=tally)
+        return kept.tally
+
+    def _replayed(self, tally: Tally, commits: Sequence[LogFile], *, open_ended: bool) -> Tally:
+        """Return a tally after more commits. So many are taken at once that memory is in proportion to live files."""
+        place = 0
+        while place < len(commits):
+            end = _end_of_batch(commits, place, max(_BYTES_AT_ONCE, 2 * tally.adds.nbytes))
+            actions = parse_commits(self._contents(commits[place:end]), infos=False)
+            tally = followed_by(tally, actions, open_ended=open_ended)
+            place = end
+        return tally
+
+    def _contents(self, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
+        place = 0
+        while place < len(commits):
+            end = _end_of_batch(commits, place, _BYTES_AT_ONCE)
+            some = commits[place:end]
+            contents = self._storage.read_many([commit.path for commit in some])
+            for commit, content in zip(some, contents, strict=True):
+                yield commit.version, commit.path, content
+            place = end
+
+    def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:
+        """Return what a segment's checkpoint holds. A small one is read once, with its files."""
+        small = sum(file.size_bytes or _SMALL for file in segment.checkpoint) <= _SMALL
+        small = small and segment.checkpoint[0].form != "uuid"
+        kept = self._kept_checkpoint
+        if kept is not None and kept[0] == segment.checkpoint:
+            return kept[1]
+        try:
+            found = read_checkpoint(self._storage, segment.checkpoint, adds=adds or small)
+        except BrokenTableError as error:
+            raise _UnusableError(segment, error) from error
+        if small:
+            self._kept_checkpoint = segment.checkpoint, found
+        return found
+
+    def _attempts(self, version: int, make: Callable[[LogSegment], T]) -> T:
+        """Return what is made of a version's segment, with earlier checkpoints if one turns out to be damaged.
+
+        What has gone since the listing is looked for once more. If nothing works, the first error is raised.
+        """
+        first: SnapshotExplorerError | None = None
+        listed_again = False
+        while True:
+            try:
+                return make(self.segment(version))
+            except _UnusableError as failed:
+                first = first or failed.error
+                log.warning(
+                    "Failed to create a snapshot from log segment %s. Trying a different checkpoint. %s",
+                    _described(failed.segment),
+                    failed.error,
+                )
+                self._unusable.add(failed.segment.checkpoint[0].name)
+            except MissingFileError as error:
+                if listed_again:
+                    raise first or self._gone(version) from error
+                listed_again = True
+                self.refresh()
+            except (BrokenTableError, SnapshotNotFoundError) as error:
+                if first is None:
+                    raise
+                raise first from error
+
+    def _gone(self, version: int) -> SnapshotNotFoundError:
+        return SnapshotNotFoundError(
+            f"{LOG}/{commit_name(version)} is not there, in {self._storage.root}: the commit of version {version} was "
+            "cleaned up or removed by hand. List the versions to see which are left."
+        )
+
+
+class _UnusableError(Exception):
+    """A segment's checkpoint can not be read."""
+
+    def __init__(self, segment: LogSegment, error: BrokenTableError) -> None:
+        super().__init__(str(error))
+        self.segment = segment
+        self.error = error
+
+
+def _complete(found: Tally, version: int, root: str) -> tuple[Protocol, Metadata]:
+    if found.protocol is not None and found.metadata is not None:
+        return found.protocol, found.metadata
+    missing = "protocol" if found.protocol is None else "metadata"
+    raise BrokenTableError(
+        f"The {missing} of your Delta table couldn't be recovered while Reconstructing version: {version}. "
+        f"No file of {root}/{LOG} up to that version holds it. Did you manually delete files in the log? "
+        "Restore them from a backup."
+    )
+
+
+def _as_tally(state: State) -> Tally:
+    domains = {
+        name: Domain(domain=name, configuration=configuration, removed=False)
+        for name, configuration in state.domains.items()
+    }
+    return Tally(
+        adds=state.adds,
+        protocol=state.protocol,
+        metadata=state.metadata,
+        transactions=state.transactions,
+        domains=domains,
+    )
+
+
+def _is_another(before: LogListing, now: LogListing) -> bool:
+    """Return whether a file that both listings have has another size or time: the table was made anew."""
+    known = {file.name: file.identity for file in before.files if file.kind == "commit"}
+    return any(known.get(file.name, file.identity) != file.identity for file in now.files)
+
+
+def _end_of_batch(commits: Sequence[LogFile], start: int, limit: int) -> int:
+    held = 0
+    for place in range(start, len(commits)):
+        size = commits[place].size_bytes
+        held += _UNKNOWN_SIZE if size is None else size
+        if held >= limit:
+            return place + 1
+    return len(commits)
+
+
+def _described(segment: LogSegment) -> str:
+    files = ", ".join(file.name for file in segment.checkpoint)
+    return f"of version {segment.version} with checkpoint {files}"
+
+
+def _keep(kept: "OrderedDict[int, T]", version: int, value: T) -> None:
+    kept[version] = value
+    while len(kept) > _KEPT:
+        kept.popitem(last=False)
