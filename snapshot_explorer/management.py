@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.model import Listing
+from snapshot_explorer.model import Examined, Listing
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,10 @@ class Managed(Protocol):
 S = TypeVar("S", bound=Managed)
 
 
+def _nothing_found(_: int) -> Examined:
+    return Examined(table_id=None, notes=())
+
+
 def _now_millis() -> int:
     return time.time_ns() // 1_000_000
 
@@ -53,23 +57,31 @@ class SnapshotManagement(Generic[S]):
 
     def __init__(
         self,
-        list_log: Callable[[], Listing],
+        list_log: Callable[[int | None], Listing],
         make_snapshot: Callable[[Listing], S],
         *,
+        examine: Callable[[int], Examined] = _nothing_found,
+        log_name: str = "log found for the table",
         staleness_limit: timedelta = timedelta(0),
         clock: Callable[[], int] = _now_millis,
     ) -> None:
         """Load the initial snapshot.
 
         Args:
-            list_log: Returns what versions there are now; a number of requests that does not grow with them.
+            list_log: Returns what versions there are now, from the start that an earlier listing gave, or by the
+                format's hint; a number of requests that does not grow with them.
             make_snapshot: Makes the snapshot of a listing's newest version; of no version if it is empty.
+            examine: Looks at the newest version before it becomes current; raises if it can not be shown.
+            log_name: What the log file says is not there when it has vanished, such as `delta log found for ...`.
             staleness_limit: How old the last update may be for `update(staleness_acceptable=True)` to
                 answer at once; zero means that every snapshot is stale.
             clock: Returns the time in milliseconds since 1970.
         """
         self._list_log = list_log
         self._make_snapshot = make_snapshot
+        self._examine = examine
+        self._log_name = log_name
+        self._table_id: str | None = None
         self._clock = clock
         self._lock = threading.RLock()
         self._async_lock = threading.Lock()
@@ -81,24 +93,34 @@ class SnapshotManagement(Generic[S]):
         """The most recently loaded snapshot."""
 
     def snapshot_at_init(self) -> S:
-        """Return the newest snapshot, or the one of a table that has no version yet."""
-        listing = self._list_log()
+        """Return the newest snapshot, found by the format's hint, or the one of a table that has no version yet."""
+        listing = self._list_log(None)
         if listing.latest is None:
             log.info("Creating initial snapshot without metadata, because the directory is empty")
             return self.create_snapshot(listing)
         log.info("Loading version %s%s.", listing.latest, _starting_from(listing))
-        snapshot = self.create_snapshot(listing)
+        snapshot, self._table_id = self._created(listing)
         self.last_update_timestamp = self._clock()
         log.info("Returning initial snapshot %s", snapshot)
         return snapshot
 
     def create_snapshot(self, listing: Listing) -> S:
-        """Return a new snapshot of the listing's newest version."""
-        for note in listing.notes:
+        """Return a new snapshot of the listing's newest version, checked against its checksum file where it has one.
+
+        Raises:
+            SnapshotExplorerError: The version can not be shown.
+        """
+        snapshot, _ = self._created(listing)
+        return snapshot
+
+    def _created(self, listing: Listing) -> tuple[S, str | None]:
+        """Return a new snapshot and the id of its table."""
+        examined = _nothing_found(-1) if listing.latest is None else self._examine(listing.latest)
+        for note in (*listing.notes, *examined.notes):
             log.warning("%s", note)
         snapshot = self._make_snapshot(listing)
         log.info("Created snapshot %s", snapshot)
-        return snapshot
+        return snapshot, examined.table_id
 
     @property
     def is_snapshot_stale(self) -> bool:
@@ -157,15 +179,24 @@ class SnapshotManagement(Generic[S]):
             task.set_exception(error)
 
     def _update_internal(self) -> S:
-        listing = self._list_log()
-        if listing == self.current_snapshot.listing:
+        before = self.current_snapshot
+        listing = self._list_log(before.listing.start if before.listing else None)
+        if listing == before.listing:
             self.last_update_timestamp = self._clock()
-            return self.current_snapshot
+            return before
         if listing.latest is None:
-            log.info("No log found any more for %s", self.current_snapshot)
+            log.info("No %s", self._log_name)
         else:
             log.info("Loading version %s%s.", listing.latest, _starting_from(listing))
-        self._replace_snapshot(self.create_snapshot(listing))
+        snapshot, table_id = self._created(listing)
+        if None not in (self._table_id, table_id) and table_id != self._table_id:
+            log.error(
+                "Change in the table id detected while updating snapshot. \nPrevious snapshot = %s\nNew snapshot = %s.",
+                before,
+                snapshot,
+            )
+        self._table_id = table_id
+        self._replace_snapshot(snapshot)
         log.info("Updated snapshot to %s", self.current_snapshot)
         self.last_update_timestamp = self._clock()
         return self.current_snapshot

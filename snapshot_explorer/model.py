@@ -181,19 +181,33 @@ ChangeMode = Literal["auto", "delta", "changelog", "diff"]
 class Listing:
     """One listing of the log: which versions there are. Equal listings mean that nothing happened."""
 
-    versions: tuple[int, ...]
+    versions: tuple[int, ...] = field(compare=False)
     """The versions found, ascending. From a hint alone it is only the newest."""
     identity: tuple[object, ...]
-    """What tells the newest commit from another of the same number; compared, never interpreted."""
-    checkpoint: int | None = None
-    """The version of the checkpoint that the listing started from, where the format has one."""
+    """The newest version and what tells its commit from another of that number; compared, never interpreted."""
+    checkpoint: int | None = field(default=None, compare=False)
+    """The version of the checkpoint that the newest version is made from, where the format has one."""
+    start: int | None = field(default=None, compare=False)
+    """From where the next listing need look, where the format need not ask its hint again."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """What was odd and tolerated, such as a hint that points nowhere; a sentence each."""
+    earliest: int | None = field(default=None, compare=False)
+    """The first version that can be loaded, where older ones are listed too; None where all can."""
 
     @property
     def latest(self) -> int | None:
         """The newest version, or None for a table without versions."""
         return self.versions[-1] if self.versions else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What was found when a newest version was looked at before it becomes current."""
+
+    table_id: str | None
+    """The table's own id, where the format has one."""
+    notes: tuple[str, ...]
+    """What contradicts itself and is tolerated, such as a checksum; a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

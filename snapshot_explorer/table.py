@@ -109,7 +109,11 @@ class Table:
         self.branch = branch
         """The branch that the table is bound to; None for the main one."""
         self.management = SnapshotManagement(
-            table_format.listing, self._newest_snapshot, staleness_limit=staleness_limit
+            table_format.listing,
+            self._newest_snapshot,
+            examine=table_format.examine,
+            log_name=f"{table_format.name} log found for the {table_format.name.capitalize()} table at {path}",
+            staleness_limit=staleness_limit,
         )
         """The snapshot core: current snapshot, update, staleness."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
+from snapshot_explorer.model import ChangeMode, Examined, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 
@@ -38,6 +38,14 @@ class TableFormat(Protocol):
 
         Without `start`, the format's hint is used and a number of requests that does not grow with the
         history; the versions hold at least the newest. With `start`, every version from there on.
+        """
+        ...
+
+    def examine(self, version: int) -> Examined:
+        """Return what a version that is about to be shown stands on, read as far as tells that it can be shown.
+
+        Raises:
+            SnapshotExplorerError: It can not: its metadata is damaged or missing.
         """
         ...
 

@@ -26,7 +26,7 @@ class Log:
     def __post_init__(self):
         self.wait_for.set()
 
-    def list_log(self):
+    def list_log(self, start=None):
         assert self.wait_for.wait(10)
         self.listed += 1
         if self.broken:

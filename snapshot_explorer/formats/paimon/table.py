@@ -41,7 +41,7 @@ from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.statistics import with_statistics
 from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
-from snapshot_explorer.model import ChangeMode, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
+from snapshot_explorer.model import ChangeMode, Examined, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -98,6 +98,10 @@ class Paimon:
             # A table of a kind that is not read has no snapshots either: refuse it here.
             self._schemas.newest()
         return found
+
+    def examine(self, version: int) -> Examined:  # noqa: ARG002 - the listing has read the snapshot
+        """Return nothing: whatever is read of a snapshot is checked then."""
+        return Examined(table_id=None, notes=())
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return when each version was committed, aware, UTC. A small file for each that was not read before."""
