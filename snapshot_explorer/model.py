@@ -151,8 +151,8 @@ class Split:
     """Partition column to value as text; null is the null partition."""
     bucket: int | None
     """The bucket, where the format has buckets."""
-    rows: int
-    """Rows in the files, before any merge."""
+    rows: int | None
+    """Rows in the files, before any merge; None where the metadata does not tell."""
     size_bytes: int
     """Bytes of the files."""
     detail: object

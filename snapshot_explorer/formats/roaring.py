@@ -65,6 +65,37 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     return numbers, place
 
 
+def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
+    """Return the numbers of a 64-bit bitmap, ascending, and where it ends; arguments and errors as `decode`.
+
+    Source: RoaringFormatSpec, "Extension for 64-bit Implementations".
+    """
+    count = int.from_bytes(content[start : start + 8], "little", signed=True)
+    place = start + 8
+    found = [np.zeros(0, np.int64)]
+    total, before = 0, -1
+    for _ in range(count):
+        high = int.from_bytes(content[place : place + 4], "little", signed=True)
+        if place + 4 > len(content) or high <= before:
+            raise DamageError("it is cut short, or its parts are out of order")
+        numbers, place = decode(content, place + 4, min(1 << 32, limit - (high << 32)))
+        total += len(numbers)
+        _check_total(total)
+        found.append(numbers + (high << 32))
+        before = high
+    if count < 0 or place > len(content):
+        raise DamageError(f"it has {count} parts in {len(content)} bytes")
+    return np.concatenate(found), place
+
+
+def _check_total(total: int) -> None:
+    if total > MOST_NUMBERS:
+        raise UnsupportedFeatureError(
+            f"A bitmap holds {total:,} positions, and at most {MOST_NUMBERS:,} are held. Read the table with the "
+            "engine that wrote it, or a version after its next compaction."
+        )
+
+
 def _check_heads(heads: Positions, limit: int) -> None:
     """Refuse containers out of order, or more numbers than there can be below the limit."""
     if np.any(heads[1:, 0] <= heads[:-1, 0]):
@@ -74,11 +105,7 @@ def _check_heads(heads: Positions, limit: int) -> None:
     total = int(heads[:, 1].sum()) + len(heads)
     if total > limit:
         raise DamageError(f"{total} positions where {limit} is the end")
-    if total > MOST_NUMBERS:
-        raise UnsupportedFeatureError(
-            f"A bitmap holds {total:,} positions, and at most {MOST_NUMBERS:,} are held. Read the table with Paimon's "
-            "own engines, or a version after its next compaction."
-        )
+    _check_total(total)
 
 
 def _container(content: bytes, place: int, count: int, *, is_run: bool) -> tuple[Positions, int]:

@@ -68,24 +68,17 @@ class Parser:
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
         """Take a file's bytes. `version` is None for a checkpoint: its actions belong to commits unknown."""
-        adds, removes, cdc = (self._waiting[kind] for kind in _FILES)
         others: dict[str, list[Mapping[str, Any]]] = {}
+        places = self._waiting
         loads = orjson.loads
         try:
             for line in content.split(b"\n"):
                 if not line or line.isspace():
                     continue
                 for kind, body in loads(line).items():
-                    if body is None:
-                        continue
-                    if kind == "add":
-                        adds.append(body)
-                    elif kind == "remove":
-                        removes.append(body)
-                    elif kind == "cdc":
-                        cdc.append(body)
-                    else:
-                        others.setdefault(kind, []).append(body)
+                    if body is not None:
+                        place = places.get(kind)
+                        (others.setdefault(kind, []) if place is None else place).append(body)
         except (orjson.JSONDecodeError, AttributeError) as error:
             raise _broken_line(name, content, error) from error
         for kind in _FILES:
@@ -231,6 +224,7 @@ def _broken_line(name: str, content: bytes, error: Exception) -> BrokenTableErro
         except orjson.JSONDecodeError as found:
             why = str(found)
         return BrokenTableError(
-            f"{name} is damaged: line {number} is no action: {why}. The file may be cut short; restore it from a backup."
+            f"{name} is damaged: line {number} is no action: {why}. "
+            "The file may be cut short; restore it from a backup."
         )
     return BrokenTableError(f"{name} is damaged: {error}. Restore the file from a backup.")

@@ -5,10 +5,10 @@ Only the columns that a state needs are read, row group by row group; tombstones
 Source: delta PROTOCOL.md, "Checkpoints".
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,6 +44,8 @@ _ADD: Mapping[str, tuple[str, pa.DataType]] = {
 }
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 _PARSED = "stats_parsed"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +90,7 @@ def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = 
     sizes = {file.path: file.size_bytes for file in files} | found.sidecars
     return Checkpoint(
         tally=found.tally(),
-        files=tuple(
-            CheckpointFile(
-                path=path, size_bytes=size, list_path=found.named_by.get(path), adds=found.counts.get(path, 0)
-            )
-            for path, size in sizes.items()
-        ),
+        files=tuple(found.described(path, size) for path, size in sizes.items()),
     )
 
 
@@ -128,33 +125,33 @@ class _Found:
                 self.take(path, content, sidecar=True)
         except MissingFileError as error:
             raise BrokenTableError(
-                f"A checkpoint names a sidecar file that is not there: {error} An earlier checkpoint may still be whole."
+                f"A checkpoint names a sidecar file that is not there: {error} "
+                "An earlier checkpoint may still be whole."
             ) from error
 
     def tally(self) -> Tally:
         """Return the state."""
-        path, kind = "", ""
-        try:
-            made: dict[str, list[Any]] = {}
-            makers = {
-                "protocol": protocol_of,
-                "metaData": metadata_of,
-                "txn": transaction_of,
-                "domainMetadata": domain_of,
-            }
-            for kind, make in makers.items():
-                made[kind] = []
-                for path, body in self.singles[kind]:
-                    made[kind].append(make(body))
-        except DamageError as error:
-            raise BrokenTableError(f"{path} is damaged: its {kind} has {error}. Restore it from a backup.") from error
         return Tally(
             adds=_together(self.tables),
-            protocol=next(iter(made["protocol"]), None),
-            metadata=next(iter(made["metaData"]), None),
-            transactions={one.app_id: one for one in made["txn"]},
-            domains={one.domain: one for one in made["domainMetadata"]},
+            protocol=next(self._records("protocol", protocol_of), None),
+            metadata=next(self._records("metaData", metadata_of), None),
+            transactions={one.app_id: one for one in self._records("txn", transaction_of)},
+            domains={one.domain: one for one in self._records("domainMetadata", domain_of)},
         )
+
+    def described(self, path: str, size: int | None) -> CheckpointFile:
+        """Return the record of a file that has been read."""
+        adds = self.counts.get(path, 0)
+        return CheckpointFile(path=path, size_bytes=size, list_path=self.named_by.get(path), adds=adds)
+
+    def _records(self, kind: str, make: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+        for path, body in self.singles[kind]:
+            try:
+                yield make(body)
+            except DamageError as error:
+                raise BrokenTableError(
+                    f"{path} is damaged: its {kind} has {error}. An earlier checkpoint may still be whole."
+                ) from error
 
     def _take_json(self, path: str, content: pa.NativeFile) -> None:
         parser = Parser(infos=False)
@@ -224,8 +221,7 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
         column = file.read_row_group(group, columns=[kind]).column(kind)
         if not pa.types.is_struct(column.type):
             raise DamageError(f"a column {kind} of type {column.type}")
-        for row in column.drop_null().to_pylist(maps_as_pydicts="strict"):
-            yield row
+        yield from column.drop_null().to_pylist(maps_as_pydicts="strict")
 
 
 def _adds(file: pq.ParquetFile) -> Iterator[pa.Table]:

@@ -133,7 +133,7 @@ def _checkpoint(entry: Entry, found: re.Match[str]) -> LogFile | None:
     return _of(entry, "checkpoint", int(version), form="uuid" if unique else "classic")
 
 
-def _of(  # noqa: PLR0913 - what a name may tell
+def _of(
     entry: Entry,
     kind: FileKind,
     version: int,

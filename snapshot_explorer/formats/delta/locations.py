@@ -4,6 +4,7 @@ What leaves the table's storage is refused by `Storage` when the file is read; h
 """
 
 import re
+from contextlib import suppress
 from urllib.parse import unquote_to_bytes
 
 import pyarrow as pa
@@ -22,10 +23,8 @@ def decoded(path: str) -> str:
     Source: delta PROTOCOL.md, "Add File and Remove File"; delta DeltaLog, canonicalizePath.
     """
     if "%" in path:
-        try:
+        with suppress(UnicodeDecodeError):
             path = unquote_to_bytes(path).decode()
-        except UnicodeDecodeError:
-            pass
     found = _FILE.match(path) if path[:5].lower() == "file:" else None
     return re.sub(r"^/+", "/", found[1]) if found else path
 

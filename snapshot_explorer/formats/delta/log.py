@@ -42,7 +42,7 @@ class _Tail:
 
 
 class Log:
-    """The log of one table. Keeps its newest listing and the states last asked for. Safe to use from several threads."""
+    """The log of one table. Keeps its newest listing and the states last asked for. Safe for several threads."""
 
     def __init__(self, storage: Storage) -> None:
         """Bind to a table; reads nothing."""

@@ -16,12 +16,15 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.formats import int96
 from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon import int96, orc_tail
+from snapshot_explorer.formats.nesting import plain, with_entries, with_fields, with_items
+from snapshot_explorer.formats.paimon import orc_tail
 from snapshot_explorer.formats.paimon.avro_container import read_container
 from snapshot_explorer.formats.paimon.deletion_vectors import Vector
-from snapshot_explorer.formats.paimon.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field, arrow_type, spell
+from snapshot_explorer.formats.positions import bare
+from snapshot_explorer.formats.unreadable import unreadable
 from snapshot_explorer.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -100,25 +103,7 @@ def _translated(file: DataFile) -> Iterator[None]:
     except SnapshotExplorerError:
         raise
     except (pa.ArrowException, DamageError, OSError, ValueError, LookupError, OverflowError) as error:
-        raise _unreadable(file, error) from error
-
-
-def _unreadable(file: DataFile, error: Exception) -> Exception:
-    said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if "crypt" in said.lower():
-        return UnsupportedFeatureError(
-            f"The data file {file.path} is encrypted. Encrypted files are not read; the table's history and files "
-            "can still be looked at."
-        )
-    if "out of range" in said.lower() and "timestamp" in said.lower():
-        return UnsupportedFeatureError(
-            f"The data file {file.path} holds a timestamp outside of the years 1677 to 2262, which can not be read "
-            f"from {file.format}: {said}. Leave the column out with columns=[...]."
-        )
-    return BrokenTableError(
-        f"The data file {file.path} can not be read as {file.format}: {said}. It may have been cut short or "
-        "overwritten; compare it with a copy of the table."
-    )
+        raise unreadable(file.path, file.format, error) from error
 
 
 def _check_rows(file: DataFile, rows: int) -> None:
@@ -137,14 +122,9 @@ def _check_names(file: DataFile, there: Sequence[str], fields: Sequence[Field]) 
             )
 
 
-def _bare(rows: int) -> pa.RecordBatch:
-    """Return rows without columns."""
-    return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
-
-
 def _bare_batches(rows: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, rows, _BATCH_ROWS):
-        yield _bare(min(_BATCH_ROWS, rows - start))
+        yield bare(min(_BATCH_ROWS, rows - start))
 
 
 def _parquet(

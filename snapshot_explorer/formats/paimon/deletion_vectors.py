@@ -2,10 +2,9 @@
 
 import logging
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
@@ -156,7 +155,7 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
         found, end = roaring.decode(body, 4, rows)
     elif magic == _MAGIC_64:
         _check_length(vector, len(body) + 8)
-        found, end = _decode_64(body, rows)
+        found, end = roaring.decode_64(body, 4, rows)
     else:
         raise DamageError(f"its magic is {magic.hex()}, which no kind of vector has")
     if end != len(body):
@@ -182,47 +181,3 @@ def _check_length(vector: Vector, length: int) -> None:
     """Check the length in the index manifest: of magic and bitmap, in the 64-bit kind with size and checksum."""
     if vector.length is not None and vector.length != length:
         raise DamageError(f"its length is {length}, but the index manifest says {vector.length}")
-
-
-def _decode_64(body: bytes, rows: int) -> tuple[Positions, int]:
-    """Return the positions of a 64-bit bitmap: one of 32 bits for each high word that has any."""
-    count = int.from_bytes(body[4:12], "little", signed=True)
-    place = 12
-    found = [np.zeros(0, np.int64)]
-    before = -1
-    for _ in range(count):
-        high = int.from_bytes(body[place : place + 4], "little", signed=True)
-        if place + 4 > len(body) or high <= before:
-            raise DamageError("it is cut short, or its parts are out of order")
-        numbers, place = roaring.decode(body, place + 4, min(1 << 32, rows - (high << 32)))
-        found.append(numbers + (high << 32))
-        before = high
-    if count < 0 or place > len(body):
-        raise DamageError(f"it has {count} parts in {len(body)} bytes")
-    return np.concatenate(found), place
-
-
-def without(
-    batches: Iterator[tuple[pa.RecordBatch, pa.RecordBatch]], gone: Positions
-) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield a file's batches without the rows at some positions.
-
-    Args:
-        batches: All rows of the file in order: two batches of as many rows each, which stay together.
-        gone: Positions, ascending.
-    """
-    start = 0
-    for batch, beside in batches:
-        first, last = np.searchsorted(gone, (start, start + batch.num_rows))
-        kept = np.ones(batch.num_rows, bool)
-        kept[gone[first:last] - start] = False
-        start += batch.num_rows
-        mask = pa.array(kept)
-        yield masked(batch, mask), masked(beside, mask)
-
-
-def masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:
-    """Return the rows where the mask is true, also of a batch without columns."""
-    if batch.num_columns:
-        return batch.filter(kept)
-    return batch.slice(0, kept.true_count)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.formats.paimon.cast_arrays import NotCastableError
 from snapshot_explorer.formats.paimon.casts import cast, castable
-from snapshot_explorer.formats.paimon.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_type, spell
 
 _NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")

@@ -215,7 +215,7 @@ def _differences(storage: Storage, schemas: Schemas, first: Snapshot, last: Snap
             replace(
                 there[-1],
                 files=tuple(path for side in there for path in side.files),
-                rows=sum(side.rows for side in there),
+                rows=sum(side.rows or 0 for side in there),
                 size_bytes=sum(side.size_bytes for side in there),
                 detail=Difference(before=plans[0], after=plans[1], rules=rules),
             )

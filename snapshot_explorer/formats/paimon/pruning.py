@@ -15,13 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer import frames
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.formats.paimon import buckets, statistics
 from snapshot_explorer.formats.paimon.partitions import Partitions
 from snapshot_explorer.formats.paimon.plans import Plan
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.schema import Field, Schema
+from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
 
 log = logging.getLogger(__name__)
@@ -203,7 +203,7 @@ def _put(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
     return table.append_column(name, values) if table.num_columns else pa.table({name: values})
 
 
-def skipped_frame(files: Files, reasons: Reasons) -> pa.Table:
+def skipped_files(files: Files, reasons: Reasons) -> pa.Table:
     """Return the SKIPPED frame: the files that are not read, by partition, bucket and reason."""
     entries = files.entries
     listed = pa.table(
@@ -214,17 +214,5 @@ def skipped_frame(files: Files, reasons: Reasons) -> pa.Table:
             "rows": entries.column("rows"),
             "size_bytes": entries.column("size_bytes"),
         }
-    ).filter(pc.field("skipped").is_valid())
-    grouped = listed.group_by(["position", "bucket", "skipped"], use_threads=False).aggregate(
-        [([], "count_all"), ("rows", "sum"), ("size_bytes", "sum")]
     )
-    texts = pa.array([list(text.items()) for text in files.partitions.texts], frames.PARTITION)
-    columns = [
-        texts.take(grouped.column("position").combine_chunks()),
-        grouped.column("bucket"),
-        grouped.column("count_all"),
-        grouped.column("rows_sum"),
-        grouped.column("size_bytes_sum"),
-        grouped.column("skipped"),
-    ]
-    return pa.table(columns, schema=frames.SKIPPED)
+    return skipped_frame(listed, files.partitions.texts)

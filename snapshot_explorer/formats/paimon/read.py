@@ -11,11 +11,12 @@ from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon import blobs, column_groups, data_files, evolution, row_tracking
 from snapshot_explorer.formats.paimon.column_groups import BLOB, ColumnGroup
 from snapshot_explorer.formats.paimon.data_files import DataFile
-from snapshot_explorer.formats.paimon.deletion_vectors import deleted, masked, without
+from snapshot_explorer.formats.paimon.deletion_vectors import deleted
 from snapshot_explorer.formats.paimon.merge import RETRACTS, Rules, columns_needed, merge
 from snapshot_explorer.formats.paimon.planning import splits
 from snapshot_explorer.formats.paimon.plans import Plan
 from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field, arrow_type
+from snapshot_explorer.formats.positions import bare, masked, without
 from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.model import Split
 from snapshot_explorer.storage import Storage
@@ -158,7 +159,7 @@ def _evolved(
 def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
     if len(schema):
         return pa.RecordBatch.from_arrays(list(arrays), schema=schema)
-    return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
+    return bare(rows)
 
 
 def _merged(

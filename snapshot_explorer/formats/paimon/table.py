@@ -32,7 +32,7 @@ from snapshot_explorer.formats.paimon.pruning import (
     after_planning,
     before_planning,
     by_partition,
-    skipped_frame,
+    skipped_files,
 )
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
@@ -276,7 +276,7 @@ class Paimon:
         splits = self._planned(files, state.indexes, paths, version)
         if predicate is not None:
             splits, reasons[left] = after_planning(splits, files, paths, predicate)
-        return ReadPlan(splits=tuple(splits), skipped=skipped_frame(every, reasons))
+        return ReadPlan(splits=tuple(splits), skipped=skipped_files(every, reasons))
 
     def _planned(self, files: Files, indexes: pa.Table, paths: Sequence[str], version: int) -> list[Split]:
         return rows.splits(

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.formats import roaring
 from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon.deletion_vectors import Vector, deleted, positions, vectors_of, without
+from snapshot_explorer.formats.paimon.deletion_vectors import Vector, deleted, positions, vectors_of
 from snapshot_explorer.formats.paimon.manifests import INDEX_ENTRIES
+from snapshot_explorer.formats.positions import without
 from snapshot_explorer.storage import Storage
 
 DATA = Path(__file__).parents[2] / "data"

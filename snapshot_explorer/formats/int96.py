@@ -1,7 +1,8 @@
 """INT96 timestamps of parquet files, read exactly.
 
-Paimon stores TIMESTAMP(7) to (9) as INT96: a day and the nanoseconds in it, which are negative before 1970. What
-pyarrow makes of them wraps around outside of 1677 to 2262, and nobody can tell afterwards. So it is given a footer
+Paimon stores TIMESTAMP(7) to (9) as INT96, Spark every timestamp unless told otherwise: a day and the nanoseconds in
+it, which some writers make negative before 1970. What pyarrow makes of them wraps around outside of 1677 to 2262, and
+nobody can tell afterwards. So it is given a footer
 in which the column is plain bytes, 12 per value, which are stored in the very same way.
 
 Source: parquet-format, "Types", "Metadata"; Thrift compact protocol.
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _INT96, _FIXED_BYTES = 3, 7
-_WIDTH = 12
+WIDTH = 12
+"""Bytes of a value."""
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12)
 _DEEPEST = 32
 _UNIX_DAY = 2_440_588
@@ -47,25 +49,26 @@ def bytes_metadata(source: pa.NativeFile) -> "pq.FileMetaData":
     return pq.read_metadata(pa.BufferReader(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"))
 
 
-def timestamps(values: pa.FixedSizeBinaryArray) -> pa.TimestampArray:
-    """Return INT96 values as timestamps in nanoseconds.
+def timestamps(values: pa.FixedSizeBinaryArray, unit: str = "ns") -> pa.TimestampArray:
+    """Return INT96 values as timestamps in a unit, ns or us; of what is finer the floor.
 
     Raises:
-        pyarrow.ArrowInvalid: One does not fit: it is before 1677 or after 2262.
+        pyarrow.ArrowInvalid: One does not fit: in nanoseconds it is before 1677 or after 2262.
     """
-    raw = np.frombuffer(values.buffers()[1], np.uint8)[values.offset * _WIDTH : (values.offset + len(values)) * _WIDTH]
-    cells = raw.reshape(-1, _WIDTH)
+    raw = np.frombuffer(values.buffers()[1], np.uint8)[values.offset * WIDTH : (values.offset + len(values)) * WIDTH]
+    cells = raw.reshape(-1, WIDTH)
     nanos = cells[:, :8].copy().view("<i8").ravel()
     days = cells[:, 8:].copy().view("<i4").ravel().astype(np.int64) - _UNIX_DAY
     valid = np.asarray(values.is_valid())
     nanos, days = np.where(valid, nanos, 0), np.where(valid, days, 0)
     # Whole days and the rest are brought to one sign of the rest, so that the sum can be judged without wrapping.
     days, nanos = days + nanos // _DAY_NANOS, nanos % _DAY_NANOS
-    limit = np.iinfo(np.int64).max // _DAY_NANOS
+    size = {"ns": 1, "us": 1000}[unit]
+    limit = np.iinfo(np.int64).max // (_DAY_NANOS // size)
     if bool(np.any((days >= limit) | (days < -limit))):
-        raise pa.ArrowInvalid("timestamp out of range for nanoseconds")
-    moments = days * _DAY_NANOS + nanos
-    return pa.array(moments, mask=~valid).view(pa.timestamp("ns"))
+        raise pa.ArrowInvalid(f"timestamp out of range for {'nanoseconds' if unit == 'ns' else 'microseconds'}")
+    moments = days * (_DAY_NANOS // size) + nanos // size
+    return pa.array(moments, mask=~valid).view(pa.timestamp(unit))
 
 
 @dataclass(slots=True)
@@ -163,7 +166,7 @@ def _patch(tree: list[_Field]) -> None:
         for place, field in enumerate(element):
             if (field.id, field.value) == (1, _INT96):
                 field.value = _FIXED_BYTES
-                element[place + 1 : place + 1] = [_Field(2, _I32, _WIDTH)]
+                element[place + 1 : place + 1] = [_Field(2, _I32, WIDTH)]
                 break
     for group in _structs(tree, 4):
         for chunk in _structs(group, 1):

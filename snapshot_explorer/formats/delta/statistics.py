@@ -1,0 +1,202 @@
+"""What the log says of the values in files: rows, least, greatest and number of nulls per column.
+
+Anything may be missing or cut; what is not understood is unknown, so that no file is spared wrongly.
+
+Source: delta PROTOCOL.md, "Per-file Statistics".
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.formats.delta.data_types import Field, arrow_type
+from snapshot_explorer.formats.delta.ends import End
+from snapshot_explorer.formats.delta.partitions import Partitions, partitions_of
+from snapshot_explorer.formats.delta.records import Metadata
+from snapshot_explorer.formats.delta.schema import schema_of
+from snapshot_explorer.model import Bounds
+
+log = logging.getLogger(__name__)
+
+_FIRST = r'^\{\s*"numRecords"\s*:\s*(?P<rows>\d{1,18})\s*[,}]'
+_LONGEST = 1 << 63
+
+
+def rows_of(files: pa.Table) -> pa.Int64Array:
+    """Return for each file how many rows it has, deleted ones included; null where its statistics do not say.
+
+    Args:
+        files: ADDS or REMOVES, with or without `stats_parsed`; of CDC nothing is known.
+    """
+    if "stats" not in files.column_names:
+        return pa.nulls(len(files), pa.int64())
+    texts = _together(files.column("stats"))
+    # Nearly every writer begins with the number of rows: then no JSON needs to be parsed.
+    rows = pc.struct_field(pc.extract_regex(texts, _FIRST), "rows").cast(pa.int64())
+    late = np.flatnonzero(np.asarray(pc.and_(rows.is_null(), texts.is_valid())))
+    if len(late):
+        found = [_number(_parsed(text.as_py()).get("numRecords")) for text in texts.take(pa.array(late))]
+        rows = _placed(rows, late, pa.array(found, pa.int64()))
+    parsed = _parsed_column(files, "numRecords")
+    return rows if parsed is None else pc.coalesce(rows, parsed.cast(pa.int64()))
+
+
+def _together(column: pa.ChunkedArray) -> pa.Array:
+    joined = column.combine_chunks()
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _placed(values: pa.Array, places: np.ndarray, new: pa.Array) -> pa.Array:
+    """Return values with others at some places."""
+    source = np.arange(len(values))
+    source[places] = len(values) + np.arange(len(new))
+    return pa.concat_arrays([values, new]).take(pa.array(source))
+
+
+def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
+    """Return statistics as a mapping; an empty one for what is none.
+
+    Args:
+        text: JSON.
+        exactly: Keep numbers with a fraction as text.
+    """
+    import json  # noqa: PLC0415 - only decimals need it
+
+    try:
+        found = json.loads(text, parse_float=str) if exactly else orjson.loads(text)
+    except (ValueError, RecursionError) as error:
+        # The rows do not depend on them.
+        log.warning("statistics that are no JSON are not used: %s", error)
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _number(value: object) -> int | None:
+    """Return a count, which foreign writers may give as text."""
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LONGEST
+    return value if is_count and isinstance(value, int) else None
+
+
+def _parsed_column(files: pa.Table, *path: str) -> pa.Array | None:
+    """Return what `stats_parsed` has at a path; None where there is no such field."""
+    if "stats_parsed" not in files.column_names:
+        return None
+    found = _together(files.column("stats_parsed"))
+    for name in path:
+        if not pa.types.is_struct(found.type) or found.type.get_field_index(name) < 0:
+            return None
+        found = pc.struct_field(found, name)
+    return found
+
+
+def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.Table:
+    """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
+
+    Columns are called as users call them. Null is unknown: no statistics, a type without order, a struct. Bounds of
+    text may be cut: the least is at most the real one, the greatest at least; so it is with files of which rows were
+    deleted. Partition columns have their one value.
+    """
+    known = bounds_of(adds, metadata)
+    for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
+        columns = [_together(column) for column in values.columns]
+        whole = (
+            pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
+            if columns
+            else pa.array([{}] * len(adds), pa.struct([]))
+        )
+        frame = frame.append_column(name, pa.chunked_array([whole]))
+    return frame
+
+
+def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
+    """Return what the log says of the values of all columns in files, as `with_statistics` describes it.
+
+    Raises:
+        BrokenTableError: The schema or a partition value is damaged.
+        UnsupportedFeatureError: A column has a type that is not read.
+    """
+    schema = schema_of(metadata)
+    return bounds(adds, schema.fields, rows_of(adds), partitions_of(adds, schema))
+
+
+def bounds(
+    adds: pa.Table, fields: Sequence[Field], rows: pa.Int64Array, partitions: Partitions, *, careful: bool = False
+) -> Bounds:
+    """Return what the log says of the values of some columns in files.
+
+    Args:
+        adds: ADDS.
+        fields: The columns.
+        rows: What `rows_of` says of them.
+        partitions: Their partitions.
+        careful: Widen bounds that a writer may have rounded.
+    """
+    in_files = [field for field in fields if field.name not in partitions.values.column_names]
+    columns = _Columns(adds, in_files, rows, careful=careful)
+    lower, upper, nulls = {}, {}, {}
+    for field in fields:
+        if field.name in partitions.values.column_names:
+            values = partitions.values.column(field.name).take(pa.array(partitions.of_rows))
+            count = pc.if_else(pc.is_null(values), rows, pa.scalar(0, pa.int64()))
+            lower[field.name], upper[field.name], nulls[field.name] = values, values, count
+        else:
+            lower[field.name], upper[field.name], nulls[field.name] = columns.of(field)
+    return Bounds(lower=_table(lower, rows), upper=_table(upper, rows), null_count=_table(nulls, rows), rows=rows)
+
+
+def _table(columns: Mapping[str, pa.Array], rows: pa.Array) -> pa.Table:
+    return pa.table(dict(columns)) if columns else pa.table({"rows": rows}).select([])
+
+
+class _Columns:
+    """The statistics of files, parsed once for all columns asked for."""
+
+    def __init__(self, adds: pa.Table, fields: Sequence[Field], rows: pa.Int64Array, *, careful: bool) -> None:
+        self._adds = adds
+        self._rows = rows
+        self._careful = careful
+        exactly = any(field.type.root == "decimal" for field in fields)
+        texts = adds.column("stats").to_pylist() if fields else [None] * len(adds)
+        self._texts = [{} if text is None else _parsed(text, exactly=exactly) for text in texts]
+        self._has_text = _together(adds.column("stats").is_valid())
+
+    def of(self, field: Field) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Return least, greatest and number of nulls of a column."""
+        least, greatest = (
+            self._ends(name, End(field=field, is_upper=is_upper, careful=self._careful))
+            for name, is_upper in (("minValues", False), ("maxValues", True))
+        )
+        return least, greatest, self._null_counts(field)
+
+    def _ends(self, name: str, end: End) -> pa.Array:
+        kind = arrow_type(end.field.type)
+        if not end.is_known:
+            return pa.nulls(len(self._adds), kind)
+        found = pa.array([end.parsed(_of(stats, name, end.field.stored)) for stats in self._texts], kind)
+        parsed = _parsed_column(self._adds, name, end.field.stored)
+        return found if parsed is None else pc.if_else(self._has_text, found, end.converted(parsed))
+
+    def _null_counts(self, field: Field) -> pa.Array:
+        found = pa.array([_number(_of(stats, "nullCount", field.stored)) for stats in self._texts], pa.int64())
+        tight = pa.array([stats.get("tightBounds", True) is not False for stats in self._texts], pa.bool_())
+        parsed = _parsed_column(self._adds, "nullCount", field.stored)
+        if parsed is not None and pa.types.is_integer(parsed.type):
+            found = pc.if_else(self._has_text, found, parsed.cast(pa.int64()))
+        flags = _parsed_column(self._adds, "tightBounds")
+        if flags is not None and pa.types.is_boolean(flags.type):
+            tight = pc.if_else(self._has_text, tight, pc.fill_null(flags, True))  # noqa: FBT003 - pyarrow's
+        # With deleted rows only none and all mean what they say.
+        sure = pc.or_(tight, pc.or_(pc.equal(found, 0), pc.fill_null(pc.equal(found, self._rows), False)))  # noqa: FBT003
+        return pc.if_else(pc.fill_null(sure, False), found, pa.scalar(None, pa.int64()))  # noqa: FBT003
+
+
+def _of(stats: Mapping[str, Any], name: str, column: str) -> object:
+    values = stats.get(name)
+    return values.get(column) if isinstance(values, dict) else None
