@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol
 import pyarrow as pa
 
 from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
+from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.model import ChangeMode, Examined, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
 from snapshot_explorer.storage import Storage
@@ -151,7 +152,7 @@ class TableFormat(Protocol):
         ...
 
 
-FORMATS: tuple[type[TableFormat], ...] = (Paimon,)
+FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta)
 
 
 def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
@@ -185,8 +186,6 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
     if not entries:
         return f"No {wanted} at {storage.root}: the folder is missing or empty. Check the path and the options."
     names = {entry.name for entry in entries}
-    if "_delta_log" in names:
-        return f"{storage.root} is a Delta table. This version reads Paimon tables only."
     some = ", ".join(sorted(names)[:5])
     return (
         f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, and a Delta table _delta_log/. "

@@ -120,6 +120,15 @@ class Log:
             except SnapshotExplorerError:
                 return for_version(self.refresh(), None, version, unusable=self._unusable)
 
+    def newest(self, start: int | None = None) -> LogSegment:
+        """Return the files that make the newest version, looked for from a checkpoint on. No request.
+
+        Raises:
+            BrokenTableError: Commits are missing.
+        """
+        with self._lock:
+            return for_version(self.listing(), start, unusable=self._unusable)
+
     def state(self, version: int) -> State:
         """Return the table as it is at a version. Reads its checkpoint and the commits after it; the last few are kept.
 

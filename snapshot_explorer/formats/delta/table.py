@@ -1,0 +1,247 @@
+"""`Delta`: a Delta table on storage, as `formats.TableFormat` asks for it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.formats.delta import planning
+from snapshot_explorer.formats.delta import read as rows
+from snapshot_explorer.formats.delta import schema as schemas
+from snapshot_explorer.formats.delta import statistics as values
+from snapshot_explorer.formats.delta.catalogs import check_published
+from snapshot_explorer.formats.delta.file_frames import changes_frame, files_frame, manifests_frame
+from snapshot_explorer.formats.delta.hints import read_hint
+from snapshot_explorer.formats.delta.layout import LOG
+from snapshot_explorer.formats.delta.log import Log
+from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
+from snapshot_explorer.formats.delta.records import Actions, Metadata, State
+from snapshot_explorer.model import ChangeMode, Examined, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
+from snapshot_explorer.storage import Storage
+
+_AT_ONCE = 2_000
+"""Commits whose actions are in memory at the same time."""
+
+
+class Delta:
+    """A Delta table. Keeps the listing of its log and the states it has reconstructed. Safe for several threads."""
+
+    name: ClassVar[str] = "delta"
+    inspections: ClassVar[tuple[Inspection, ...]] = ()
+
+    def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
+        """Bind to a table; reads nothing.
+
+        Raises:
+            TableNotFoundError: A branch is asked for: Delta tables have none.
+        """
+        if branch is not None:
+            raise TableNotFoundError(
+                f"{storage.root} has no branch {branch!r}: Delta tables have no branches. Open it without a branch."
+            )
+        self._storage = storage
+        self._log = Log(storage)
+
+    @classmethod
+    def recognises(cls, storage: Storage) -> bool:
+        """Return whether the folder has a log. One listing.
+
+        Source: delta PROTOCOL.md, "File Types".
+        """
+        return any(entry.is_folder and entry.name == LOG for entry in storage.list(""))
+
+    def listing(self, start: int | None = None) -> Listing:
+        """Return which versions there are.
+
+        One listing of the log; without `start` the hint is read too, and the versions begin with the checkpoint that
+        the newest version is made from. Where there are staged commits, a listing of them.
+
+        Raises:
+            TableNotFoundError: Without `start`: the log is empty.
+            BrokenTableError: The log has a gap before the newest version, or begins too late.
+            UnsupportedFeatureError: A catalog decides which of the staged commits count.
+        """
+        hint, notes = read_hint(self._storage) if start is None else (start, ())
+        found = self._log.refresh()
+        if not self._log.versions():
+            if start is None:
+                raise _no_table(self._storage, is_empty=found.is_empty)
+            return Listing(versions=(), identity=(), start=0)
+        segment = self._log.newest(hint)
+        if found.has_staged:
+            check_published(self._storage, self._log, segment.version)
+        first = segment.checkpoint_version or 0
+        last = segment.last_commit or segment.checkpoint[0]
+        return Listing(
+            versions=tuple(one for one in self._log.versions() if one >= (first if start is None else start)),
+            identity=(segment.version, last.identity, self._log.generation),
+            checkpoint=segment.checkpoint_version,
+            start=first,
+            notes=(*notes, *segment.notes),
+            earliest=self._log.earliest(),
+        )
+
+    def examine(self, version: int) -> Examined:
+        """Return the table's id, and how the version's checksum file contradicts the log.
+
+        Reads the checksum file, and of the log what tells protocol and metadata: the commits after the checkpoint and,
+        where these do not tell, the checkpoint.
+
+        Raises:
+            BrokenTableError: The version has no protocol or no metadata, or a file is damaged.
+        """
+        table_id, notes = self._log.verify(version)
+        return Examined(table_id=table_id, notes=tuple(notes))
+
+    def manifests(self, version: int) -> pa.Table:
+        """Return the MANIFESTS frame: the files of the checkpoint as base, the commits after it as delta.
+
+        Reads both; nothing else tells how many files they hold.
+        """
+        checkpoint = self._log.checkpoint_files(version)
+        segment = self._log.segment(version)
+        actions = self._log.actions([commit.version for commit in segment.commits], infos=False)
+        return manifests_frame(segment, checkpoint, actions)
+
+    def changes(self, versions: Sequence[int]) -> pa.Table:
+        """Return the CHANGES frame: per version the files it removed, those it added, and those of change data.
+
+        Reads the commits, a request each, and what tells the partition columns at the first of them.
+
+        Raises:
+            SnapshotNotFoundError: The commit of a version is gone.
+            BrokenTableError: A commit is damaged; the file and the line are named.
+        """
+        parts = [
+            self._changes(versions[begin : begin + _AT_ONCE]) for begin in range(0, max(1, len(versions)), _AT_ONCE)
+        ]
+        return pa.concat_tables(parts)
+
+    def files(self, version: int, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame of a version, of the partitions that the predicate may match.
+
+        Reads the checkpoint and the commits after it, unless they are kept.
+
+        Raises:
+            SnapshotNotFoundError: The version does not exist, or can not be reconstructed any more.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        state = self._log.state(version)
+        adds = _of_partitions(state, predicate)
+        counted = values.rows_of(adds)
+        frame = files_frame(adds, partitions=partition_texts(adds, state.metadata), rows=counted)
+        return values.with_statistics(frame, adds, state.metadata) if statistics else frame
+
+    def schema(self, version: int | None) -> TableSchema:
+        """Return the schema in force at a version; the newest one for None."""
+        return schemas.table_schema(self._metadata(version))
+
+    def properties(self, version: int | None) -> Mapping[str, str]:
+        """Return the table's properties in force at a version; the newest ones for None."""
+        return self._metadata(version).configuration
+
+    def tags(self) -> Mapping[str, int]:
+        """Return no tag: Delta has none."""
+        return {}
+
+    def branches(self) -> Sequence[str]:
+        """Return no branch: Delta has none."""
+        return ()
+
+    def arrow_schema(self, version: int | None) -> pa.Schema:
+        """Return the Arrow schema of the rows at a version; of the newest schema for None."""
+        return schemas.arrow_schema(self._metadata(version))
+
+    def hidden_columns(self, names: Sequence[str]) -> pa.Schema:
+        """Return those of the names that are columns which are given only when asked for: `_row_id` and the like.
+
+        Raises:
+            BadReferenceError: The table does not track its rows.
+        """
+        return rows.hidden_columns(names, self._metadata(None))
+
+    def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
+        """Return the units of reading the rows of a version that the predicate may match; see `plan`."""
+        return self.plan(version, predicate).splits
+
+    def plan(self, version: int, predicate: Predicate | None = None) -> ReadPlan:
+        """Return the units of reading the rows of a version, and what the predicate spares.
+
+        Files are skipped by partition and statistics, all from the log: no data file is opened.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+        """
+        return planning.plan(self._storage, self._log.state(version), predicate)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as Delta means them, with these columns in this order."""
+        return rows.read(self._storage, split, columns)
+
+    def _metadata(self, version: int | None) -> Metadata:
+        if version is None:
+            version = self._log.segment().version
+        return self._log.protocol_and_metadata(version)[1]
+
+    def _changes(self, versions: Sequence[int]) -> pa.Table:
+        actions = self._log.actions(versions, infos=False)
+        files = {"remove": actions.removes, "add": actions.adds, "cdc": actions.cdc}
+        in_force = self._metadata_of(versions, actions)
+        return changes_frame(
+            actions,
+            versions,
+            partitions={kind: _partitions(some, in_force) for kind, some in files.items()},
+            rows={kind: values.rows_of(files[kind]) for kind in ("remove", "add")},
+        )
+
+    def _metadata_of(self, versions: Sequence[int], actions: Actions) -> list[tuple[int, Metadata]]:
+        """Return the metadata in force from some versions on, ascending: of the first, and where they change."""
+        found: list[tuple[int, Metadata]] = []
+        before: int | None = None
+        for version in sorted(set(versions)):
+            if version in actions.metadatas:
+                found.append((version, actions.metadatas[version]))
+            elif before is None or version != before + 1:
+                found.append((version, self._metadata_near(version)))
+            before = version
+        return found
+
+    def _metadata_near(self, version: int) -> Metadata:
+        """Return the metadata at a version; where it can not be reconstructed, those of the earliest that can."""
+        try:
+            return self._metadata(version)
+        except SnapshotNotFoundError:
+            return self._metadata(self._log.earliest())
+
+
+def _of_partitions(state: State, predicate: Predicate | None) -> pa.Table:
+    names = frozenset(state.metadata.partition_columns)
+    part = predicate.on(names) if predicate is not None and names else None
+    if part is None:
+        return state.adds
+    found = partitions_of(state.adds, schemas.schema_of(state.metadata, state.protocol))
+    passes = np.asarray(part.mask(found.values).to_numpy(zero_copy_only=False), np.bool_)
+    return state.adds.filter(pa.array(passes[found.of_rows]))
+
+
+def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa.Array:
+    """Return the partitions of files, in order of version, each by the metadata in force at its version."""
+    versions = files.column("version").to_numpy()
+    starts = np.searchsorted(versions, [version for version, _ in in_force], side="left").tolist()
+    ends = [*starts[1:], len(versions)]
+    parts = [
+        partition_texts(files.slice(start, end - start), metadata)
+        for (_, metadata), start, end in zip(in_force, starts, ends, strict=True)
+    ]
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.map_(pa.string(), pa.string()))
+
+
+def _no_table(storage: Storage, *, is_empty: bool) -> TableNotFoundError:
+    what = "is empty" if is_empty else "holds no commit and no complete checkpoint"
+    return TableNotFoundError(
+        f"{storage.root} is no Delta table: its folder {LOG} {what}. Check the path; if the table was copied, copy "
+        "its log too."
+    )
