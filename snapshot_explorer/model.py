@@ -199,6 +199,12 @@ class Listing:
         """The newest version, or None for a table without versions."""
         return self.versions[-1] if self.versions else None
 
+    @property
+    def reachable(self) -> tuple[int, ...]:
+        """The versions that can be loaded, ascending; the others are known by their commits alone."""
+        first = self.earliest
+        return self.versions if first is None else tuple(version for version in self.versions if version >= first)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:

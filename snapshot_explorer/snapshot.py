@@ -162,20 +162,24 @@ class Snapshot:
     def changelog(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
     ) -> pa.Table:
-        """Return the changelog rows of the version's commit, under the version's schema.
+        """Return the rows that the version's commit changed, under the version's schema.
 
-        The first column, `rowkind`, is +I, -U, +U or -D; the rows come in the order of files and rows, unmerged.
-        Paimon writes them where the table has a `changelog-producer`; a long-lived changelog of an expired version is
-        read too.
+        The first column, `rowkind`, is +I (inserted), -U and +U (updated: before and after) or -D (deleted).
+
+        Of Paimon, the changelog that writers keep where the table has a `changelog-producer`, in the order of files
+        and rows, unmerged; a long-lived changelog of an expired version is read too. Of Delta, what
+        `Table.changes_between` gives for this version alone: the change data that was written, otherwise what the
+        added and removed files and deletion vectors tell.
 
         Args:
-            columns: The columns to return behind `rowkind`, in order; all without it.
+            columns: The columns to return behind `rowkind`, in order; all without it. Of Delta also `_change_type`,
+                `_commit_version` and `_commit_timestamp`.
             where: A condition in SQL, as DuckDB understands it, which may use `rowkind`.
             limit: Return at most this many rows, the first ones.
 
         Raises:
             BadReferenceError: The commit wrote no changelog, or a column or the condition does not fit the schema.
-            SnapshotNotFoundError: The changelog has expired.
+            SnapshotNotFoundError: The changelog, or a file that tells of the changes, has expired.
             UnsupportedFeatureError: A file of it is of a kind that is not read.
             BrokenTableError: A file is missing or damaged; it is named.
         """
@@ -300,8 +304,10 @@ def read_changes(
     limit: int | None = None,
 ) -> pa.Table:
     """Return rows of splits that tell of changes: `rowkind`, then the columns of the schema or those asked for."""
-    together = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *schema])
-    wanted = columns if columns is None or isinstance(columns, str) else [_ROW_KIND, *columns]
+    shown = [_ROW_KIND, *schema.names]
+    hidden = [field for field in table_format.hidden_change_columns() if field.name not in shown]
+    together = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *schema, *hidden])
+    wanted = shown if columns is None else columns if isinstance(columns, str) else [_ROW_KIND, *columns]
     condition = None if where is None else local.condition(where, together)
     return local.to_arrow(table_format, splits, columns=wanted, condition=condition, limit=limit, schema=together)
 

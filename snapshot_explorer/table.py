@@ -15,6 +15,7 @@ from snapshot_explorer.formats import TableFormat, detect
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import ChangeMode, Kind
+from snapshot_explorer.past import Past
 from snapshot_explorer.refs import AsOf, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot, read_changes
@@ -58,7 +59,7 @@ def open_table(
     Args:
         path: A local folder or a URL such as `s3://lake/shop.db/orders`.
         branch: Look at this branch's history instead of the main one.
-        format: Insist on `paimon`; without it the format is found from the folder.
+        format: Insist on `paimon` or `delta`; without it the format is found from the folder.
         storage_options: Credentials and settings for fsspec; they are never shown.
         staleness_limit: How old what is known may be when the newest version is asked for; by default the
             storage is asked each time.
@@ -136,17 +137,25 @@ class Table:
             BadReferenceError: The text is no ref.
             SnapshotNotFoundError: No version answers to it.
         """
-        history = _History(self)
+        history = Past(self, self._format)
         version = resolve(parse_ref(ref, tags=history.tags), history)
         if version == self.current.version:
             return self.current
-        self._format.committed_at([version])
+        self._format.check_reachable(version)
         return Snapshot(self.path, self._format, version)
 
     def versions(self) -> tuple[int, ...]:
-        """Return the versions that exist, ascending. One listing."""
-        self._versions = self._format.listing(0).versions
-        return self._versions
+        """Return the versions that can be loaded, ascending. One listing.
+
+        Of Delta tables `history` has older ones too, whose commits are there but not the checkpoint that they need.
+        """
+        return self.listing().reachable
+
+    def listing(self) -> Listing:
+        """Return all versions, also those of which nothing but the commit is left. One listing."""
+        found = self._format.listing(0)
+        self._versions = found.reachable
+        return found
 
     def history(
         self,
@@ -213,10 +222,10 @@ class Table:
     def inspect(self, name: str, ref: int | str | datetime | Ref | None = None) -> Frame:
         """Return a table of metadata under the name, and with the columns, that the format's own users know.
 
-        Of Paimon its system tables, as `SELECT * FROM t$files` shows them: snapshots, schemas, options, manifests,
-        files, file_key_ranges, partitions, buckets, tags, branches, consumers, statistics, aggregation_fields,
-        table_indexes; columns, types and order are Paimon's. A TIMESTAMP(3) is timestamp[ms] without zone: the clock
-        in UTC, where Paimon shows that of its JVM's zone.
+        `inspections` tells which there are; columns, types and order are the format's own. Of Paimon its system
+        tables, as `SELECT * FROM t$files` shows them: a TIMESTAMP(3) is timestamp[ms] without zone, the clock in UTC,
+        where Paimon shows that of its JVM's zone. Of Delta `history` and `detail` as DESCRIBE shows them, newest
+        first, and `properties`, `transactions` and `domains`.
 
         Args:
             name: One of `inspections`.
@@ -245,38 +254,49 @@ class Table:
         *,
         mode: ChangeMode = "auto",
     ) -> pa.Table:
-        """Return the rows that changed after version `a`, up to and with `b`, under the newest schema.
+        """Return the rows that changed after version `a`, up to and with `b`, unmerged, by version.
 
-        As Paimon's `incremental-between`, read through its audit_log, since 1.1: events are not merged. The first
-        column, `rowkind`, is +I, -U, +U or -D. Events come by version, then by bucket, in the order of files and rows.
+        The first column, `rowkind`, is +I, -U, +U or -D; then come the columns of the schema. What a commit only
+        rearranged, such as a compaction, is no change.
+
+        Paimon: as its `incremental-between`, read through audit_log, since 1.1, under the newest schema; of a version
+        by bucket, in the order of files and rows. Delta: as `readChangeFeed` from the version after `a`, under the
+        newest schema, with column mapping under that of `b`; of a version in no order. What no change data was
+        written for is derived: a row that was rewritten as it was comes as -D and as +I.
 
         Args:
-            a: The version before the first change; but for `diff` it may be one before the earliest, such as 0.
+            a: The version before the first change; but for `diff` it may be one before the earliest: `earliest^`.
             b: The version of the last change.
-            columns: The columns to return behind `rowkind`, in order; all without it.
+            columns: The columns to return behind `rowkind`, in order; all without it. Of Delta also `_change_type`,
+                `_commit_version` and `_commit_timestamp`, as its readers call them.
             where: A condition in SQL, as DuckDB understands it, which may use `rowkind`.
-            mode: `delta`: the rows of files that APPEND commits added; COMPACT and OVERWRITE commits are passed over,
-                and level 0 too in tables with deletion vectors or merge-engine=first-row. `changelog`: the changelogs
-                of all commits but OVERWRITE. `diff`: the state at `b` against that at `a` by primary key: rows that
-                are new or other as they are at `b`, rows that are gone as -D. Files that both have are set aside, so
-                a row written again with its old values is told. Holds both states of a bucket in memory. `auto`: diff
-                between two tags, otherwise changelog where the table has a changelog-producer, else delta.
+            mode: `auto`: Paimon: diff between two tags, otherwise changelog where the table has a changelog-producer,
+                else delta. Delta: change data where it was written, otherwise derived.
+                `delta`: what files tell. Paimon: rows of files that APPEND commits added; COMPACT and OVERWRITE
+                commits are passed over, and level 0 too in tables with deletion vectors or merge-engine=first-row.
+                Delta: rows of files that were added or removed, or whose deletion vector changed.
+                `changelog`: what was recorded. Paimon: the changelogs of all commits but OVERWRITE. Delta: as `auto`,
+                if delta.enableChangeDataFeed was set for all of the versions.
+                `diff`, of Paimon: the state at `b` against that at `a` by primary key: rows that are new or other as
+                they are at `b`, rows that are gone as -D. Files that both have are set aside, so a row written again
+                with its old values is told. Holds both states of a bucket in memory.
 
         Raises:
-            BadReferenceError: A ref or an argument makes no sense, or `b` is before `a`.
+            BadReferenceError: A ref or an argument makes no sense, `b` is before `a`, or nothing was recorded.
             SnapshotNotFoundError: A version between does not exist, or what the mode reads of it has expired.
             UnsupportedFeatureError: The mode needs a feature that is not read; nothing has been read.
             BrokenTableError: A file is missing or damaged; it is named.
         """
         if mode not in get_args(ChangeMode):
             raise BadReferenceError(f"No mode is called {mode!r}. Modes: {', '.join(get_args(ChangeMode))}.")
-        history = _History(self)
+        history = Past(self, self._format)
         first, last = (parse_ref(ref, tags=history.tags) for ref in (a, b))
         if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
             mode = "diff"
         start, end = resolve_span(first, last, history, whole=mode != "diff")
         splits = self._format.row_changes(start, end, mode) if start < end else ()
-        return read_changes(self._format, splits, self._format.arrow_schema(None), columns=columns, where=where)
+        schema = self._format.change_schema(start, end)
+        return read_changes(self._format, splits, schema, columns=columns, where=where)
 
     def tag_versions(self) -> Mapping[str, int]:
         """Return each tag's version, sorted by name. Reads one small file per tag."""
@@ -328,17 +348,17 @@ class Table:
 
     def _between(self, between: str | None, since: str | datetime | None) -> Sequence[int]:
         """Return the existing versions of a range, newest first."""
-        history = _History(self)
-        versions = history.versions()
+        history = Past(self, self._format)
+        versions = history.listed
         if between is not None and versions:
             first, last = sorted(resolve(ref, history) for ref in parse_range(between))
             versions = tuple(version for version in versions if first <= version <= last)
         if since is not None and versions:
-            before = self._last_before(since, history)
+            before = self._last_before(since, Past(self, self._format, listed=history.listed))
             versions = tuple(version for version in versions if version > before)
         return versions[::-1]
 
-    def _last_before(self, since: str | datetime, history: _History) -> int:
+    def _last_before(self, since: str | datetime, history: Past) -> int:
         """Return the last version committed before a time, one less than any if all came after it."""
         ref = parse_ref(since)
         if not isinstance(ref, AsOf):
@@ -361,29 +381,6 @@ class Table:
             if text is not None:
                 rows = rows.filter(pc.match_substring(rows["details"], text, ignore_case=True))
             yield rows
-
-
-class _History:
-    """What refs need to know of a table; each answer is asked for at most once."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._versions: tuple[int, ...] | None = None
-
-    def latest(self) -> int | None:
-        newest = self._table.update(staleness_acceptable=True).version
-        return None if newest == NO_VERSION else newest
-
-    def versions(self) -> tuple[int, ...]:
-        if self._versions is None:
-            self._versions = self._table.versions()
-        return self._versions
-
-    def tags(self) -> Mapping[str, int]:
-        return self._table.tag_versions()
-
-    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        return self._table.committed_at(versions)
 
 
 def _limited(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:

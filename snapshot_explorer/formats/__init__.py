@@ -54,6 +54,21 @@ class TableFormat(Protocol):
         """Return when each version was committed, aware, UTC. Reads at most one small file per version."""
         ...
 
+    def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+        """Return the run of these versions in which the last one committed by a time is to be looked for.
+
+        All of them, unless the format tells older versions by another clock than newer ones.
+        """
+        ...
+
+    def check_reachable(self, version: int) -> None:
+        """Do nothing if a version is there to be loaded. A request or two.
+
+        Raises:
+            SnapshotNotFoundError: It is not; the message says which are.
+        """
+        ...
+
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame of the versions, in the order asked for."""
         ...
@@ -145,6 +160,14 @@ class TableFormat(Protocol):
             UnsupportedFeatureError: The mode needs a feature that is not read.
             SnapshotNotFoundError: What the mode reads of a version has expired.
         """
+        ...
+
+    def change_schema(self, first: int, last: int) -> pa.Schema:
+        """Return the Arrow schema under which `row_changes` tells its rows, without `rowkind`."""
+        ...
+
+    def hidden_change_columns(self) -> pa.Schema:
+        """Return the columns that `row_changes` and `changelog` give only when they are asked for, beside `rowkind`."""
         ...
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

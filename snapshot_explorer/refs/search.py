@@ -30,6 +30,10 @@ class History(Protocol):
         """
         ...
 
+    def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+        """Return the run of these versions in which the last one committed by a time is looked for."""
+        ...
+
     def latest(self) -> int | None:
         """Return the newest version, None for a table without versions; cheap."""
         ...
@@ -40,8 +44,9 @@ def resolve(ref: Ref, history: History) -> int:
 
     A number alone asks nothing and is returned without a look whether it exists: the caller loads it and, if it is
     not there, raises `not_found`. `latest` asks for `latest()`, a tag for the tags. With steps, each costs one
-    listing; a time costs one and about log2(n) small reads. Times are searched as Paimon does, as if they never went
-    back with rising versions; where writers' clocks disagree, a neighbour may be found.
+    listing; a time costs one and, where a version's own file tells its time, about log2(n) small reads. Times are
+    searched as Paimon does, as if they never went back with rising versions; where writers' clocks disagree, a
+    neighbour may be found. Delta's times never go back.
 
     Raises:
         SnapshotNotFoundError: No version answers to it; the message says which exist.
@@ -153,8 +158,10 @@ def _no_tag(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundError:
 
 def _as_of(ref: AsOf, history: History) -> int:
     versions = _existing(ref, history)
+    run = history.searched(ref.time, versions)
     seen: dict[int, datetime] = {}
-    low, high, oldest = 0, len(versions), 0
+    low = oldest = bisect_left(versions, run[0])
+    high = end = low + len(run)
     while low < high:
         middle = (low + high) // 2
         try:
@@ -168,7 +175,7 @@ def _as_of(ref: AsOf, history: History) -> int:
             high = middle
     if low > oldest:
         return _stepped(ref, low - 1, history)
-    if oldest == len(versions):
+    if oldest == end:
         raise SnapshotNotFoundError(f"No snapshot answers to {ref}: the versions expired meanwhile. Ask again.")
     time = utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
     raise SnapshotNotFoundError(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
-from snapshot_explorer.refs.records import Ref, Version
+from snapshot_explorer.refs.records import Earliest, Ref, Version
 from snapshot_explorer.refs.search import History, resolve
 
 _SHOWN = 5
@@ -13,7 +13,7 @@ def resolve_span(first: Ref, last: Ref, history: History, *, whole: bool) -> tup
     """Return the version that changes begin after, and the one that they end with.
 
     Args:
-        first: Names the first; as a number it may be one before the earliest version.
+        first: Names the first; as a number, or as `earliest^`, it may be one before the earliest version.
         last: Names the last.
         history: Where versions are looked up.
         whole: Whether every version between must exist; otherwise the two must, and only they.
@@ -33,8 +33,10 @@ def resolve_span(first: Ref, last: Ref, history: History, *, whole: bool) -> tup
 
 def _start(ref: Ref, history: History, *, whole: bool) -> int:
     versions = history.versions()
-    if whole and versions and isinstance(ref, Version) and not ref.back and ref.number == versions[0] - 1:
-        return ref.number
+    if whole and versions:
+        before = versions[0] - 1
+        if ref == Earliest(back=1) or (isinstance(ref, Version) and not ref.back and ref.number == before):
+            return before
     return resolve(ref, history)
 
 

@@ -158,6 +158,10 @@ class Storage:
         except MissingFileError:
             return False
 
+    def exists_many(self, paths: Sequence[str]) -> builtins.list[bool]:
+        """Return whether there is a file of each path, in the order asked for, asked for concurrently."""
+        return self._each(self.exists, paths)
+
     def open(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the ranges asked for are read.
 

@@ -269,6 +269,7 @@ def _table(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
         else pa.nulls(len(rows), DELETION_VECTOR)
     )
     table = pa.table([columns[name] for name in ADDS.names], schema=ADDS)
+    table.validate(full=True)
     return table.append_column(_PARSED, pc.struct_field(rows, [_PARSED])) if _PARSED in wanted else table
 
 

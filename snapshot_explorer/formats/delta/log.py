@@ -1,5 +1,6 @@
 """`Log`: the log of a Delta table, listed and replayed on demand. Everything about a version begins here."""
 
+import itertools
 import logging
 import threading
 from collections import OrderedDict
@@ -30,6 +31,9 @@ _UNKNOWN_SIZE = 4_096
 _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and kept."""
 
+_LOOKED_BACK = 1_000
+"""How many commits are read to say which one removed a file."""
+
 T = TypeVar("T")
 
 
@@ -49,10 +53,12 @@ class Log:
         self._storage = storage
         self._lock = threading.RLock()
         self._listing: LogListing | None = None
+        self._listed = 0
+        self._turns = itertools.count(1)
         self._generation = 0
         self._unusable: set[str] = set()
         self._states: OrderedDict[int, State] = OrderedDict()
-        self._kept_tail: _Tail | None = None
+        self._tails: OrderedDict[int, _Tail] = OrderedDict()
         self._kept_checkpoint: tuple[tuple[LogFile, ...], Checkpoint] | None = None
         self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
 
@@ -63,14 +69,19 @@ class Log:
 
     def refresh(self) -> LogListing:
         """Return what is in the log now. One listing. Forgets what it was about if the table was made anew."""
+        turn = next(self._turns)
         found = list_log(self._storage)
         with self._lock:
+            if turn < self._listed:
+                return found  # one that began later has ended sooner: it is the newer one
+            self._listed = turn
             if self._listing is not None and _is_another(self._listing, found):
                 self._generation += 1
                 self._unusable.clear()
                 self._states.clear()
                 self._checksums.clear()
-                self._kept_tail = self._kept_checkpoint = None
+                self._tails.clear()
+                self._kept_checkpoint = None
             self._listing = found
         return found
 
@@ -83,9 +94,20 @@ class Log:
         return tuple(self.listing().commits().values())
 
     def versions(self) -> tuple[int, ...]:
-        """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is gone."""
-        listing = self.listing()
-        return tuple(sorted({*listing.commits(), *(one[0].version for one in listing.checkpoints())}))
+        """Return the versions that the newest listing names, ascending; see `LogListing.versions`."""
+        return self.listing().versions()
+
+    def removed_in(self, path: str) -> int | None:
+        """Return the version that removed a data file, None where the newest 1,000 commits do not tell.
+
+        Reads those commits: it is asked when a file is not there, to say why.
+        """
+        try:
+            actions = self.actions([commit.version for commit in self.commits()[-_LOOKED_BACK:]], infos=False)
+        except SnapshotExplorerError:
+            return None
+        found = actions.removes.filter(pc.equal(actions.removes.column("path"), path))
+        return pc.max(found.column("version")).as_py()
 
     def earliest(self) -> int:
         """Return the earliest version that can still be reconstructed, by the newest listing.
@@ -120,14 +142,14 @@ class Log:
             except SnapshotExplorerError:
                 return for_version(self.refresh(), None, version, unusable=self._unusable)
 
-    def newest(self, start: int | None = None) -> LogSegment:
-        """Return the files that make the newest version, looked for from a checkpoint on. No request.
+    def newest(self, listing: LogListing, start: int | None = None) -> LogSegment:
+        """Return the files that make the newest version of a listing, looked for from a checkpoint on. No request.
 
         Raises:
             BrokenTableError: Commits are missing.
         """
         with self._lock:
-            return for_version(self.listing(), start, unusable=self._unusable)
+            return for_version(listing, start, unusable=self._unusable)
 
     def state(self, version: int) -> State:
         """Return the table as it is at a version. Reads its checkpoint and the commits after it; the last few are kept.
@@ -256,11 +278,12 @@ class Log:
         return max(known, key=lambda state: state.version, default=None)
 
     def _tail(self, segment: LogSegment) -> Tally:
-        """Return what the commits after the checkpoint come to; that of the last segment asked for is kept."""
-        kept = self._kept_tail
-        if kept is None or (kept.segment.version, kept.segment.checkpoint) != (segment.version, segment.checkpoint):
+        """Return what the commits after the checkpoint come to; those of the last segments asked for are kept."""
+        kept = self._tails.get(segment.version)
+        if kept is None or kept.segment.checkpoint != segment.checkpoint:
             tally = self._replayed(Tally(), segment.commits, open_ended=bool(segment.checkpoint))
-            self._kept_tail = kept = _Tail(segment=segment, tally=tally)
+            kept = _Tail(segment=segment, tally=tally)
+            _keep(self._tails, segment.version, kept)
         return kept.tally
 
     def _replayed(self, tally: Tally, commits: Sequence[LogFile], *, open_ended: bool) -> Tally:

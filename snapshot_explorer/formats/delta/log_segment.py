@@ -69,6 +69,10 @@ class LogListing:
         """Return the commit of each version that has one, ascending."""
         return _commits(self.files)
 
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is gone."""
+        return tuple(sorted({*self.commits(), *(one[0].version for one in self.checkpoints())}))
+
     def checkpoints(self) -> list[tuple[LogFile, ...]]:
         """Return the complete checkpoints, the one to be used first last."""
         return _checkpoints(self.files)

@@ -1,24 +1,29 @@
 """`Delta`: a Delta table on storage, as `formats.TableFormat` asks for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.errors import SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.delta import planning
 from snapshot_explorer.formats.delta import read as rows
 from snapshot_explorer.formats.delta import schema as schemas
 from snapshot_explorer.formats.delta import statistics as values
 from snapshot_explorer.formats.delta.catalogs import check_published
+from snapshot_explorer.formats.delta.change_data import ChangeData
+from snapshot_explorer.formats.delta.events import HIDDEN, Events, read_events
 from snapshot_explorer.formats.delta.file_frames import changes_frame, files_frame, manifests_frame
 from snapshot_explorer.formats.delta.hints import read_hint
+from snapshot_explorer.formats.delta.history import History
+from snapshot_explorer.formats.delta.inspections import INSPECTIONS, Inspector
 from snapshot_explorer.formats.delta.layout import LOG
 from snapshot_explorer.formats.delta.log import Log
+from snapshot_explorer.formats.delta.log_segment import earliest
 from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
 from snapshot_explorer.formats.delta.records import Actions, Metadata, State
+from snapshot_explorer.formats.delta.times import Times
 from snapshot_explorer.model import ChangeMode, Examined, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
 from snapshot_explorer.storage import Storage
 
@@ -30,7 +35,7 @@ class Delta:
     """A Delta table. Keeps the listing of its log and the states it has reconstructed. Safe for several threads."""
 
     name: ClassVar[str] = "delta"
-    inspections: ClassVar[tuple[Inspection, ...]] = ()
+    inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table; reads nothing.
@@ -44,6 +49,10 @@ class Delta:
             )
         self._storage = storage
         self._log = Log(storage)
+        self._times = Times(storage, self._log)
+        self._history = History(storage, self._log, self._times)
+        self._inspector = Inspector(storage, self._log, self._times)
+        self._changed = ChangeData(storage, self._log, self._times)
 
     @classmethod
     def recognises(cls, storage: Storage) -> bool:
@@ -66,22 +75,23 @@ class Delta:
         """
         hint, notes = read_hint(self._storage) if start is None else (start, ())
         found = self._log.refresh()
-        if not self._log.versions():
+        versions = found.versions()
+        if not versions:
             if start is None:
                 raise _no_table(self._storage, is_empty=found.is_empty)
             return Listing(versions=(), identity=(), start=0)
-        segment = self._log.newest(hint)
+        segment = self._log.newest(found, hint or None)
         if found.has_staged:
             check_published(self._storage, self._log, segment.version)
         first = segment.checkpoint_version or 0
         last = segment.last_commit or segment.checkpoint[0]
         return Listing(
-            versions=tuple(one for one in self._log.versions() if one >= (first if start is None else start)),
+            versions=tuple(one for one in versions if one >= (first if start is None else start)),
             identity=(segment.version, last.identity, self._log.generation),
             checkpoint=segment.checkpoint_version,
             start=first,
             notes=(*notes, *segment.notes),
-            earliest=self._log.earliest(),
+            earliest=earliest(found),
         )
 
     def examine(self, version: int) -> Examined:
@@ -95,6 +105,35 @@ class Delta:
         """
         table_id, notes = self._log.verify(version)
         return Examined(table_id=table_id, notes=tuple(notes))
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return when each version was committed, aware, UTC: by Delta's adjusted file times, or in-commit timestamps.
+
+        From the listing alone, unless commits carry their times: then a commit file for each; see `Times`.
+        """
+        return self._times.committed_at(versions)
+
+    def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+        """Return the run of these versions in which the last one committed by a time is to be looked for."""
+        return self._times.searched(time, versions)
+
+    def check_reachable(self, version: int) -> None:
+        """Raise SnapshotNotFoundError if a version can not be reconstructed. A listing at most."""
+        self._log.segment(version)
+
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        """Return the COMMITS frame, in the order asked for; `History.frame` tells what it reads."""
+        return self._history.frame(versions)
+
+    def inspect(self, name: str, version: int | None) -> pa.Table:
+        """Return DESCRIBE HISTORY, DESCRIBE DETAIL or another of `inspections`, with the columns of Delta's own.
+
+        Raises:
+            BadReferenceError: There is no such table, or a version is given where none makes sense.
+            SnapshotNotFoundError: The version can not be reconstructed.
+            BrokenTableError: A file of the log is missing or damaged; the message names it.
+        """
+        return self._inspector.inspect(name, version)
 
     def manifests(self, version: int) -> pa.Table:
         """Return the MANIFESTS frame: the files of the checkpoint as base, the commits after it as delta.
@@ -177,9 +216,27 @@ class Delta:
         """
         return planning.plan(self._storage, self._log.state(version), predicate)
 
+    def changelog(self, version: int) -> Sequence[Split]:
+        """Return the units of reading what a version changed, under its own schema; see `ChangeData.of_version`."""
+        return self._changed.of_version(version)
+
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> Sequence[Split]:
+        """Return the units of reading what changed after `first` up to `last`; see `ChangeData.between`."""
+        return self._changed.between(first, last, mode)
+
+    def change_schema(self, first: int, last: int) -> pa.Schema:
+        """Return the newest schema or, with column mapping, that of `last`: under it changes are told."""
+        return self._changed.schema(first, last)
+
+    def hidden_change_columns(self) -> pa.Schema:
+        """Return `_change_type`, `_commit_version` and `_commit_timestamp`."""
+        return HIDDEN
+
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split as Delta means them, with these columns in this order."""
-        return rows.read(self._storage, split, columns)
+        if isinstance(split.detail, Events):
+            return read_events(self._storage, split.detail, columns)
+        return rows.read(self._storage, split, columns, removed_in=self._log.removed_in)
 
     def _metadata(self, version: int | None) -> Metadata:
         if version is None:

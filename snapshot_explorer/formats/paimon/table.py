@@ -107,6 +107,14 @@ class Paimon:
         """Return when each version was committed, aware, UTC. A small file for each that was not read before."""
         return [one.committed_at for one in self._history.snapshots(versions)]
 
+    def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:  # noqa: ARG002 - there is one clock
+        """Return the versions among which the last one committed by a time is looked for: all of them."""
+        return versions
+
+    def check_reachable(self, version: int) -> None:
+        """Raise SnapshotNotFoundError if a version is not there. Reads its small file."""
+        self._history.snapshots([version])
+
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order asked for.
 
@@ -304,6 +312,14 @@ class Paimon:
         """
         wanted = [first, last] if mode == "diff" else range(first + 1, last + 1)
         return splits_between(self._storage, self._schemas, self._history.snapshots(wanted), mode)
+
+    def change_schema(self, first: int, last: int) -> pa.Schema:  # noqa: ARG002 - the newest for every range
+        """Return the newest schema: under it changes are told."""
+        return self.arrow_schema(None)
+
+    def hidden_change_columns(self) -> pa.Schema:
+        """Return no column."""
+        return pa.schema([])
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split as Paimon means them, with these columns in this order."""

@@ -1,0 +1,252 @@
+"""When versions were committed: adjusted file times, and the timestamps that commits carry themselves.
+
+Source: delta PROTOCOL.md, "In-Commit Timestamps"; delta DeltaHistoryManager.getActiveCommitAtTime.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.formats.delta.layout import LogFile
+from snapshot_explorer.formats.delta.log import Log
+from snapshot_explorer.formats.delta.records import Metadata
+from snapshot_explorer.storage import Storage
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_AT_ONCE = 64
+"""Commit files whose bytes are held at the same time."""
+_ENABLED = "delta.enableInCommitTimestamps"
+_FROM_VERSION = "delta.inCommitTimestampEnablementVersion"
+_FROM_TIME = "delta.inCommitTimestampEnablementTimestamp"
+
+Infos = Mapping[int, Mapping[str, Any]]
+"""What commitInfo of each version says; versions without one are not in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """By which clock a table's versions are told."""
+
+    first: int | None
+    """The first version that carries its own timestamp; None where no version does."""
+    begins: int | None
+    """When that version was committed, in milliseconds since 1970; None where all versions carry one, or none."""
+
+    def carries(self, version: int) -> bool:
+        """Return whether a version carries its own timestamp."""
+        return self.first is not None and version >= self.first
+
+
+def clock_of(metadata: Metadata) -> Clock:
+    """Return by which clock the versions of a table are told, which its newest metadata decide.
+
+    Raises:
+        BrokenTableError: They name the first version with a timestamp of its own, but not its time, or the reverse.
+
+    Source: delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
+    """
+    settings = metadata.configuration
+    if settings.get(_ENABLED, "").strip().lower() != "true":
+        return Clock(first=None, begins=None)
+    first, begins = settings.get(_FROM_VERSION), settings.get(_FROM_TIME)
+    if first is None and begins is None:
+        return Clock(first=0, begins=None)
+    try:
+        return Clock(first=int(first or ""), begins=int(begins or ""))
+    except ValueError as error:
+        raise BrokenTableError(
+            f"The table's properties say {_FROM_VERSION}={first} and {_FROM_TIME}={begins}: both must be whole "
+            "numbers. When its versions were committed cannot be told; ask for versions by their numbers."
+        ) from error
+
+
+def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return times that strictly increase: one that does not is a millisecond after the one before it.
+
+    Args:
+        modified: When each commit file was last written, in milliseconds, by ascending version.
+
+    Source: delta DeltaHistoryManager.monotonizeCommitTimestamps.
+    """
+    places = np.arange(len(modified))
+    increasing: npt.NDArray[np.int64] = np.maximum.accumulate(modified - places) + places
+    return increasing
+
+
+class Times:
+    """When the versions of a table were committed. Thread-safe: it keeps nothing of its own."""
+
+    def __init__(self, storage: Storage, log: Log) -> None:
+        """Bind to a table. Reads nothing."""
+        self._storage = storage
+        self._log = log
+
+    def committed_at(self, versions: Sequence[int]) -> list[datetime]:
+        """Return when each version was committed, aware, UTC, to the millisecond.
+
+        From the listing alone where the time is that of the commit file, adjusted over all commit files that are
+        there. The commit file itself is read where it carries the time, and where the storage tells no times: then
+        the writer's clock counts.
+
+        Raises:
+            SnapshotNotFoundError: There is no commit file of a version.
+            BrokenTableError: A commit does not carry the time that it must; its file is named.
+        """
+        found = self.told(versions, None)
+        for version, time in zip(versions, found, strict=True):
+            if time is None:
+                raise BrokenTableError(
+                    f"Nothing says when version {version} was committed: its commit file is gone, or records no time "
+                    "where the storage tells none of its files. Ask for versions by their numbers."
+                )
+        return [time for time in found if time is not None]
+
+    def told(self, versions: Sequence[int], infos: Infos | None) -> list[datetime | None]:
+        """Return when each version was committed, None where nothing says so or its commit file is gone.
+
+        Args:
+            versions: Which.
+            infos: What their commitInfo says, where that has been read already.
+
+        Raises: as `committed_at`.
+        """
+        paths = self._paths(versions)
+        if not paths:
+            return [None] * len(versions)
+        clock = self._clock()
+        modified = _modified(self._log.commits())
+        wanted = [version for version in paths if clock.carries(version) or modified is None]
+        said = infos if infos is not None else self._infos([paths[version] for version in wanted], wanted)
+        found: list[datetime | None] = []
+        for version in versions:
+            if version not in paths:
+                found.append(None)
+                continue
+            if clock.carries(version):
+                millis: int | None = _carried(said.get(version), paths[version])
+            elif modified is not None:
+                millis = modified[version]
+            else:
+                millis = _whole(said.get(version, {}).get("timestamp"))
+            found.append(None if millis is None else _time(millis, paths[version]))
+        return found
+
+    def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+        """Return those of the versions among which the last one committed by a time is to be looked for.
+
+        Where a table began to carry timestamps at some version, times before that are looked for among the older
+        versions alone, and later ones among the others: after a copy, file times may be later than they should be.
+
+        Source: delta PROTOCOL.md, "Recommendations for Readers of Tables with In-Commit Timestamps".
+        """
+        clock = self._clock()
+        if clock.begins is None:
+            return versions
+        is_later = (time - _EPOCH) // _MILLISECOND >= clock.begins
+        return [version for version in versions if clock.carries(version) == is_later] or versions
+
+    def _clock(self) -> Clock:
+        return clock_of(self._log.protocol_and_metadata(self._log.versions()[-1])[1])
+
+    def _paths(self, versions: Sequence[int]) -> dict[int, str]:
+        """Return the commit file of each version that has one."""
+        if any(version not in self._log.versions() for version in versions):
+            self._log.refresh()
+        known = {commit.version: commit.path for commit in self._log.commits()}
+        there = self._log.versions()
+        for version in versions:
+            if version not in known and version not in there:
+                range_of = f"There are {there[0]} to {there[-1]}." if there else "There are none."
+                raise SnapshotNotFoundError(f"There is no version {version} in {self._storage.root}. {range_of}")
+        return {version: known[version] for version in versions if version in known}
+
+    def _infos(self, paths: Sequence[str], versions: Sequence[int]) -> Infos:
+        """Return what commitInfo says in some commit files. A request for each file."""
+        found: dict[int, Mapping[str, Any]] = {}
+        for start in range(0, len(paths), _AT_ONCE):
+            page = paths[start : start + _AT_ONCE]
+            contents = self._storage.read_many(page)
+            for version, path, content in zip(versions[start:], page, contents, strict=False):
+                info = _commit_info(content, path)
+                if info is not None:
+                    found[version] = info
+        return found
+
+
+def _carried(info: Mapping[str, Any] | None, path: str) -> int:
+    """Return the timestamp that a commit carries."""
+    millis = _whole((info or {}).get("inCommitTimestamp"))
+    if millis is None:
+        lacks = (
+            "no commitInfo (DELTA_MISSING_COMMIT_INFO)" if info is None else "a commitInfo without inCommitTimestamp"
+        )
+        raise BrokenTableError(
+            f"{path} holds {lacks}, and the table has {_ENABLED}=true, by which each commit carries its time "
+            "(DELTA_MISSING_COMMIT_TIMESTAMP). Ask for versions by their numbers."
+        )
+    return millis
+
+
+def _time(millis: int, path: str) -> datetime:
+    try:
+        return _EPOCH + timedelta(milliseconds=millis)
+    except OverflowError as error:
+        raise BrokenTableError(
+            f"{path} was committed {millis} milliseconds after 1970, it is said: that is in none of the years 1 to "
+            "9999. Ask for versions by their numbers."
+        ) from error
+
+
+def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:
+    """Return the adjusted file time of each version; None where the storage does not tell them of all files."""
+    times = [commit.modified_ms for commit in commits]
+    known = [time for time in times if time is not None]
+    if len(known) < len(times):
+        return None
+    increasing = adjusted(np.array(known, np.int64))
+    return dict(zip((commit.version for commit in commits), increasing.tolist(), strict=True))
+
+
+def _commit_info(content: bytes, path: str) -> Mapping[str, Any] | None:
+    """Return the first commitInfo of a commit file: with in-commit timestamps it is on the first line."""
+    for line in _lines(content):
+        if b'"commitInfo"' not in line:
+            continue
+        try:
+            action = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise BrokenTableError(
+                f"{path} has a line that is no JSON ({error}). The commit is damaged; restore the file."
+            ) from error
+        info = action.get("commitInfo") if isinstance(action, dict) else None
+        if isinstance(info, dict):
+            return info
+    return None
+
+
+def _lines(content: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end == -1 else end
+        yield content[start:end]
+        start = end + 1
+
+
+def _whole(value: object) -> int | None:
+    """Return a number of JSON, which some writers write as text; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    try:
+        return int(value) if isinstance(value, str | float) else None
+    except (ValueError, OverflowError):
+        return None
