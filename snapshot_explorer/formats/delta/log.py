@@ -4,7 +4,7 @@ import itertools
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,22 +12,19 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.actions import parse_commits
+from snapshot_explorer.formats.delta.batches import BYTES_AT_ONCE, contents, first_batch
 from snapshot_explorer.formats.delta.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
 from snapshot_explorer.formats.delta.hints import Checksum, read_checksum
 from snapshot_explorer.formats.delta.layout import LOG, LogFile, commit_name
 from snapshot_explorer.formats.delta.log_segment import LogListing, LogSegment, earliest, for_version, list_log
-from snapshot_explorer.formats.delta.records import Actions, Domain, Metadata, Protocol, State
-from snapshot_explorer.formats.delta.replay import Tally, followed_by, joined
+from snapshot_explorer.formats.delta.records import Actions, Metadata, Protocol, State
+from snapshot_explorer.formats.delta.replay import Tally, complete, followed_by, joined, state_of, tally_of
 from snapshot_explorer.storage import Storage
 
 log = logging.getLogger(__name__)
 
 _KEPT = 3
 """How many reconciled versions are kept."""
-_BYTES_AT_ONCE = 16 << 20
-"""Bytes of commits that are in memory at the same time."""
-_UNKNOWN_SIZE = 4_096
-"""Taken for the size of a commit that the listing does not tell."""
 _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and kept."""
 
@@ -75,7 +72,7 @@ class Log:
             if turn < self._listed:
                 return found  # one that began later has ended sooner: it is the newer one
             self._listed = turn
-            if self._listing is not None and _is_another(self._listing, found):
+            if self._listing is not None and not self._listing.goes_on_in(found):
                 self._generation += 1
                 self._unusable.clear()
                 self._states.clear()
@@ -107,7 +104,8 @@ class Log:
         except SnapshotExplorerError:
             return None
         found = actions.removes.filter(pc.equal(actions.removes.column("path"), path))
-        return pc.max(found.column("version")).as_py()
+        newest: int | None = pc.max(found.column("version")).as_py()
+        return newest
 
     def earliest(self) -> int:
         """Return the earliest version that can still be reconstructed, by the newest listing.
@@ -232,7 +230,7 @@ class Log:
         if gone:
             raise self._gone(gone[0])
         try:
-            return parse_commits(self._contents([known[version] for version in wanted]), infos=infos)
+            return parse_commits(contents(self._storage, [known[version] for version in wanted]), infos=infos)
         except MissingFileError as error:
             there = self.refresh().commits()
             raise self._gone(next((version for version in wanted if version not in there), wanted[0])) from error
@@ -246,22 +244,13 @@ class Log:
             )
 
     def _state(self, version: int) -> State:
-        found = self._attempts(version, self._tally)
-        protocol, metadata = _complete(found, version, self._storage.root)
-        return State(
-            version=version,
-            protocol=protocol,
-            metadata=metadata,
-            adds=found.adds,
-            transactions=found.transactions,
-            domains={name: one.configuration for name, one in found.domains.items() if not one.removed},
-        )
+        return state_of(self._attempts(version, self._tally), version, self._storage.root)
 
     def _tally(self, segment: LogSegment) -> Tally:
         base = self._base_of(segment)
         if base is not None:
             after = [commit for commit in segment.commits if commit.version > base.version]
-            return self._replayed(_as_tally(base), after, open_ended=False)
+            return self._replayed(tally_of(base), after, open_ended=False)
         tail = self._tail(segment)
         return joined(self._checkpoint(segment, adds=True).tally, tail) if segment.checkpoint else tail
 
@@ -269,7 +258,7 @@ class Log:
         tail = self._tail(segment)
         if segment.checkpoint and (tail.protocol is None or tail.metadata is None):
             tail = joined(self._checkpoint(segment, adds=False).tally, tail)
-        return _complete(tail, segment.version, self._storage.root)
+        return complete(tail, segment.version, self._storage.root)
 
     def _base_of(self, segment: LogSegment) -> State | None:
         """Return the newest kept state that the segment's commits lead on from."""
@@ -288,23 +277,12 @@ class Log:
 
     def _replayed(self, tally: Tally, commits: Sequence[LogFile], *, open_ended: bool) -> Tally:
         """Return a tally after more commits. So many are taken at once that memory is in proportion to live files."""
-        place = 0
-        while place < len(commits):
-            end = _end_of_batch(commits, place, max(_BYTES_AT_ONCE, 2 * tally.adds.nbytes))
-            actions = parse_commits(self._contents(commits[place:end]), infos=False)
+        left = commits
+        while left:
+            some, left = first_batch(left, max(BYTES_AT_ONCE, 2 * tally.adds.nbytes))
+            actions = parse_commits(contents(self._storage, some), infos=False)
             tally = followed_by(tally, actions, open_ended=open_ended)
-            place = end
         return tally
-
-    def _contents(self, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
-        place = 0
-        while place < len(commits):
-            end = _end_of_batch(commits, place, _BYTES_AT_ONCE)
-            some = commits[place:end]
-            contents = self._storage.read_many([commit.path for commit in some])
-            for commit, content in zip(some, contents, strict=True):
-                yield commit.version, commit.path, content
-            place = end
 
     def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:
         """Return what a segment's checkpoint holds. A small one is read once, with its files."""
@@ -363,47 +341,6 @@ class _UnusableError(Exception):
         super().__init__(str(error))
         self.segment = segment
         self.error = error
-
-
-def _complete(found: Tally, version: int, root: str) -> tuple[Protocol, Metadata]:
-    if found.protocol is not None and found.metadata is not None:
-        return found.protocol, found.metadata
-    missing = "protocol" if found.protocol is None else "metadata"
-    raise BrokenTableError(
-        f"The {missing} of your Delta table couldn't be recovered while Reconstructing version: {version}. "
-        f"No file of {root}/{LOG} up to that version holds it. Did you manually delete files in the log? "
-        "Restore them from a backup."
-    )
-
-
-def _as_tally(state: State) -> Tally:
-    domains = {
-        name: Domain(domain=name, configuration=configuration, removed=False)
-        for name, configuration in state.domains.items()
-    }
-    return Tally(
-        adds=state.adds,
-        protocol=state.protocol,
-        metadata=state.metadata,
-        transactions=state.transactions,
-        domains=domains,
-    )
-
-
-def _is_another(before: LogListing, now: LogListing) -> bool:
-    """Return whether a file that both listings have has another size or time: the table was made anew."""
-    known = {file.name: file.identity for file in before.files if file.kind == "commit"}
-    return any(known.get(file.name, file.identity) != file.identity for file in now.files)
-
-
-def _end_of_batch(commits: Sequence[LogFile], start: int, limit: int) -> int:
-    held = 0
-    for place in range(start, len(commits)):
-        size = commits[place].size_bytes
-        held += _UNKNOWN_SIZE if size is None else size
-        if held >= limit:
-            return place + 1
-    return len(commits)
 
 
 def _described(segment: LogSegment) -> str:

@@ -65,6 +65,11 @@ class LogListing:
         """
         return tuple(file for file in self.files if file.version >= start_version)
 
+    def goes_on_in(self, later: "LogListing") -> bool:
+        """Return whether a later listing shows the same files, apart from those that came or went."""
+        known = {file.name: file.identity for file in self.files if file.kind == "commit"}
+        return all(known.get(file.name, file.identity) == file.identity for file in later.files)
+
     def commits(self) -> dict[int, LogFile]:
         """Return the commit of each version that has one, ascending."""
         return _commits(self.files)

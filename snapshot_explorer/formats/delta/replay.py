@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.formats.delta.records import ADDS, Actions, Domain, Metadata, Protocol, Transaction
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats.delta.records import ADDS, Actions, Domain, Metadata, Protocol, State, Transaction
 
 T = TypeVar("T")
 
@@ -77,6 +78,55 @@ def joined(before: Tally, after: Tally) -> Tally:
         metadata=after.metadata or before.metadata,
         transactions={**before.transactions, **after.transactions},
         domains={**before.domains, **after.domains},
+    )
+
+
+def complete(found: Tally, version: int, root: str) -> tuple[Protocol, Metadata]:
+    """Return the protocol and the metadata of a whole log.
+
+    Raises:
+        BrokenTableError: One is missing.
+
+    Source: delta Snapshot.scala; the error class DELTA_STATE_RECOVER_ERROR.
+    """
+    if found.protocol is not None and found.metadata is not None:
+        return found.protocol, found.metadata
+    missing = "protocol" if found.protocol is None else "metadata"
+    raise BrokenTableError(
+        f"The {missing} of your Delta table couldn't be recovered while Reconstructing version: {version}. "
+        f"No file of {root}/_delta_log up to that version holds it. Did you manually delete files in the log? "
+        "Restore them from a backup."
+    )
+
+
+def state_of(found: Tally, version: int, root: str) -> State:
+    """Return the state that a whole log comes to at a version.
+
+    Raises: as `complete`.
+    """
+    protocol, metadata = complete(found, version, root)
+    return State(
+        version=version,
+        protocol=protocol,
+        metadata=metadata,
+        adds=found.adds,
+        transactions=found.transactions,
+        domains={name: one.configuration for name, one in found.domains.items() if not one.removed},
+    )
+
+
+def tally_of(state: State) -> Tally:
+    """Return a state as what later commits come after."""
+    domains = {
+        name: Domain(domain=name, configuration=configuration, removed=False)
+        for name, configuration in state.domains.items()
+    }
+    return Tally(
+        adds=state.adds,
+        protocol=state.protocol,
+        metadata=state.metadata,
+        transactions=state.transactions,
+        domains=domains,
     )
 
 

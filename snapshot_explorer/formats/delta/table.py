@@ -1,6 +1,7 @@
 """`Delta`: a Delta table on storage, as `formats.TableFormat` asks for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
