@@ -33,7 +33,16 @@ def texts(bodies: Bodies, name: str, *, required: bool = False) -> pa.Array:
 def integers(bodies: Bodies, name: str, bits: int = 64) -> pa.Array:
     """Return a column of integers of 64 or 32 bits; text that is a number counts as one."""
     kind = pa.int64() if bits == 64 else pa.int32()  # noqa: PLR2004 - the two there are
-    return _column([body.get(name) for body in bodies], kind, lambda value: integer(value, bits), name)
+    values = [body.get(name) for body in bodies]
+    try:
+        found = pa.array(values)
+        # Told which type to make, Arrow would cut off fractions without a word.
+        if found.type in (pa.int64(), pa.null()):
+            return found.cast(kind)
+    except _REFUSED:
+        pass
+    converted = [_converted(value, row, lambda one: integer(one, bits), name) for row, value in enumerate(values)]
+    return pa.array(converted, kind)
 
 
 def booleans(bodies: Bodies, name: str, *, default: bool | None = None) -> pa.Array:
@@ -75,7 +84,7 @@ def _maps(values: Sequence[Mapping[str, str | None] | None]) -> pa.Array:
 def vectors(bodies: Bodies) -> pa.Array:
     """Return a column of descriptors of deletion vectors."""
     values = [body.get("deletionVector") for body in bodies]
-    if not any(values):
+    if values.count(None) == len(values):
         return pa.nulls(len(values), DELETION_VECTOR)
     for row, value in enumerate(values):
         if value is not None and not (isinstance(value, dict) and value.get("storageType") and _is_text(value)):
@@ -123,6 +132,8 @@ def integer(value: Any, bits: int = 64) -> int:
     """
     if isinstance(value, str):
         value = int(value) if len(value) < 20 else None  # noqa: PLR2004 - digits and sign of 64 bits
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         raise ValueError(f"no integer of {bits} bits")
     return value
