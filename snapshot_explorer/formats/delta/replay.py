@@ -25,7 +25,7 @@ class Tally:
     adds: pa.Table = field(default_factory=ADDS.empty_table)
     """Files that are live at the end. `version` is the commit since which one is live, null where unknown."""
     removed: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
-    """The keys of files that were removed, and not added again, for what came before."""
+    """The keys of the files that were removed, if only to be added again: what came before has them no more."""
     protocol: Protocol | None = None
     """The newest protocol."""
     metadata: Metadata | None = None
@@ -67,7 +67,7 @@ def joined(before: Tally, after: Tally) -> Tally:
     """Return what two tallies come to, the second on top of the first."""
     if before.adds.num_rows:
         gone = pa.concat_arrays([after.removed, keys(after.adds)])
-        again = _added_again(before.adds, after.adds)
+        again = _added_again(before.adds, after)
         kept = before.adds.filter(pc.invert(pc.is_in(keys(before.adds), gone)))
         adds = _concatenated([kept, again])
     else:
@@ -166,9 +166,7 @@ def _files_after(before: Tally, actions: Actions, *, open_ended: bool) -> tuple[
     live = _with_versions(adds.take(pa.array(kept)), versions)
     if not open_ended:
         return live, before.removed
-    is_gone = last_removed >= 0
-    is_gone[of_adds[kept]] = False
-    return live, encoded.dictionary.filter(pa.array(is_gone))
+    return live, encoded.dictionary.filter(pa.array(last_removed >= 0))
 
 
 def _ranks(files: pa.Table, place: int) -> npt.NDArray[np.int64]:
@@ -199,13 +197,16 @@ def _last_of_each(
     return kept, _flat(adds.column("version")).take(pa.array(first[codes[kept]]))
 
 
-def _added_again(before: pa.Table, after: pa.Table) -> pa.Table:
-    """Return the later adds; one that an earlier state had already keeps the version since which it is live."""
-    found = pc.index_in(keys(after), keys(before))
-    if found.null_count == len(found):
-        return after
+def _added_again(before: pa.Table, after: Tally) -> pa.Table:
+    """Return the later adds; one that an earlier state had all along keeps the version since which it is live."""
+    adds = after.adds
+    added = keys(adds)
+    found = pc.index_in(added, keys(before))
+    is_old = pc.and_(pc.is_valid(found), pc.invert(pc.is_in(added, after.removed)))
+    if not pc.any(is_old).as_py():
+        return adds
     since = _flat(before.column("version")).take(found)
-    return _with_versions(after, pc.if_else(pc.is_valid(found), since, _flat(after.column("version"))))
+    return _with_versions(adds, pc.if_else(is_old, since, _flat(adds.column("version"))))
 
 
 def _with_versions(adds: pa.Table, versions: pa.Array) -> pa.Table:
