@@ -320,9 +320,12 @@ class DeltaTable:
             return
         target = Path(self.root) / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        # As writers do: a file is there whole or not at all.
+        unfinished = target.with_name(f".{target.name}.tmp")
+        unfinished.write_bytes(content)
         if millis is not None:
-            os.utime(target, ns=(millis * 1_000_000,) * 2)
+            os.utime(unfinished, ns=(millis * 1_000_000,) * 2)
+        unfinished.replace(target)
 
     def read(self, path):
         if self.filesystem is not None:

@@ -268,12 +268,15 @@ class Log:
 
     def _tail(self, segment: LogSegment) -> Tally:
         """Return what the commits after the checkpoint come to; those of the last segments asked for are kept."""
-        kept = self._tails.get(segment.version)
-        if kept is None or kept.segment.checkpoint != segment.checkpoint:
-            tally = self._replayed(Tally(), segment.commits, open_ended=bool(segment.checkpoint))
-            kept = _Tail(segment=segment, tally=tally)
-            _keep(self._tails, segment.version, kept)
-        return kept.tally
+        known = [one for one in self._tails.values() if one.segment.checkpoint == segment.checkpoint]
+        before = [one for one in known if one.segment.version <= segment.version]
+        base = max(before, key=lambda one: one.segment.version, default=None)
+        if base is not None and base.segment.version == segment.version:
+            return base.tally
+        after = segment.commits[len(base.segment.commits) :] if base else segment.commits
+        tally = self._replayed(base.tally if base else Tally(), after, open_ended=bool(segment.checkpoint))
+        _keep(self._tails, segment.version, _Tail(segment=segment, tally=tally))
+        return tally
 
     def _replayed(self, tally: Tally, commits: Sequence[LogFile], *, open_ended: bool) -> Tally:
         """Return a tally after more commits. So many are taken at once that memory is in proportion to live files."""

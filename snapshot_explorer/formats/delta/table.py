@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.delta import planning
 from snapshot_explorer.formats.delta import read as rows
@@ -287,6 +288,8 @@ def _of_partitions(state: State, predicate: Predicate | None) -> pa.Table:
 
 def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa.Array:
     """Return the partitions of files, in order of version, each by the metadata in force at its version."""
+    if not in_force:
+        return pa.array([], frames.PARTITION)
     versions = files.column("version").to_numpy()
     starts = np.searchsorted(versions, [version for version, _ in in_force], side="left").tolist()
     ends = [*starts[1:], len(versions)]
@@ -294,7 +297,7 @@ def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa
         partition_texts(files.slice(start, end - start), metadata)
         for (_, metadata), start, end in zip(in_force, starts, ends, strict=True)
     ]
-    return pa.concat_arrays(parts) if parts else pa.array([], pa.map_(pa.string(), pa.string()))
+    return pa.concat_arrays(parts)
 
 
 def _no_table(storage: Storage, *, is_empty: bool) -> TableNotFoundError:
