@@ -31,10 +31,10 @@ class Commit:
 
     version: int
     """Paimon snapshot id or Delta version."""
-    committed_at: datetime
-    """When the writer committed, aware, UTC, to the millisecond. Writers' clocks may run backwards."""
-    readable: Readable
-    """Can this version still be loaded: yes, only its metadata, or no."""
+    committed_at: datetime | None
+    """When the writer committed, aware, UTC, to the millisecond; None if nothing says so. Clocks may run backwards."""
+    readable: Readable | None
+    """Can this version still be loaded: yes, only its metadata, or no; None where it takes much to find out."""
     kind: Kind
     """What sort of commit, in words common to all formats."""
     operation: str | None

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from IPython.core.error import UsageError
 
+from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.grammar import Call
 from snapshot_explorer.jupyter.manual import Manual
@@ -164,7 +165,7 @@ def _unquoted(text: str) -> str:
 
 
 def inspect(call: Call) -> Frame:
-    """Return a system table."""
+    """Return a table of metadata."""
     _, table = call.table()
     return table.inspect(call.arguments.get("name") or "", call.arguments.get("ref"))
 
@@ -214,9 +215,16 @@ def _state_size(call: Call, name: str, table: Table, snapshot: Snapshot, limit: 
             f"Version {snapshot.version} of {name} would read {what}: more than {settings.load_row_limit:,} rows or "
             f"{size(settings.load_size_limit)} is read only when asked for. Add --limit N for a part, or --yes for all."
         )
-    time = moment(table.committed_at([snapshot.version])[0])
     part = "" if limit is None else f"; at most {limit:,} rows are returned"
-    call.say(f"{name} version {snapshot.version} of {time}: reading {what}{part}")
+    call.say(f"{name} version {snapshot.version}{_of_time(table, snapshot.version)}: reading {what}{part}")
+
+
+def _of_time(table: Table, version: int) -> str:
+    """Return when a version was committed as a part of a sentence; nothing where nobody knows."""
+    try:
+        return f" of {moment(table.committed_at([version])[0])}"
+    except BrokenTableError:
+        return ""
 
 
 def use(call: Call) -> Table:

@@ -62,7 +62,7 @@ COMMANDS: Sequence[Command] = (
                 meaning="what to call it; also plainly: as NAME. Without it the last part of the path",
             ),
             Option(flags=("--branch",), value="B", meaning="look at this branch's history instead of the main one"),
-            Option(flags=("--format",), value="F", holds="format", meaning="insist on a format: paimon"),
+            Option(flags=("--format",), value="F", holds="format", meaning="insist on a format: paimon or delta"),
             Option(
                 flags=("--options",),
                 value="VARIABLE",
@@ -145,6 +145,7 @@ COMMANDS: Sequence[Command] = (
         examples=("%snapshot manifests 17", "m = %snapshot manifests latest^"),
         arguments=(_REF,),
         options=(TABLE,),
+        notes="Of Delta, base is the checkpoint that the version is made from, and delta the commits after it.",
     ),
     Command(
         name="files",
@@ -166,22 +167,24 @@ COMMANDS: Sequence[Command] = (
     ),
     Command(
         name="inspect",
-        summary="A system table, under Paimon's own name",
+        summary="A table of metadata, under the format's own name",
         run=actions.inspect,
         python='orders.inspect("files", 17)',
-        examples=("%snapshot inspect files 17", "%snapshot inspect options", "p = %snapshot inspect partitions"),
+        examples=("%snapshot inspect files 17", "%snapshot inspect history", "p = %snapshot inspect partitions"),
         arguments=(
             Argument(
                 name="NAME",
                 holds="inspection",
                 required=True,
-                meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
-                "tags, branches, consumers, statistics, aggregation_fields, table_indexes",
+                meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, "
+                "buckets, tags, branches, consumers, statistics, aggregation_fields, table_indexes of Paimon; history, "
+                "detail, properties, transactions, domains of Delta",
             ),
             Argument(name="REF", holds="ref", meaning="the version, where it tells of one; latest without it"),
         ),
         options=(TABLE,),
-        notes="Columns, types and texts are those of SELECT * FROM orders$files; times without zone are UTC.",
+        notes="Columns, types and texts are those of SELECT * FROM orders$files in Paimon, where times without zone "
+        "are UTC, and of DESCRIBE HISTORY and DESCRIBE DETAIL in Delta.",
     ),
     Command(
         name="tags",
@@ -190,6 +193,7 @@ COMMANDS: Sequence[Command] = (
         python="orders.tags()",
         examples=("%snapshot tags",),
         options=(TABLE,),
+        notes="Delta tables have none.",
     ),
     Command(
         name="branches",
@@ -198,7 +202,7 @@ COMMANDS: Sequence[Command] = (
         python="orders.branches()",
         examples=("%snapshot branches",),
         options=(TABLE,),
-        notes="Open one with %snapshot open PATH --branch B.",
+        notes="Open one with %snapshot open PATH --branch B. Delta tables have none.",
     ),
     Command(
         name="load",

@@ -8,6 +8,7 @@ from typing import get_args
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
+from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.jupyter.actions import ENGINES
 from snapshot_explorer.jupyter.catalogue import COMMANDS
 from snapshot_explorer.jupyter.grammar import TABLE, Argument, Command, Holds, Option
@@ -151,7 +152,7 @@ class _Place:
             "command": [command.name for command in COMMANDS],
             "kind": get_args(Kind),
             "engine": ENGINES,
-            "format": ["paimon"],
+            "format": [one.name for one in FORMATS],
         }
         return ((word, holds) for word in words.get(holds, ()))
 
@@ -205,7 +206,9 @@ def _refs_of(table: Table | None) -> Iterator[tuple[str, str]]:
 def _commits(known: Known) -> Mapping[int, str]:
     """Return what to say of the versions whose commits have been read."""
     rows = known.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
-    return {row["version"]: f"{row['kind']} {moment(row['committed_at'])}" for row in rows}
+    return {
+        row["version"]: row["kind"] + (f" {moment(row['committed_at'])}" if row["committed_at"] else "") for row in rows
+    }
 
 
 def _starting(fragment: str, items: "Iterator[tuple[str, str]] | Sequence[tuple[str, str]]") -> Suggestions:

@@ -131,7 +131,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot log --since yesterday", ""),
         ("%snapshot files --partition dt=1", "No partition key is called 'dt'. The table is not partitioned."),
         ("%snapshot open memory://not-there", "No Paimon or Delta table at memory://"),
-        ("%snapshot open x --format iceberg", "No format is called 'iceberg'. Formats: paimon."),
+        ("%snapshot open x --format iceberg", "No format is called 'iceberg'. Formats: paimon, delta."),
         ("%snapshot open x --options nope", "--options names no variable that holds a dict. No variable holds one. "),
         ("%snapshot log don't --grep 'x", '"don\'t" is no range of versions'),
     ],

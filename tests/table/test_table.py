@@ -2,12 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 import pytest
 
 from builders import PaimonTable
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import SnapshotNotFoundError
 
 FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 """When the builder's first commit was made; each later one a minute after."""
@@ -34,142 +33,12 @@ def ids(rows):
     return sorted(rows["id"].to_pylist())
 
 
-def test_a_table_opens_at_its_newest_version(table):
-    assert table.format == "paimon"
-    assert table.current.version == 5
-    assert ids(table.current.to_arrow()) == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("ref", "version"),
-    [
-        (2, 2),
-        ("2", 2),
-        ("latest", 5),
-        ("latest~2", 3),
-        ("latest^", 4),
-        ("earliest", 1),
-        ("4~1", 3),
-        ("@2026-01-01T00:02:30Z", 2),
-        (FIRST + timedelta(minutes=2), 3),
-    ],
-)
-def test_a_ref_names_a_version(table, ref, version):
-    assert table.at(ref).version == version
-
-
-def test_each_version_has_the_rows_of_its_time(table):
-    assert {version: ids(table.at(version).to_arrow()) for version in table.versions()} == {
-        1: [1],
-        2: [1, 2, 3],
-        3: [1, 2, 3, 4],
-        4: [1, 2, 3, 4],
-        5: [1, 2, 3, 4],
-    }
-    assert sorted(table.at(3).to_arrow()["name"].to_pylist()) == ["a", "b", "c", "d"]
-    assert sorted(table.at(4).to_arrow()["name"].to_pylist()) == ["A", "b", "c", "d"]
-
-
-def test_columns_conditions_and_limits_choose_rows(table):
-    rows = table.current.to_arrow(columns=["name"], where="id >= 3")
-
-    assert sorted(rows["name"].to_pylist()) == ["c", "d"]
-    assert rows.schema == pa.schema([("name", pa.string())])
-    assert table.current.to_arrow(limit=2).num_rows == 2
-    assert table.current.count() == 4
-    assert table.current.count(where="id > 1") == 3
-
-
-def test_pandas_keeps_integers(table):
-    assert str(table.current.to_pandas()["id"].dtype) == "int64[pyarrow]"
-
-
-def test_history_is_newest_first_with_what_each_commit_did(table):
-    history = table.history().to_arrow()
-
-    assert history["version"].to_pylist() == [5, 4, 3, 2, 1]
-    assert history["kind"].to_pylist() == ["compact", "overwrite", "append", "append", "append"]
-    assert history["added_rows"].to_pylist() == [3, 1, 1, 2, 1]
-    assert history["removed_files"].to_pylist() == [2, 1, 0, 0, 0]
-    assert history["total_rows"].to_pylist() == [4, 4, 4, 3, 1]
-    assert history["committed_at"].to_pylist()[-1] == FIRST
-
-
-def test_history_can_be_limited_and_says_how_much_there_is(table):
-    history = table.history(limit=2)
-
-    assert history["version"].to_pylist() == [5, 4]
-    assert history.total == 5
-    assert "2 of 5 versions" in repr(history)
-
-
-@pytest.mark.parametrize(
-    ("filters", "versions"),
-    [
-        ({"between": "2..4"}, [4, 3, 2]),
-        ({"between": "4..2"}, [4, 3, 2]),
-        ({"between": "..2"}, [2, 1]),
-        ({"between": "latest~1.."}, [5, 4]),
-        ({"kind": "append"}, [3, 2, 1]),
-        ({"kind": "append", "limit": 1}, [3]),
-        ({"since": "@2026-01-01T00:04:00Z"}, [5, 4]),
-        ({"since": FIRST + timedelta(days=1)}, []),
-        ({"since": "@2020-01-01"}, [5, 4, 3, 2, 1]),
-        ({"text": "compact"}, [5]),
-        ({"limit": 0}, []),
-    ],
-)
-def test_history_can_be_filtered(table, filters, versions):
-    assert table.history(**filters)["version"].to_pylist() == versions
-
-
-@pytest.mark.parametrize(
-    ("filters", "message"),
-    [
-        ({"kind": "vacuum"}, "No kind of commit is called 'vacuum'. Kinds: append, overwrite, compact"),
-        ({"limit": -1}, "A limit of -1 commits makes no sense"),
-        ({"since": "latest"}, "since='latest' is no time"),
-    ],
-)
-def test_a_filter_that_makes_no_sense_is_refused(table, filters, message):
-    with pytest.raises(BadReferenceError, match=message):
-        table.history(**filters)
-
-
-def test_changes_are_what_the_commit_added_and_removed(table):
-    changes = table.at(5).changes().to_arrow()
-
-    named = sorted(zip(changes["change"].to_pylist(), changes["path"].to_pylist(), strict=True))
-    assert named == [
-        ("add", "bucket-0/data-5.parquet"),
-        ("remove", "bucket-0/data-2.parquet"),
-        ("remove", "bucket-0/data-3.parquet"),
-    ]
-    assert set(changes["data_change"].to_pylist()) == {False}
-
-
 def test_manifests_stand_in_base_and_delta(table):
     manifests = table.at(3).manifests().to_arrow()
 
     assert manifests["list"].to_pylist() == ["base", "base", "delta"]
     assert manifests["path"].to_pylist() == ["manifest/manifest-1", "manifest/manifest-2", "manifest/manifest-3"]
     assert manifests["added_files"].to_pylist() == [1, 1, 1]
-
-
-def test_files_are_the_live_ones(table):
-    assert sorted(table.at(4).files()["path"].to_pylist()) == [f"bucket-0/data-{n}.parquet" for n in (2, 3, 4)]
-
-
-def test_a_partition_filter_on_a_table_without_partitions_is_refused(table):
-    with pytest.raises(BadReferenceError, match="No partition key is called 'dt'. The table is not partitioned"):
-        table.current.files(partition={"dt": "2026-01-01"})
-
-
-def test_a_plan_says_what_would_be_read(table):
-    plan = table.at(3).plan()
-
-    assert sum(plan["files"].to_pylist()) == 3
-    assert sum(plan["rows"].to_pylist()) == 4
 
 
 def test_a_tag_names_a_version_even_after_the_snapshot_expired(written):
@@ -182,22 +51,6 @@ def test_a_tag_names_a_version_even_after_the_snapshot_expired(written):
     assert ids(table.at(2).to_arrow()) == [1, 2, 3]
     assert table.versions() == (2, 4, 5)
     assert table.history()["tags"].to_pylist() == [[], [], ["v1"]]
-
-
-def test_a_new_commit_is_seen_by_update_and_by_latest(table, written):
-    before = table.current
-    written.commit([(9, "z")])
-
-    assert table.current is before
-    assert table.at("latest").version == 6
-    assert table.current.version == 6
-    assert before.version == 5
-    assert ids(before.to_arrow()) == [1, 2, 3, 4]
-
-
-def test_an_update_without_news_returns_the_same_snapshot(table):
-    assert table.update() is table.current
-    assert table.at(5) is table.current
 
 
 def test_history_rewritten_under_the_same_numbers_is_noticed(table, written):
@@ -266,13 +119,3 @@ def test_gaps_in_the_history_are_tolerated(written):
 
     assert table.versions() == (1, 2, 4, 5)
     assert table.at("latest~2").version == 2
-
-
-def test_reprs_read_well_and_show_no_option(written):
-    table = open_table(f"memory://{written.root}", storage_options={"skip_instance_cache": True})
-
-    assert repr(table) == f"Table(path='memory://{written.root}', format='paimon', version=5)"
-    assert repr(table.at(4)) == f"Snapshot(path='memory://{written.root}', version=4)"
-    plain = table.at(4)._repr_mimebundle_()["text/plain"]
-    assert "overwrite" in plain
-    assert "BIGINT" in plain

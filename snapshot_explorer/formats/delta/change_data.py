@@ -12,7 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.change_schema import check_recorded, check_schemas, definitions, reading_version
+from snapshot_explorer.formats.delta.change_schema import (
+    check_names,
+    check_recorded,
+    check_schemas,
+    definitions,
+    reading_version,
+)
 from snapshot_explorer.formats.delta.data_types import arrow_field
 from snapshot_explorer.formats.delta.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.events import STORED_CHANGE, Events, Marked
@@ -52,6 +58,7 @@ class ChangeData:
         """
         actions = self._log.actions([version])
         schema = check_readable(*self._log.protocol_and_metadata(version))
+        check_names(schema)
         return self._splits([version], actions, schema, derived=False)
 
     def between(self, first: int, last: int, mode: ChangeMode) -> list[Split]:

@@ -91,7 +91,7 @@ def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -
     Raises:
         UnsupportedFeatureError: The message names the version and the column, or a feature that is not read.
     """
-    _check_names(schema)
+    check_names(schema)
     for one in defined:
         older = check_readable(one.protocol, one.metadata)
         what = _lost(older.fields, schema.fields, is_mapped=schema.mode != "none")
@@ -105,7 +105,12 @@ def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -
             )
 
 
-def _check_names(schema: Schema) -> None:
+def check_names(schema: Schema) -> None:
+    """Refuse a table with a column that is called as what tells of a change.
+
+    Raises:
+        UnsupportedFeatureError: The message names the column.
+    """
     names = {field.name for field in schema.fields}
     taken = [name for name in (ROW_KIND, *HIDDEN.names[:1]) if name in names]
     if taken:

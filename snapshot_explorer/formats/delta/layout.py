@@ -6,7 +6,7 @@ Source: delta PROTOCOL.md, "Delta Log Entries"; delta FileNames.scala.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from snapshot_explorer.storage import Entry
@@ -63,7 +63,7 @@ class LogFile:
     @property
     def modified_ms(self) -> int | None:
         """Return when it was written, in whole milliseconds since 1970."""
-        return None if self.modified is None else round((self.modified - _EPOCH).total_seconds() * 1000)
+        return None if self.modified is None else (self.modified - _EPOCH) // timedelta(milliseconds=1)
 
     @property
     def identity(self) -> tuple[str, int | None, datetime | None]:

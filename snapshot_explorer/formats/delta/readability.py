@@ -30,6 +30,8 @@ NEAR = 64
 """Commits that are read to learn what was removed after a version."""
 _NOWHERE = ""
 """The place of a deletion vector that is in no file."""
+_SOME = "\n"
+"""Stands for files that nobody knows: no key of a file is so."""
 _KEPT_SECONDS = 30.0
 """How long what was found is good for the next page of the same history."""
 
@@ -46,13 +48,13 @@ class _Gone:
     """When that was, on the clock of this process."""
     missing: frozenset[str] = frozenset()
     """The keys of files that are live at the version, were removed later and are not there."""
-    certain: bool = True
-    """Whether all files removed later have been looked for."""
+    unknown: frozenset[str] = frozenset()
+    """The keys of such files that were not looked for."""
 
     @property
     def readable(self) -> Readable | None:
         """Whether the version can be loaded, None where it is not known."""
-        return "metadata" if self.missing else "yes" if self.certain else None
+        return "metadata" if self.missing else None if self.unknown else "yes"
 
 
 @dataclass(slots=True)
@@ -122,7 +124,7 @@ class Readability:
         if newest - version <= NEAR:
             return self._walked(version, newest, now)
         if not (self._is_cheap(version) and self._is_cheap(newest)):
-            return _Gone(version=version, newest=newest, at=now, certain=False)
+            return _Gone(version=version, newest=newest, at=now, unknown=frozenset((_SOME,)))
         adds = self._log.state(version).adds
         removed = adds.filter(pc.invert(pc.is_in(keys(adds), keys(self._log.state(newest).adds))))
         present = self._present(removed)
@@ -130,8 +132,8 @@ class Readability:
             version=version,
             newest=newest,
             at=now,
-            missing=frozenset(one for one, there in present.items() if there is False),
-            certain=None not in present.values(),
+            missing=_those(present, present, is_there=False),
+            unknown=_those(present, present, is_there=None),
         )
 
     def _walked(self, version: int, newest: int, now: float) -> _Gone:
@@ -194,12 +196,17 @@ class Readability:
 
 def _before(gone: _Gone, commit: _Commit, present: Mapping[str, bool | None]) -> _Gone:
     """Return what is gone of the version before one, by what the one did."""
-    lost = [one for one in commit.removed if present[one] is False]
-    missing = gone.missing
-    if lost or (missing and commit.added):
-        missing = (missing - set(commit.added)) | set(lost)
-    certain = gone.certain and all(present[one] is not None for one in commit.removed)
-    return replace(gone, version=gone.version - 1, missing=missing, certain=certain)
+    new = frozenset(commit.added) if gone.missing or gone.unknown else frozenset[str]()
+    return replace(
+        gone,
+        version=gone.version - 1,
+        missing=(gone.missing - new) | _those(commit.removed, present, is_there=False),
+        unknown=(gone.unknown - new) | _those(commit.removed, present, is_there=None),
+    )
+
+
+def _those(files: Iterable[str], present: Mapping[str, bool | None], *, is_there: bool | None) -> frozenset[str]:
+    return frozenset(one for one in files if present[one] is is_there)
 
 
 def _by_version(actions: Actions) -> dict[int, _Commit]:

@@ -1,0 +1,309 @@
+"""What Delta commits did, and which versions can still be loaded."""
+
+import pytest
+
+from delta_builder import DeltaTable, add, domain, metadata, remove, txn
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+
+COUNTS = ("added_files", "removed_files", "added_rows", "removed_rows", "added_bytes", "removed_bytes", "total_rows")
+
+
+@pytest.fixture
+def table(memory_root):
+    return DeltaTable(*memory_root)
+
+
+def commits(table, *versions):
+    opened = open_table(table.url)
+    return opened._format.commits(versions or opened.versions()).to_pylist()
+
+
+def counts(table, version):
+    return tuple(commits(table, version)[0][name] for name in COUNTS)
+
+
+def readable(table):
+    return {row["version"]: row["readable"] for row in open_table(table.url).history().to_dict()}
+
+
+def test_a_commit_is_told_in_its_own_words(table):
+    table.commit(
+        add("a", rows=3),
+        operation="MERGE",
+        info={"userId": "7", "userName": "ada", "txnId": "t-1", "operationParameters": {"predicate": "x"}, "odd": [1]},
+    )
+    row = commits(table, 1)[0]
+
+    assert {name: row[name] for name in ("kind", "operation", "user", "identifier", "schema_id", "watermark")} == {
+        "kind": "merge",
+        "operation": "MERGE",
+        "user": "ada",
+        "identifier": "t-1",
+        "schema_id": None,
+        "watermark": None,
+    }
+    assert row["committed_at"] == table.committed_at(1)
+    assert '"odd":[1]' in row["details"]
+    assert row["tags"] == []
+
+
+def test_a_user_without_a_name_is_told_by_the_id(table):
+    table.commit(info={"userId": "7"})
+
+    assert commits(table, 1)[0]["user"] == "7"
+
+
+def test_a_streaming_commit_is_identified_by_its_application(table):
+    table.commit(add("a"), txn("stream", 12))
+    table.commit(txn("one", 1), txn("two", 2))
+
+    assert [row["identifier"] for row in commits(table, 1, 2)] == ["stream:12", None]
+
+
+def test_a_commit_that_says_nothing_is_told_by_its_actions(table):
+    table.commit(add("a", rows=1), info=False)
+    table.commit(metadata(configuration={"x": "y"}), info=False)
+    table.commit(domain("d"), info=False)
+
+    assert [(row["kind"], row["operation"], row["details"]) for row in commits(table, 1, 2, 3)] == [
+        ("append", None, "{}"),
+        ("schema", None, "{}"),
+        ("schema", None, "{}"),
+    ]
+
+
+def test_rows_come_in_the_order_asked_for_also_twice(table):
+    table.commit(add("a"))
+    table.commit(add("b"))
+
+    assert [row["version"] for row in commits(table, 2, 0, 2)] == [2, 0, 2]
+
+
+def test_counts_are_those_of_the_actions(table):
+    table.commit(add("a", size=100, rows=10), add("b", size=50, rows=5))
+    table.commit(remove("a", size=100, stats='{"numRecords":10}'), add("c", size=30, rows=9))
+
+    assert counts(table, 0) == (0, 0, 0, 0, 0, 0, 0)
+    assert counts(table, 1) == (2, 0, 15, 0, 150, 0, 15)
+    assert counts(table, 2) == (1, 1, 9, 10, 30, 100, 14)
+
+
+def test_what_a_remove_does_not_say_its_add_says(table):
+    table.commit(add("a", size=100, rows=10))
+    table.commit(remove("a"))
+
+    assert counts(table, 2) == (0, 1, 0, 10, 0, 100, 0)
+
+
+def test_a_file_without_statistics_makes_sums_unknown_never_0(table):
+    table.commit(add("a", size=100))
+    table.commit(add("b", size=50, rows=5))
+    table.commit(remove("a"))
+
+    assert counts(table, 1) == (1, 0, None, 0, 100, 0, None)
+    assert counts(table, 2) == (1, 0, 5, 0, 50, 0, None)
+    assert counts(table, 3) == (0, 1, 0, None, 0, 100, 5)
+
+
+def test_a_file_that_is_added_again_counts_once_in_the_total(table):
+    table.commit(add("a", size=100, rows=10))
+    table.commit(add("a", size=100, rows=10, data_change=False), operation="COMPUTE STATS")
+
+    assert counts(table, 2)[-1] == 10
+    assert commits(table, 2)[0]["kind"] == "analyze"
+
+
+def test_rows_that_a_deletion_vector_takes_away_are_still_in_the_file(table):
+    vector = table.vector([0, 1])
+    table.commit(add("a", rows=10))
+    table.commit(remove("a"), add("a", rows=10, vector=vector), operation="DELETE")
+
+    assert counts(table, 2)[2:4] == (10, 10)
+    assert counts(table, 2)[-1] == 10
+
+
+def test_totals_are_not_told_where_it_takes_many_files_to_know_them(table):
+    for number in range(70):
+        table.commit(add(str(number), rows=1))
+    told = {row["version"]: row["total_rows"] for row in commits(table, 3, 70)}
+
+    assert told == {3: 3, 70: None}
+    table.checkpoint(68)
+    assert commits(table, 70)[0]["total_rows"] == 70
+
+
+def test_totals_begin_with_the_checkpoint_that_a_cleaned_log_begins_with(table):
+    for number in range(6):
+        table.commit(add(str(number), rows=1))
+    table.checkpoint(4)
+    table.clean(3)
+
+    rows = open_table(table.url).history().to_dict()
+    assert [(row["version"], row["readable"], row["total_rows"]) for row in rows] == [
+        (6, "yes", 6),
+        (5, "yes", 5),
+        (4, "yes", 4),
+        (3, "no", None),
+    ]
+
+
+def test_a_version_whose_log_was_cleaned_is_listed_but_not_loaded(table):
+    for number in range(6):
+        table.append([(number, "x")])
+    table.checkpoint(4)
+    table.clean(3)
+    opened = open_table(table.url)
+
+    assert opened.versions() == (4, 5, 6)
+    assert opened.at("earliest").version == 4
+    assert opened.history()["version"].to_pylist() == [6, 5, 4, 3]
+    assert opened.history("3..5")["version"].to_pylist() == [5, 4, 3]
+    assert opened.history("..5")["version"].to_pylist() == [5, 4]
+    assert opened.history(since=table.committed_at(4))["version"].to_pylist() == [6, 5, 4]
+    assert opened.history(since=table.committed_at(2))["version"].to_pylist() == [6, 5, 4, 3]
+    for gone in (3, 0, 7):
+        with pytest.raises(SnapshotNotFoundError, match=rf"to version {gone}: .* Available versions: \[4, 6\]"):
+            opened.at(gone)
+    with pytest.raises(SnapshotNotFoundError, match="The earliest is 4"):
+        opened.at(table.committed_at(3))
+
+
+def test_a_version_whose_data_was_vacuumed_is_metadata(table):
+    table.append([(1, "a")], name="a.parquet")
+    table.append([(2, "b")], name="b.parquet")
+    table.commit(remove("a.parquet"))
+    table.append([(3, "c")], name="c.parquet")
+    assert set(readable(table).values()) == {"yes"}
+
+    table.remove_file("a.parquet")
+
+    assert readable(table) == {0: "yes", 1: "metadata", 2: "metadata", 3: "yes", 4: "yes"}
+    with pytest.raises(BrokenTableError, match="a.parquet is not there"):
+        open_table(table.url).at(2).to_arrow()
+
+
+def test_a_vacuumed_deletion_vector_makes_its_versions_metadata(table):
+    first = table.data("a.parquet", [(number, "x") for number in range(5)])
+    table.commit(first)
+    vectors = [table.vector([0], name=f"{number:08}-0000-0000-0000-000000000000") for number in (1, 2)]
+    again = {"path": "a.parquet", "size": 9, "rows": 5}
+    table.commit(remove("a.parquet"), add(**again, vector=vectors[0]), operation="DELETE")
+    table.commit(remove("a.parquet", vector=vectors[0]), add(**again, vector=vectors[1]), operation="DELETE")
+
+    table.remove_file("deletion_vector_00000001-0000-0000-0000-000000000000.bin")
+
+    assert readable(table) == {0: "yes", 1: "yes", 2: "metadata", 3: "yes"}
+
+
+def test_a_restored_version_needs_its_files_again(table):
+    table.append([(1, "a")], name="a.parquet")
+    table.commit(remove("a.parquet"))
+    table.append([(1, "a")], name="a.parquet", operation="RESTORE")
+    table.commit(remove("a.parquet"))
+    table.remove_file("a.parquet")
+
+    assert readable(table) == {0: "yes", 1: "metadata", 2: "yes", 3: "metadata", 4: "yes"}
+
+
+def test_new_statistics_of_a_file_do_not_hide_that_it_is_gone(table):
+    table.append([(1, "a")], name="a.parquet")
+    table.commit(add("a.parquet", rows=1, data_change=False), operation="COMPUTE STATS")
+    table.commit(remove("a.parquet"))
+    table.remove_file("a.parquet")
+
+    assert readable(table) == {0: "yes", 1: "metadata", 2: "metadata", 3: "yes"}
+
+
+def test_one_version_is_told_as_the_whole_history_tells_it(table):
+    for number in range(5):
+        table.append([(number, "x")], name=f"{number}.parquet")
+        if number:
+            table.commit(remove(f"{number - 1}.parquet"))
+    for number in range(3):
+        table.remove_file(f"{number}.parquet")
+    every = {row["version"]: row for row in open_table(table.url).history().to_dict()}
+
+    assert {version: open_table(table.url).at(version).commit.readable for version in every} == readable(table)
+    assert list(readable(table).values()).count("metadata") == 6
+    for version, row in every.items():
+        assert open_table(table.url)._format.commits([version]).to_pylist(maps_as_pydicts="strict") == [row]
+
+
+def test_an_old_version_of_a_long_history_is_told_by_its_state(table):
+    table.append([(1, "a")], name="a.parquet")
+    table.commit(remove("a.parquet"))
+    for _ in range(80):
+        table.commit()
+    table.remove_file("a.parquet")
+
+    # More commits came after it than are read for that, and the newest state takes more files than are read.
+    assert commits(table, 1)[0]["readable"] is None
+    table.checkpoint(60)
+    assert [row["readable"] for row in commits(table, 1, 2)] == ["metadata", "yes"]
+
+
+def test_the_history_of_many_versions_is_told_page_by_page(table):
+    table.append([(1, "a")], name="a.parquet")
+    for _ in range(150):
+        table.commit()
+    table.commit(remove("a.parquet"))
+    table.remove_file("a.parquet")
+
+    told = readable(table)
+    assert [told[0], told[1], told[100], told[151], told[152]] == ["yes", "metadata", "metadata", "metadata", "yes"]
+
+
+def test_files_that_are_looked_for_one_by_one_cost_a_request_each(counted, table):
+    for number in range(4):
+        table.append([(number, "x")], name=f"{number}.parquet")
+    table.commit(remove("0.parquet"), remove("1.parquet"))
+    opened = open_table(f"counted://{table.root}")
+    counted.requests.clear()
+
+    opened.history(limit=2)
+
+    looked = [one.path for one in counted.requests if one.path.endswith(".parquet")]
+    assert sorted(path.rsplit("/", 1)[1] for path in looked) == ["0.parquet", "1.parquet"]
+    assert len([one for one in counted.requests if one.path.endswith(".json")]) <= 6
+
+
+def test_many_files_are_looked_for_by_listing_their_folders(counted, table):
+    names = [f"{number}.parquet" for number in range(300)]
+    table.commit(*[add(name, rows=1) for name in names])
+    table.write("0.parquet", b"PAR1")
+    table.commit(*[remove(name) for name in names])
+    opened = open_table(f"counted://{table.root}")
+    counted.requests.clear()
+
+    assert opened.history()["readable"].to_pylist() == ["yes", "metadata", "yes"]
+    assert not [one for one in counted.requests if one.path.endswith(".parquet")]
+    assert len([one for one in counted.requests if one.kind == "list"]) <= 3
+
+
+def test_where_there_are_too_many_folders_it_is_not_known(table):
+    names = [f"f{number}/x.parquet" for number in range(300)]
+    table.commit(*[add(name, rows=1) for name in names])
+    table.commit(*[remove(name) for name in names])
+
+    assert open_table(table.url).history()["readable"].to_pylist() == ["yes", None, "yes"]
+
+
+def test_a_removed_file_on_another_storage_is_not_looked_for(table):
+    table.commit(add("s3://elsewhere/a.parquet", rows=1))
+    table.commit(remove("s3://elsewhere/a.parquet"))
+
+    assert readable(table) == {0: "yes", 1: None, 2: "yes"}
+
+
+def test_a_version_of_which_only_the_checkpoint_is_left_is_told_without_its_commit(table):
+    table.append([(1, "a")])
+    table.checkpoint(1)
+    table.clean(2)
+    opened = open_table(table.url)
+
+    assert opened.current.to_arrow().num_rows == 1
+    assert opened.history().to_dict()[0] | {"details": "{}"} == {
+        name: {"version": 1, "kind": "other", "tags": [], "details": "{}"}.get(name)
+        for name in opened.history().column_names
+    }

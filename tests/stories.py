@@ -1,0 +1,82 @@
+"""One story told in each format: the same commits of the same rows."""
+
+from datetime import UTC, datetime, timedelta
+
+from builders import PaimonTable
+from delta_builder import DeltaTable, metadata, protocol, remove
+
+FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+"""When the first commit was made; each later one a minute after."""
+
+
+class PaimonStory:
+    """Commits of a Paimon table, which are numbered from 1."""
+
+    format = "paimon"
+    earliest = 1
+    type_of_id = "BIGINT"
+    compaction = "compact"
+
+    def __init__(self, filesystem, root):
+        self._table = PaimonTable(filesystem, root)
+        self.root = root
+        self.url = f"memory://{root}"
+
+    def append(self, rows):
+        self._table.commit(rows)
+
+    def overwrite(self, rows, *numbers):
+        self._table.commit(rows, removed=[f"data-{number}.parquet" for number in numbers], kind="OVERWRITE")
+
+    def compact(self, rows, *numbers):
+        self._table.commit(rows, removed=[f"data-{number}.parquet" for number in numbers], kind="COMPACT")
+
+
+class DeltaStory:
+    """Commits of a Delta table, which are numbered from 0."""
+
+    format = "delta"
+    earliest = 0
+    type_of_id = "long"
+    compaction = "optimize"
+
+    def __init__(self, filesystem, root):
+        self._table = DeltaTable(filesystem, root, first=None)
+        self._commits = 0
+        self.root = root
+        self.url = f"memory://{root}"
+
+    def append(self, rows):
+        self._commit(rows, (), "WRITE", {"mode": "Append"})
+
+    def overwrite(self, rows, *numbers):
+        self._commit(rows, numbers, "WRITE", {"mode": "Overwrite"})
+
+    def compact(self, rows, *numbers):
+        self._commit(rows, numbers, "OPTIMIZE", {})
+
+    def _commit(self, rows, removed, operation, parameters):
+        self._commits += 1
+        changes = operation != "OPTIMIZE"
+        first = (protocol(), metadata()) if self._commits == 1 else ()
+        self._table.commit(
+            *first,
+            self._table.data(f"data-{self._commits}.parquet", rows, data_change=changes),
+            *[remove(f"data-{number}.parquet", data_change=changes) for number in removed],
+            operation=operation,
+            info={"operationParameters": parameters},
+            millis=int((FIRST + timedelta(minutes=self._commits - 1)).timestamp() * 1000),
+        )
+
+
+STORIES = (PaimonStory, DeltaStory)
+
+
+def told(story):
+    """Tell five commits: three appends, an overwrite of the first file, a compaction of the rest."""
+    story.append([(1, "a")])
+    story.append([(2, "b"), (3, "c")])
+    story.append([(4, "d")])
+    story.overwrite([(1, "A")], 1)
+    story.compact([(2, "b"), (3, "c"), (4, "d")], 2, 3)
+    return story

@@ -1,0 +1,303 @@
+"""What holds for tables of every format, tested once for all. `nth` is the place of a commit in the story, from 1."""
+
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from stories import FIRST, STORIES, told
+
+
+@pytest.fixture(params=STORIES, ids=[story.format for story in STORIES])
+def story(request, memory_root):
+    return told(request.param(*memory_root))
+
+
+@pytest.fixture
+def table(story):
+    return open_table(story.url)
+
+
+@pytest.fixture
+def version(story):
+    """Return the version that the nth commit made."""
+    return lambda nth: story.earliest + nth - 1
+
+
+def ids(rows):
+    return sorted(rows["id"].to_pylist())
+
+
+def nths(story, frame):
+    return [number - story.earliest + 1 for number in frame["version"].to_pylist()]
+
+
+def test_a_table_opens_at_its_newest_version(table, story, version):
+    assert table.format == story.format
+    assert table.current.version == version(5)
+    assert ids(table.current.to_arrow()) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("ref", "nth"),
+    [
+        ("latest", 5),
+        ("latest~2", 3),
+        ("latest^", 4),
+        ("earliest", 1),
+        ("@2026-01-01T00:02:30Z", 2),
+        ("@2026-01-01T00:02:30Z~1", 1),
+        (FIRST, 1),
+        (FIRST + timedelta(minutes=2), 3),
+        (FIRST + timedelta(days=999), 5),
+    ],
+)
+def test_a_ref_names_a_version(table, version, ref, nth):
+    assert table.at(ref).version == version(nth)
+
+
+def test_a_number_names_a_version(table, version):
+    assert table.at(version(2)).version == version(2)
+    assert table.at(str(version(2))).version == version(2)
+    assert table.at(f"{version(4)}~1").version == version(3)
+
+
+def test_a_version_that_is_not_there_is_refused_with_those_that_are(table, version):
+    for missing in (version(6), 10**9):
+        with pytest.raises(SnapshotNotFoundError, match=rf"{version(1)}( to |, ){version(5)}"):
+            table.at(missing)
+
+
+def test_a_time_before_the_first_commit_is_refused_with_the_first(table, version):
+    with pytest.raises(SnapshotNotFoundError, match=f"The earliest is {version(1)}, of 2026-01-01T00:01:00Z. Try earl"):
+        table.at(FIRST - timedelta(milliseconds=1))
+
+
+def test_each_version_has_the_rows_of_its_time(table, version):
+    assert table.versions() == tuple(version(nth) for nth in range(1, 6))
+    assert [ids(table.at(one).to_arrow()) for one in table.versions()] == [
+        [1],
+        [1, 2, 3],
+        [1, 2, 3, 4],
+        [1, 2, 3, 4],
+        [1, 2, 3, 4],
+    ]
+    assert sorted(table.at(version(3)).to_arrow()["name"].to_pylist()) == ["a", "b", "c", "d"]
+    assert sorted(table.at(version(4)).to_arrow()["name"].to_pylist()) == ["A", "b", "c", "d"]
+
+
+def test_columns_conditions_and_limits_choose_rows(table):
+    rows = table.current.to_arrow(columns=["name"], where="id >= 3")
+
+    assert sorted(rows["name"].to_pylist()) == ["c", "d"]
+    assert rows.schema == pa.schema([("name", pa.string())])
+    assert table.current.to_arrow(limit=2).num_rows == 2
+    assert table.current.count() == 4
+    assert table.current.count(where="id > 1") == 3
+
+
+def test_pandas_keeps_integers(table):
+    assert str(table.current.to_pandas()["id"].dtype) == "int64[pyarrow]"
+
+
+def test_history_is_newest_first_with_what_each_commit_did(table, story):
+    history = table.history().to_arrow()
+
+    assert nths(story, history) == [5, 4, 3, 2, 1]
+    assert history["kind"].to_pylist() == ["compact", "overwrite", "append", "append", "append"]
+    assert history["added_files"].to_pylist() == [1, 1, 1, 1, 1]
+    assert history["removed_files"].to_pylist() == [2, 1, 0, 0, 0]
+    assert history["added_rows"].to_pylist() == [3, 1, 1, 2, 1]
+    assert history["removed_rows"].to_pylist() == [3, 1, 0, 0, 0]
+    assert history["total_rows"].to_pylist() == [4, 4, 4, 3, 1]
+    assert history["readable"].to_pylist() == ["yes"] * 5
+    assert history["committed_at"].to_pylist() == [FIRST + timedelta(minutes=nth) for nth in range(4, -1, -1)]
+
+
+def test_history_can_be_limited_and_says_how_much_there_is(table, story):
+    history = table.history(limit=2)
+
+    assert nths(story, history) == [5, 4]
+    assert history.total == 5
+    assert "2 of 5 versions" in repr(history)
+
+
+def test_history_can_be_of_a_range(table, story, version):
+    for between, expected in [
+        (f"{version(2)}..{version(4)}", [4, 3, 2]),
+        (f"{version(4)}..{version(2)}", [4, 3, 2]),
+        (f"..{version(2)}", [2, 1]),
+        ("latest~1..", [5, 4]),
+    ]:
+        assert nths(story, table.history(between)) == expected
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"kind": "append"}, [3, 2, 1]),
+        ({"kind": "append", "limit": 1}, [3]),
+        ({"since": "@2026-01-01T00:04:00Z"}, [5, 4]),
+        ({"since": FIRST + timedelta(days=1)}, []),
+        ({"since": "@2020-01-01"}, [5, 4, 3, 2, 1]),
+        ({"limit": 0}, []),
+    ],
+)
+def test_history_can_be_filtered(table, story, filters, expected):
+    assert nths(story, table.history(**filters)) == expected
+
+
+def test_history_can_be_searched_for_a_text(table, story):
+    assert nths(story, table.history(text=story.compaction)) == [5]
+    assert nths(story, table.history(text="nothing of the kind")) == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"kind": "vacuum"}, "No kind of commit is called 'vacuum'. Kinds: append, overwrite, compact"),
+        ({"limit": -1}, "A limit of -1 commits makes no sense"),
+        ({"since": "latest"}, "since='latest' is no time"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused(table, filters, message):
+    with pytest.raises(BadReferenceError, match=message):
+        table.history(**filters)
+
+
+def test_a_commit_is_its_row_of_the_history(table):
+    for row in table.history().to_dict():
+        commit = table.at(row["version"]).commit
+        assert {name: getattr(commit, name) for name in row} == row | {"tags": ()}
+
+
+def test_changes_are_what_the_commit_added_and_removed(table, version):
+    changes = table.at(version(5)).changes().to_arrow()
+
+    rows = changes.select(["change", "path"]).to_pylist()
+    named = [(row["change"], row["path"].rsplit("/", 1)[-1]) for row in rows]
+    assert sorted(named) == [("add", "data-5.parquet"), ("remove", "data-2.parquet"), ("remove", "data-3.parquet")]
+    assert set(changes["data_change"].to_pylist()) == {False}
+
+
+def test_files_are_the_live_ones(table, version):
+    paths = table.at(version(4)).files()["path"].to_pylist()
+
+    assert sorted(path.rsplit("/", 1)[-1] for path in paths) == [f"data-{nth}.parquet" for nth in (2, 3, 4)]
+
+
+def test_manifests_account_for_the_live_files(table, version):
+    for nth in range(1, 6):
+        manifests = table.at(version(nth)).manifests().to_arrow()
+        live = pa.compute.sum(manifests["added_files"]).as_py() - pa.compute.sum(manifests["removed_files"]).as_py()
+        assert live == table.at(version(nth)).files().num_rows
+
+
+def test_a_partition_filter_on_a_table_without_partitions_is_refused(table):
+    with pytest.raises(BadReferenceError, match="No partition key is called 'dt'. The table is not partitioned"):
+        table.current.files(partition={"dt": "2026-01-01"})
+
+
+def test_a_plan_says_what_would_be_read(table, version):
+    plan = table.at(version(3)).plan()
+
+    assert sum(plan["files"].to_pylist()) == 3
+    assert sum(plan["rows"].to_pylist()) == 4
+
+
+def test_appended_rows_are_what_changed(table, version):
+    changed = table.changes_between(version(1), version(3))
+
+    assert changed.schema == pa.schema(
+        [pa.field("rowkind", pa.string(), nullable=False), *table.current.to_arrow().schema]
+    )
+    assert sorted(zip(*changed.to_pydict().values(), strict=True)) == [("+I", 2, "b"), ("+I", 3, "c"), ("+I", 4, "d")]
+    assert sorted(table.changes_between("earliest^", version(1))["id"].to_pylist()) == [1]
+    assert table.changes_between(version(2), version(2)).num_rows == 0
+
+
+def test_a_compaction_changes_no_row(table, version):
+    assert table.changes_between(version(4), version(5), mode="delta").num_rows == 0
+
+
+def test_changes_are_chosen_by_columns_and_conditions(table, version):
+    changed = table.changes_between(version(1), version(3), ["name"], "id > 3 and rowkind = '+I'")
+
+    assert changed.to_pydict() == {"rowkind": ["+I"], "name": ["d"]}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "mode", "error", "message"),
+    [
+        ("latest", "earliest", "auto", BadReferenceError, "comes before"),
+        (
+            "earliest",
+            "latest",
+            "both",
+            BadReferenceError,
+            "No mode is called 'both'. Modes: auto, delta, changelog",
+        ),
+        ("earliest", 99, "auto", SnapshotNotFoundError, "Version .* does not exist"),
+        ("earliest~2", "latest", "auto", SnapshotNotFoundError, "it goes back past the earliest"),
+    ],
+)
+def test_a_range_of_changes_that_makes_no_sense_is_refused(table, a, b, mode, error, message):
+    with pytest.raises(error, match=message):
+        table.changes_between(a, b, mode=mode)
+
+
+def test_every_inspection_gives_a_frame_of_the_version_it_tells_of(table, version):
+    assert table.inspections
+    for one in table.inspections:
+        ref = version(3) if one.at_version else None
+        frame = table.inspect(one.name, ref)
+        frame.to_arrow().validate(full=True)
+        assert one.name in frame.title
+
+
+def test_an_inspection_that_nobody_knows_is_refused_with_those_there_are(table):
+    with pytest.raises(BadReferenceError, match=f"is called 'nothing'.* There are: {table.inspections[0].name}, "):
+        table.inspect("nothing")
+
+
+def test_a_new_commit_is_seen_by_update_and_by_latest(table, story, version):
+    before = table.current
+    story.append([(9, "z")])
+
+    assert table.current is before
+    assert table.at("latest").version == version(6)
+    assert table.current.version == version(6)
+    assert before.version == version(5)
+    assert ids(before.to_arrow()) == [1, 2, 3, 4]
+    assert nths(story, table.history(limit=1)) == [6]
+    assert table.changes_between(version(5), "latest")["id"].to_pylist() == [9]
+
+
+def test_an_update_without_news_returns_the_same_snapshot(table, version):
+    assert table.update() is table.current
+    assert table.at(version(5)) is table.current
+
+
+def test_what_is_known_is_told_without_a_request(counted, story):
+    table = open_table(story.url.replace("memory", "counted"))
+    table.history()
+    _ = table.current.schema
+    counted.requests.clear()
+
+    known = table.cached
+
+    assert known.versions == table.cached.versions == tuple(range(story.earliest, story.earliest + 5))
+    assert known.columns == ("id", "name")
+    assert not counted.requests
+
+
+def test_reprs_read_well_and_show_no_option(story, version):
+    table = open_table(story.url, storage_options={"skip_instance_cache": True})
+
+    assert repr(table) == f"Table(path='{story.url}', format='{story.format}', version={version(5)})"
+    assert repr(table.at(version(4))) == f"Snapshot(path='{story.url}', version={version(4)})"
+    plain = table.at(version(4))._repr_mimebundle_()["text/plain"]
+    assert "overwrite" in plain
+    assert story.type_of_id in plain
