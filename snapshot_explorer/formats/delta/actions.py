@@ -13,7 +13,7 @@ from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.delta import json_columns as columns
 from snapshot_explorer.formats.delta.json_columns import Bodies, RowError
-from snapshot_explorer.formats.delta.locations import decoded_all
+from snapshot_explorer.formats.delta.locations import decoded_texts
 from snapshot_explorer.formats.delta.records import (
     ADDS,
     CDC,
@@ -26,9 +26,16 @@ from snapshot_explorer.formats.delta.records import (
 )
 from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
 
-_AT_ONCE = 1_000
-"""File actions that are Python objects at the same time: more of them keep the garbage collector busy (measured)."""
+_AT_ONCE = 10_000
+"""File actions whose values are Python objects at the same time."""
 _FILES = ("add", "remove", "cdc")
+_WANTED = frozenset(
+    {
+        *("path", "partitionValues", "size", "dataChange", "deletionVector", "stats", "baseRowId"),
+        *("defaultRowCommitVersion", "tags", "modificationTime", "clusteringProvider", "deletionTimestamp"),
+        "extendedFileMetadata",
+    }
+)
 
 T = TypeVar("T")
 
@@ -55,7 +62,7 @@ class Parser:
     def __init__(self, *, infos: bool = True) -> None:
         """Begin with nothing."""
         self._infos = infos
-        self._waiting: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in _FILES}
+        self._waiting = {kind: Bodies(_WANTED) for kind in _FILES}
         self._owners: dict[str, list[tuple[int, int | None, str]]] = {kind: [] for kind in _FILES}
         self._tables: dict[str, list[pa.Table]] = {kind: [] for kind in _FILES}
         self._commit_infos: dict[int, Mapping[str, Any]] = {}
@@ -68,23 +75,22 @@ class Parser:
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
         """Take a file's bytes. `version` is None for a checkpoint: its actions belong to commits unknown."""
-        others: dict[str, list[Mapping[str, Any]]] = {}
-        places = self._waiting
-        loads = orjson.loads
+        others: dict[str, list[Any]] = {}
         try:
-            for line in content.split(b"\n"):
-                if not line or line.isspace():
-                    continue
-                for kind, body in loads(line).items():
-                    if body is not None:
-                        place = places.get(kind)
-                        (others.setdefault(kind, []) if place is None else place).append(body)
+            # Most lines are adds: they are taken in one sweep.
+            found = list(map(orjson.loads, _lines(content)))
+            adds = [body for one in found if (body := one.get("add")) is not None]
+            if len(adds) < len(found) or any(len(one) > 1 for one in found):
+                for one in found:
+                    for kind, body in one.items():
+                        if body is not None and kind != "add":
+                            others.setdefault(kind, []).append(body)
         except (orjson.JSONDecodeError, AttributeError) as error:
             raise _broken_line(name, content, error) from error
         for kind in _FILES:
-            self._owners[kind].append((len(self._waiting[kind]), version, name))
-            if len(self._waiting[kind]) >= _AT_ONCE:
-                self._flush(kind)
+            bodies = adds if kind == "add" else others.pop(kind, ())
+            if bodies:
+                self._take(kind, bodies, version, name)
         try:
             self._keep(version, others)
         except DamageError as error:
@@ -123,11 +129,20 @@ class Parser:
         if "domainMetadata" in others:
             self._domains[version] = tuple(domain_of(body) for body in others["domainMetadata"])
 
+    def _take(self, kind: str, bodies: Sequence[Any], version: int | None, name: str) -> None:
+        try:
+            self._waiting[kind].take(bodies)
+        except RowError as error:
+            raise _broken_action(name, kind, error) from error
+        self._owners[kind].append((len(self._waiting[kind]), version, name))
+        if len(self._waiting[kind]) >= _AT_ONCE:
+            self._flush(kind)
+
     def _flush(self, kind: str) -> None:
         bodies, owners = self._waiting[kind], self._owners[kind]
-        if bodies:
+        if len(bodies):
             self._tables[kind].append(_table(kind, bodies, owners))
-        bodies.clear()
+        self._waiting[kind] = Bodies(_WANTED)
         owners.clear()
 
 
@@ -141,14 +156,22 @@ def _only(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mappin
     return make(bodies[0])
 
 
+def _lines(content: bytes) -> Iterable[bytes]:
+    """Return the lines of a commit without blank ones."""
+    return filter(bytes.strip, content.split(b"\n"))
+
+
 def _table(kind: str, bodies: Bodies, owners: Sequence[tuple[int, int | None, str]]) -> pa.Table:
     try:
         return _MAKERS[kind](bodies, _versions(owners))
     except RowError as error:
-        name = next(name for end, _, name in owners if error.row < end)
-        raise BrokenTableError(
-            f"{name} is damaged: one of its {kind} actions has {error}. Restore the file from a backup."
-        ) from error
+        raise _broken_action(next(name for end, _, name in owners if error.row < end), kind, error) from error
+
+
+def _broken_action(name: str, kind: str, error: RowError) -> BrokenTableError:
+    return BrokenTableError(
+        f"{name} is damaged: one of its {kind} actions has {error}. Restore the file from a backup."
+    )
 
 
 def _versions(owners: Sequence[tuple[int, int | None, str]]) -> pa.Array:
@@ -159,12 +182,9 @@ def _versions(owners: Sequence[tuple[int, int | None, str]]) -> pa.Array:
 
 
 def _file_columns(bodies: Bodies, versions: pa.Array, *, missing: Mapping[str, str] | None) -> list[pa.Array]:
-    for row, body in enumerate(bodies):
-        if not isinstance(body, dict):
-            raise RowError(row, f"{str(body)[:60]!r} in place of an object")
     return [
         versions,
-        decoded_all(columns.texts(bodies, "path", required=True)),
+        columns.texts(bodies, "path", required=True, convert=decoded_texts),
         columns.maps(bodies, "partitionValues", missing=missing),
         columns.integers(bodies, "size"),
         columns.booleans(bodies, "dataChange", default=True),

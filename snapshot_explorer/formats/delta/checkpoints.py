@@ -19,7 +19,7 @@ from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.delta.actions import Parser
 from snapshot_explorer.formats.delta.json_columns import integer
 from snapshot_explorer.formats.delta.layout import SIDECARS, LogFile
-from snapshot_explorer.formats.delta.locations import decoded, decoded_all, is_absolute
+from snapshot_explorer.formats.delta.locations import decoded, decoded_array, is_absolute
 from snapshot_explorer.formats.delta.records import ADDS, DELETION_VECTOR, STRINGS
 from snapshot_explorer.formats.delta.replay import Tally
 from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
@@ -262,7 +262,7 @@ def _table(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
     for name, (stored, kind) in _ADD.items():
         found = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
         columns[name] = found if found.type == kind else _cast(found, kind)
-    columns["path"] = decoded_all(columns["path"])
+    columns["path"] = decoded_array(columns["path"])
     columns["deletion_vector"] = (
         _vectors(pc.struct_field(rows, ["deletionVector"]))
         if "deletionVector" in wanted

@@ -5,9 +5,9 @@ Source: delta PROTOCOL.md, "Delta Log Entries"; delta FileNames.scala.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from operator import itemgetter
+from typing import Literal, NamedTuple
 
 from snapshot_explorer.storage import Entry
 
@@ -27,14 +27,15 @@ _PLAIN = re.compile(r"([0-9]+)\.(json|crc)")
 _STAGED_COMMIT = re.compile(r"([0-9]+)\.[^.]+\.json")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+_PLACE = itemgetter(1, 2)  # version and name of a LogFile
+
 FileKind = Literal["commit", "checksum", "checkpoint", "compaction"]
 Form = Literal["classic", "multi-part", "uuid"]
 _RANK: dict[Form | None, int] = {None: -1, "classic": 0, "multi-part": 1, "uuid": 2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFile:
-    """A file of the log, as the listing shows it."""
+class LogFile(NamedTuple):
+    """A file of the log, as the listing shows it. A tuple: of a long log they are many, and a record takes longer."""
 
     kind: FileKind
     """What it is."""
@@ -79,7 +80,7 @@ def log_files(entries: Iterable[Entry]) -> list[LogFile]:
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion.
     """
     found = [file for entry in entries if not entry.is_folder and (file := _log_file(entry)) is not None]
-    return sorted(found, key=_place)
+    return sorted(found, key=_PLACE)
 
 
 def commit_name(version: int) -> str:
@@ -107,16 +108,13 @@ def checkpoint_rank(files: tuple[LogFile, ...]) -> tuple[int, int, int, str]:
     return first.version, _RANK[first.form], first.parts or 1, first.name
 
 
-def _place(file: LogFile) -> tuple[int, str]:
-    return file.version, file.name
-
-
 def _log_file(entry: Entry) -> LogFile | None:
     name = entry.name
     kind: FileKind
     if found := _PLAIN.fullmatch(name):
-        kind = "commit" if found[2] == "json" else "checksum"
-        return _of(entry, kind, int(found[1]))
+        number, suffix = found.groups()
+        kind = "commit" if suffix == "json" else "checksum"
+        return _of(entry, kind, int(number))
     if found := _CHECKPOINT.fullmatch(name):
         return _checkpoint(entry, found)
     if found := _COMPACTION.fullmatch(name):
@@ -143,7 +141,7 @@ def _of(
     parts: int | None = None,
     until: int | None = None,
 ) -> LogFile | None:
-    if max(version, parts or 0, until or 0) > _LARGEST:
+    if version > _LARGEST or (parts or 0) > _LARGEST or (until or 0) > _LARGEST:
         return None
     return LogFile(
         kind=kind,

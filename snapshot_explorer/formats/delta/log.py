@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.actions import parse_commits
-from snapshot_explorer.formats.delta.batches import BYTES_AT_ONCE, contents, first_batch
+from snapshot_explorer.formats.delta.batches import contents, first_batch
 from snapshot_explorer.formats.delta.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
 from snapshot_explorer.formats.delta.hints import Checksum, read_checksum
 from snapshot_explorer.formats.delta.layout import LOG, LogFile, commit_name
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 _KEPT = 3
 """How many reconciled versions are kept."""
+_REPLAYED_AT_ONCE = 64 << 20
+"""Bytes of commits whose actions are in memory, as columns, before they are reconciled."""
 _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and kept."""
 
@@ -282,7 +284,7 @@ class Log:
         """Return a tally after more commits. So many are taken at once that memory is in proportion to live files."""
         left = commits
         while left:
-            some, left = first_batch(left, max(BYTES_AT_ONCE, 2 * tally.adds.nbytes))
+            some, left = first_batch(left, max(_REPLAYED_AT_ONCE, 2 * tally.adds.nbytes))
             actions = parse_commits(contents(self._storage, some), infos=False)
             tally = followed_by(tally, actions, open_ended=open_ended)
         return tally

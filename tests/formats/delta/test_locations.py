@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.locations import decoded, decoded_all, is_absolute
+from snapshot_explorer.formats.delta.locations import decoded, decoded_array, is_absolute
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from snapshot_explorer.formats.delta.locations import decoded, decoded_all, is_a
 )
 def test_a_path_is_decoded_once_and_files_of_this_machine_are_spelled_alike(stored, meant):
     assert decoded(stored) == meant
-    assert decoded_all(pa.array([stored, None, "x"])).to_pylist() == [meant, None, "x"]
+    assert decoded_array(pa.array([stored, None, "x"])).to_pylist() == [meant, None, "x"]
 
 
 @pytest.mark.parametrize(

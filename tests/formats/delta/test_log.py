@@ -56,7 +56,7 @@ def test_states_come_the_same_from_those_that_are_kept_and_from_nothing(table):
 def test_small_batches_change_nothing(table, monkeypatch):
     whole = paths(log_of(table).state(5))
     monkeypatch.setattr(batches, "BYTES_AT_ONCE", 1)
-    monkeypatch.setattr("snapshot_explorer.formats.delta.log.BYTES_AT_ONCE", 1)
+    monkeypatch.setattr("snapshot_explorer.formats.delta.log._REPLAYED_AT_ONCE", 1)
 
     assert paths(log_of(table).state(5)) == whole
     assert log_of(table).actions(range(6)).adds.num_rows == 5

@@ -1,0 +1,154 @@
+"""Measure how fast a long Delta log opens: ours, deltalake's, and the least that reading its JSON costs, in one run.
+
+    python tests/benchmarks/delta_open.py [commits] [python of an environment with deltalake]
+
+Writes a log of so many commits with 10 adds each and no checkpoint (10,000 are 41 MB) to a temporary folder, then
+opens its newest version with the index of its live files. Prints seconds, the best of several runs taken in turns,
+and the two ratios; asserts nothing.
+"""
+
+# ruff: noqa: T201 - it prints what it measured
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from snapshot_explorer import open_table
+
+ROUNDS = 7
+PEER = """
+import time, sys
+import deltalake
+began = time.perf_counter()
+table = deltalake.DeltaTable(sys.argv[1])
+opened = time.perf_counter() - began
+files = len(table.file_uris())
+print(opened, files)
+"""
+
+
+def write(root: Path, commits: int) -> None:
+    """Write the log as Spark does."""
+    (root / "_delta_log").mkdir(parents=True)
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in (("id", "long"), ("name", "string"), ("day", "string"))
+    ]
+    first = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": str(uuid.uuid4()),
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": ["day"],
+                "configuration": {},
+                "createdTime": 1_700_000_000_000,
+            }
+        },
+    ]
+    for version in range(commits):
+        actions = [info(version), *(first if version == 0 else []), *(add(version, place) for place in range(10))]
+        content = "\n".join(json.dumps(action, separators=(",", ":")) for action in actions) + "\n"
+        (root / "_delta_log" / f"{version:020d}.json").write_text(content)
+
+
+def info(version: int) -> dict[str, object]:
+    return {
+        "commitInfo": {
+            "timestamp": 1_700_000_000_000 + version * 1000,
+            "operation": "WRITE",
+            "operationParameters": {"mode": "Append", "partitionBy": '["day"]'},
+            "isolationLevel": "Serializable",
+            "isBlindAppend": True,
+            "operationMetrics": {"numFiles": "10", "numOutputRows": "1000", "numOutputBytes": "12345"},
+            "engineInfo": "Apache-Spark/4.1.2 Delta-Lake/4.3.1",
+            "txnId": str(uuid.uuid4()),
+        }
+    }
+
+
+def add(version: int, place: int) -> dict[str, object]:
+    day = f"2026-01-{version % 28 + 1:02d}"
+    low = version * 1000 + place * 100
+    stats = {
+        "numRecords": 100,
+        "minValues": {"id": low, "name": "a"},
+        "maxValues": {"id": low + 99, "name": "zzz"},
+        "nullCount": {"id": 0, "name": 0},
+    }
+    return {
+        "add": {
+            "path": f"day={day}/part-{place:05d}-{uuid.uuid4()}.c000.snappy.parquet",
+            "partitionValues": {"day": day},
+            "size": 12345 + place,
+            "modificationTime": 1_700_000_000_000 + version * 1000,
+            "dataChange": True,
+            "stats": json.dumps(stats, separators=(",", ":")),
+        }
+    }
+
+
+def floor(root: Path) -> int:
+    """List, read, and parse every line; return how many there are."""
+    folder, lines = f"{root}/_delta_log", 0
+    with os.scandir(folder) as found:
+        names = sorted(entry.name for entry in found)
+    for name in names:
+        with open(f"{folder}/{name}", "rb") as file:  # noqa: PTH123 - the least that it can cost
+            content = file.read()
+        for line in content.split(b"\n"):
+            if line:
+                orjson.loads(line)
+                lines += 1
+    return lines
+
+
+def ours(root: Path) -> int:
+    """Open the newest version with its live files; return how many there are."""
+    table = open_table(root)
+    return int(table._format._log.state(table.current.version).adds.num_rows)
+
+
+def timed(work: Callable[[Path], int], root: Path) -> float:
+    began = time.perf_counter()
+    work(root)
+    return time.perf_counter() - began
+
+
+def peer(python: str, root: Path) -> float:
+    told = subprocess.run([python, "-c", PEER, str(root)], capture_output=True, text=True, check=True)
+    return float(told.stdout.split()[0])
+
+
+def main() -> None:
+    commits = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    python = sys.argv[2] if len(sys.argv) > 2 else sys.executable
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "table"
+        write(root, commits)
+        ours(root)  # imports
+        best = {"list + read + orjson.loads": 1e9, "snapshot_explorer": 1e9, "deltalake": 1e9}
+        for _ in range(ROUNDS):
+            best["list + read + orjson.loads"] = min(best["list + read + orjson.loads"], timed(floor, root))
+            best["snapshot_explorer"] = min(best["snapshot_explorer"], timed(ours, root))
+            try:
+                best["deltalake"] = min(best["deltalake"], peer(python, root))
+            except subprocess.CalledProcessError as error:
+                print(f"deltalake is not there: {error.stderr.splitlines()[-1]}")
+                break
+    for name, seconds in best.items():
+        print(f"{name:28} {seconds:8.3f} s")
+    print(f"ours / floor     {best['snapshot_explorer'] / best['list + read + orjson.loads']:.2f} (at most 2.5)")
+    print(f"ours / deltalake {best['snapshot_explorer'] / best['deltalake']:.2f} (at most 0.25)")
+
+
+if __name__ == "__main__":
+    main()
