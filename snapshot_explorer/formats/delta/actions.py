@@ -28,6 +28,8 @@ from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, prot
 
 _AT_ONCE = 10_000
 """File actions whose values are Python objects at the same time."""
+_TAKEN_AT_ONCE = 200
+"""File actions that are Python objects at the same time: more would not fit the processor's cache."""
 _FILES = ("add", "remove", "cdc")
 _WANTED = frozenset(
     {
@@ -62,6 +64,7 @@ class Parser:
     def __init__(self, *, infos: bool = True) -> None:
         """Begin with nothing."""
         self._infos = infos
+        self._pending: dict[str, list[Any]] = {kind: [] for kind in _FILES}
         self._waiting = {kind: Bodies(_WANTED) for kind in _FILES}
         self._owners: dict[str, list[tuple[int, int | None, str]]] = {kind: [] for kind in _FILES}
         self._tables: dict[str, list[pa.Table]] = {kind: [] for kind in _FILES}
@@ -80,17 +83,18 @@ class Parser:
             # Most lines are adds: they are taken in one sweep.
             found = list(map(orjson.loads, _lines(content)))
             adds = [body for one in found if (body := one.get("add")) is not None]
-            if len(adds) < len(found) or any(len(one) > 1 for one in found):
-                for one in found:
-                    for kind, body in one.items():
-                        if body is not None and kind != "add":
-                            others.setdefault(kind, []).append(body)
+            for one in [one for one in found if "add" not in one or len(one) > 1]:
+                for kind, body in one.items():
+                    if body is not None and kind != "add":
+                        others.setdefault(kind, []).append(body)
         except (orjson.JSONDecodeError, AttributeError) as error:
             raise _broken_line(name, content, error) from error
         for kind in _FILES:
-            bodies = adds if kind == "add" else others.pop(kind, ())
+            bodies = adds if kind == "add" else others.pop(kind, None)
             if bodies:
                 self._take(kind, bodies, version, name)
+        if not others:
+            return
         try:
             self._keep(version, others)
         except DamageError as error:
@@ -130,18 +134,30 @@ class Parser:
             self._domains[version] = tuple(domain_of(body) for body in others["domainMetadata"])
 
     def _take(self, kind: str, bodies: Sequence[Any], version: int | None, name: str) -> None:
+        waiting, pending, owners = self._waiting[kind], self._pending[kind], self._owners[kind]
+        pending.extend(bodies)
+        owners.append((len(waiting) + len(pending), version, name))
+        if len(pending) >= _TAKEN_AT_ONCE:
+            self._take_apart(kind)
+            if len(waiting) >= _AT_ONCE:
+                self._flush(kind)
+
+    def _take_apart(self, kind: str) -> None:
+        pending = self._pending[kind]
         try:
-            self._waiting[kind].take(bodies)
+            self._waiting[kind].take(pending)
         except RowError as error:
-            raise _broken_action(name, kind, error) from error
-        self._owners[kind].append((len(self._waiting[kind]), version, name))
-        if len(self._waiting[kind]) >= _AT_ONCE:
-            self._flush(kind)
+            raise _broken_action(self._owners[kind], kind, error) from error
+        pending.clear()
 
     def _flush(self, kind: str) -> None:
+        self._take_apart(kind)
         bodies, owners = self._waiting[kind], self._owners[kind]
         if len(bodies):
-            self._tables[kind].append(_table(kind, bodies, owners))
+            try:
+                self._tables[kind].append(_MAKERS[kind](bodies, _versions(owners)))
+            except RowError as error:
+                raise _broken_action(owners, kind, error) from error
         self._waiting[kind] = Bodies(_WANTED)
         owners.clear()
 
@@ -161,14 +177,8 @@ def _lines(content: bytes) -> Iterable[bytes]:
     return filter(bytes.strip, content.split(b"\n"))
 
 
-def _table(kind: str, bodies: Bodies, owners: Sequence[tuple[int, int | None, str]]) -> pa.Table:
-    try:
-        return _MAKERS[kind](bodies, _versions(owners))
-    except RowError as error:
-        raise _broken_action(next(name for end, _, name in owners if error.row < end), kind, error) from error
-
-
-def _broken_action(name: str, kind: str, error: RowError) -> BrokenTableError:
+def _broken_action(owners: Sequence[tuple[int, int | None, str]], kind: str, error: RowError) -> BrokenTableError:
+    name = next(name for end, _, name in owners if error.row < end)
     return BrokenTableError(
         f"{name} is damaged: one of its {kind} actions has {error}. Restore the file from a backup."
     )

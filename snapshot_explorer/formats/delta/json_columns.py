@@ -53,6 +53,8 @@ class Bodies:
         Raises:
             RowError: One is no object.
         """
+        if not objects:
+            return
         if _names(objects).count(self._names) == len(objects):
             # Of one writer all objects have the same names in the same order: one pass takes them apart.
             try:
