@@ -50,7 +50,8 @@ class Snapshot:
     def commit(self) -> Commit:
         """Return the commit that made the version.
 
-        Costs a read of the version's own metadata: snapshot, delta manifest list and its manifests.
+        Costs a read of what the commit wrote: of Paimon the snapshot, its delta manifest list and manifests; of Delta
+        the commit file, and what it takes to tell whether the version can still be loaded.
         """
         version = self._existing()
         return self._cached("commit", lambda: _commit(self._format.commits([version])))
@@ -66,7 +67,11 @@ class Snapshot:
         return self._cached("properties", lambda: self._format.properties(self._version_or_newest()))
 
     def manifests(self) -> Frame:
-        """Return the MANIFESTS frame: base, delta, changelog and index, in list order. Reads the lists only."""
+        """Return the MANIFESTS frame: base, delta, changelog and index, in list order.
+
+        Of Paimon only the lists are read. Of Delta base is the checkpoint's files and delta the commits after it; both
+        are read.
+        """
         rows = self._metadata("manifests", frames.MANIFESTS, self._format.manifests)
         drawn = ("list", "position", "path", "size_bytes", "added_files", "removed_files", "schema_id")
         partitioned = ("partition_min", "partition_max") if self.schema.partition_keys else ()

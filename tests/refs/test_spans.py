@@ -43,6 +43,14 @@ def test_the_start_may_be_one_before_the_earliest():
         span(1, 4, 3, 4, 5)
 
 
+def test_before_the_earliest_has_a_name_also_where_the_earliest_is_0():
+    assert span("earliest^", 4, 0, 1, 2, 3, 4) == (-1, 4)
+    assert span("earliest^", "latest", 3, 4, 5) == (2, 5)
+    assert span(0, 4, 0, 1, 2, 3, 4) == (0, 4)
+    with pytest.raises(SnapshotNotFoundError, match="goes back past the earliest"):
+        span("earliest^", 4, 3, 4, whole=False)
+
+
 def test_a_gap_is_refused_unless_only_the_ends_count():
     with pytest.raises(SnapshotNotFoundError, match="Version 4, after 3 and up to 6, does not exist.*There are: 5, 6."):
         span(3, 6, 3, 5, 6)

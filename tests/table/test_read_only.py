@@ -5,6 +5,7 @@ import hashlib
 
 import pytest
 
+from delta_builder import DeltaTable, add, remove
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
 
@@ -44,6 +45,21 @@ def use_everything(table):
         with contextlib.suppress(BadReferenceError):  # where the commit wrote no changelog
             snapshot.changelog()
         snapshot.to_arrow(), snapshot.to_pandas([column], f'"{column}" is not null', 3), snapshot.count()
+
+
+def test_a_delta_table_is_not_written_to_either(readonly, tmp_path):
+    table = DeltaTable(None, tmp_path / "table", configuration={"delta.enableChangeDataFeed": "true"})
+    table.append([(1, "a"), (2, "b")], name="a.parquet")
+    vector = table.vector([0])
+    table.commit(remove("a.parquet"), add("a.parquet", rows=2, vector=vector), operation="DELETE")
+    table.checkpoint(form="parquet", sidecars=2)
+    table.checksum()
+    table.append([(3, "c")])
+    before = digest(tmp_path)
+
+    use_everything(open_table(f"readonly://{table.root}"))
+
+    assert digest(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", samples.names())

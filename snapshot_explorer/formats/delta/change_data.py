@@ -26,7 +26,7 @@ from snapshot_explorer.formats.delta.features import check_readable
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.planning import file_splits
 from snapshot_explorer.formats.delta.plans import Plan
-from snapshot_explorer.formats.delta.records import Actions
+from snapshot_explorer.formats.delta.records import STRINGS, Actions
 from snapshot_explorer.formats.delta.schema import Schema, schema_of
 from snapshot_explorer.formats.delta.times import Times
 from snapshot_explorer.model import ChangeMode, Split
@@ -97,7 +97,7 @@ class ChangeData:
         return self._splits(versions, actions, schema, derived=mode == "delta")
 
     def _splits(self, versions: Sequence[int], actions: Actions, schema: Schema, *, derived: bool) -> list[Split]:
-        times = self._times.committed_at(versions)
+        times = self._times.told(versions, actions.commit_infos)
         splits: list[Split] = []
         for version, time in zip(versions, times, strict=True):
             commit = _Commit(
@@ -128,20 +128,21 @@ class ChangeData:
 
     def _with_partitions(self, removes: pa.Table, schema: Schema, version: int) -> pa.Table:
         """Return removes with partition values: where an old writer left them out, those of the adds that they end."""
-        if not schema.partition_columns or not removes["partition_values"].null_count:
+        own = removes["partition_values"].to_pylist()
+        if not schema.partition_columns or all(own):
             return removes
         live = self._log.state(version - 1).adds
-        places = pc.index_in(removes["path"], _flat(live["path"]))
-        values = _flat(live["partition_values"]).take(places)
-        if values.null_count:
-            path = removes.filter(values.is_null())["path"][0].as_py()
+        known = dict(zip(live["path"].to_pylist(), live["partition_values"].to_pylist(), strict=True))
+        paths = removes["path"].to_pylist()
+        values = [pairs or known.get(path) for path, pairs in zip(paths, own, strict=True)]
+        if None in values:
+            path = paths[values.index(None)]
             raise BrokenTableError(
                 f"Version {version} removes {path} and does not say of which partition; no version before it has the "
                 "file. Begin at a newer version."
             )
-        own = _flat(removes["partition_values"])
-        filled = pc.if_else(own.is_valid(), own, values)
-        return removes.set_column(removes.column_names.index("partition_values"), "partition_values", filled)
+        place = removes.column_names.index("partition_values")
+        return removes.set_column(place, "partition_values", pa.array(values, STRINGS))
 
     def _events(self, commit: "_Commit", files: pa.Table, schema: Schema, change: str | None) -> Iterator[Split]:
         """Yield splits of files all of whose rows count: of one change, or of those that the files say."""
@@ -175,8 +176,8 @@ class _Commit:
 
     version: int
     """The version."""
-    committed_at: datetime
-    """When it was committed."""
+    committed_at: datetime | None
+    """When it was committed; None where nothing says so."""
     adds: pa.Table
     """ADDS."""
     removes: pa.Table

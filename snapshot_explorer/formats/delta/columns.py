@@ -7,20 +7,18 @@ Source: delta PROTOCOL.md, "Reader Requirements for Column Mapping", "Reader Req
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats import int96
+from snapshot_explorer.formats.delta.calendars import Calendar, rebased
 from snapshot_explorer.formats.delta.data_types import DataType, Field, Mode, arrow_type, spell
 from snapshot_explorer.formats.nesting import plain, with_entries, with_fields, with_items
 
 _FIELD_ID = b"PARQUET:field_id"
-_GREGORIAN = date(1582, 10, 15)
-_UNIFORM = datetime(1900, 1, 1, tzinfo=UTC)
-"""From these on the old calendar and old clocks agree with the new ones, whatever the zone of the writer."""
+_TODAYS = Calendar()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +29,8 @@ class Origin:
     """The file, for messages."""
     mode: Mode
     """How columns are found."""
-    is_julian: bool
-    """Whether the writer counted days by the Julian calendar before 1582."""
+    calendar: Calendar = _TODAYS
+    """By which calendar its times are."""
 
 
 def found(fields: Sequence[Field], there: pa.Schema, origin: Origin) -> list[pa.Field | None]:
@@ -82,7 +80,7 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
         UnsupportedFeatureError: The file's type is not one that is read as the table's.
     """
     wanted = arrow_type(kind)
-    if kind.root in _ATOMIC and values.type == wanted and not origin.is_julian:
+    if kind.root in _ATOMIC and values.type == wanted and origin.calendar == _TODAYS:
         return values
     values = plain(values)
     if kind.root == "struct":
@@ -98,10 +96,17 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
         return _variant(values, wanted)
     if kind.root == "void":
         return pa.nulls(len(values))
-    converted = _ATOMIC[kind.root](values, kind, wanted)
-    if origin.is_julian:
-        _check_calendar(converted)
-    return converted
+    # INT96, and nothing else that Spark writes as a timestamp, says nothing of zones.
+    is_int96 = kind.root == "timestamp" and getattr(values.type, "tz", None) is None
+    return rebased(_ATOMIC[kind.root](values, kind, wanted), origin.calendar, is_int96=is_int96)
+
+
+def padded(values: pa.Array, field: Field) -> pa.Array:
+    """Return values of a column as users see them: those of a char(n) with spaces up to its length.
+
+    Writers may leave the spaces out, and Delta's own reader adds them.
+    """
+    return values if field.char_length is None else pc.utf8_rpad(values, field.char_length)
 
 
 def _unread(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
@@ -143,18 +148,6 @@ def _variant(values: pa.Array, wanted: pa.StructType) -> pa.Array:
         raise UnsupportedFeatureError(f"it is {values.type}, which is not read as variant")
     children = [values.field(names.index(item.name)).cast(pa.binary()) for item in wanted]
     return with_fields(values, wanted, children)
-
-
-def _check_calendar(values: pa.Array) -> None:
-    limit = _GREGORIAN if pa.types.is_date(values.type) else _UNIFORM if pa.types.is_timestamp(values.type) else None
-    if limit is None or not len(values):
-        return
-    least = pc.min(values)
-    first = pa.scalar(limit, pa.date32()) if pa.types.is_date(values.type) else pa.scalar(limit).cast(values.type)
-    if least.is_valid and pc.less(least, first).as_py():
-        raise UnsupportedFeatureError(
-            f"it holds times before {limit:%Y-%m-%d} by the calendar of old versions of Spark, which are not read"
-        )
 
 
 def _is(values: pa.Array, *kinds: pa.DataType) -> bool:

@@ -17,7 +17,8 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import int96
 from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.delta.columns import Origin, conform, found
+from snapshot_explorer.formats.delta.calendars import calendar_of
+from snapshot_explorer.formats.delta.columns import Origin, conform, found, padded
 from snapshot_explorer.formats.delta.data_types import Field, Mode, arrow_type, spell
 from snapshot_explorer.formats.delta.deletion_vectors import Vector
 from snapshot_explorer.formats.positions import bare
@@ -32,8 +33,6 @@ log = logging.getLogger(__name__)
 
 _BATCH_ROWS = 65_536
 _SPARK = b"org.apache.spark."
-_SPARK_VERSION = b"org.apache.spark.version"
-_JULIAN = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +99,8 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
         if not any(key.startswith(_SPARK) for key in keys) and _has_int96(reader):
             # pyarrow takes the nanoseconds of a day as never negative, which is so where Spark wrote them.
             reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source))
-        is_julian = any(key in keys for key in _JULIAN) or keys.get(_SPARK_VERSION, b"3").startswith((b"1.", b"2."))
-        yield OpenFile(
-            file=file, reader=reader, rows=rows, origin=Origin(path=file.path, mode=mode, is_julian=is_julian)
-        )
+        origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
+        yield OpenFile(file=file, reader=reader, rows=rows, origin=origin)
 
 
 def _has_int96(reader: "pq.ParquetFile") -> bool:
@@ -176,7 +173,7 @@ def _conformed(
 def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
     path = opened_file.file.path
     try:
-        return conform(values, field.type, opened_file.origin)
+        return padded(conform(values, field.type, opened_file.origin), field)
     except BrokenTableError:
         raise
     except UnsupportedFeatureError as error:

@@ -72,6 +72,15 @@ class Field:
     changes: tuple[TypeChange, ...] = ()
     """How it was widened, oldest first."""
 
+    @property
+    def char_length(self) -> int | None:
+        """How many letters each value of a char(n) has; None of any other column.
+
+        A char deep in a column is a plain string: its schema does not tell it apart.
+        """
+        found = _CHAR.fullmatch(self.declared or "") if self.type.root == "string" else None
+        return int(found[1]) if found else None
+
 
 _ARROW = {
     "byte": pa.int8(),
@@ -91,6 +100,7 @@ _ARROW = {
 }
 _DECIMAL = re.compile(r"decimal(?:\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\))?")
 _TEXT = re.compile(r"string( collate \S+)?|(?:var)?char\(\d+\)", re.IGNORECASE)
+_CHAR = re.compile(r"char\((\d{1,9})\)", re.IGNORECASE)
 _GREATEST_PRECISION = 38
 
 

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 from uuid import UUID
 
 import numpy as np
@@ -21,6 +20,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import roaring
 from snapshot_explorer.formats.damage import DamageError
+from snapshot_explorer.formats.delta.locations import decoded
 from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.storage import Storage
 
@@ -80,7 +80,7 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
     try:
         _check_numbers(descriptor, data_path)
         inline = z85(where)[:size] if kind == "i" else None
-        path = None if kind == "i" else _relative(where) if kind == "u" else storage.resolve_external(unquote(where))
+        path = None if kind == "i" else _relative(where) if kind == "u" else storage.resolve_external(decoded(where))
     except DamageError as error:
         raise BrokenTableError(
             f"The log describes a deletion vector of {data_path} that can not be: {error}. It may be damaged; compare "

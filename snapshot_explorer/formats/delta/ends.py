@@ -26,7 +26,7 @@ _MILLI = 999
 """Microseconds by which a greatest timestamp may have been cut."""
 _DATE_LENGTH = 10
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
-_ANYWHERE = Origin(path="_delta_log", mode="none", is_julian=False)
+_ANYWHERE = Origin(path="_delta_log", mode="none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +45,11 @@ class End:
         """Whether statistics say anything of the column's order.
 
         A number of 32 bits is spelled in fewer digits than the same number of 64 bits has: so where a column was
-        widened from one to the other, the spelled one may lie on either side.
+        widened from one to the other, the spelled one may lie on either side. Those of a char(n) lack its spaces.
         """
         widened = self.field.type.root == "double" and any(change.before == "float" for change in self.field.changes)
-        return self.field.type.root in _PARSERS and not self.field.collated and not widened
+        is_whole = self.field.char_length is None and not self.field.collated
+        return self.field.type.root in _PARSERS and is_whole and not widened
 
     def parsed(self, value: object) -> object:
         """Return what JSON says as a value of the column; None for what is not understood."""
@@ -69,7 +70,9 @@ class End:
             found = conform(values, kind, _ANYWHERE)
         except (SnapshotExplorerError, pa.ArrowException):
             return unknown
-        if kind.root in ("string", "float", "double"):
+        if kind.root in ("float", "double"):
+            return pc.if_else(pc.is_finite(found), found, pa.scalar(None, found.type))
+        if kind.root == "string" and self.is_upper and pc.any(pc.ends_with(found, _CUT)).as_py():
             return pa.array([self.parsed(value) for value in found.to_pylist()], found.type)
         if kind.root in ("timestamp", "timestamp_ntz") and self.is_upper:
             return pc.add(found.cast(pa.int64()), _MILLI).cast(found.type)

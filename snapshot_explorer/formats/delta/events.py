@@ -63,8 +63,8 @@ class Events:
     """What became of all the rows: insert, update_preimage, update_postimage, delete; None where the files say it."""
     version: int
     """The version."""
-    committed_at: datetime
-    """When it was committed."""
+    committed_at: datetime | None
+    """When it was committed; None where nothing says so."""
     columns: tuple[str, ...]
     """Names of the schema's columns."""
     marked: Marked | None = None
@@ -112,6 +112,11 @@ def _told(name: str, events: Events, batch: pa.RecordBatch, *, is_said: bool) ->
         case "_commit_version":
             return pa.repeat(pa.scalar(events.version, pa.int64()), batch.num_rows)
         case "_commit_timestamp":
+            if events.committed_at is None:
+                raise BrokenTableError(
+                    f"Nothing says when version {events.version} was committed: it records no time, and the storage "
+                    "tells none of its files. Leave _commit_timestamp out."
+                )
             return pa.repeat(pa.scalar(events.committed_at, HIDDEN.field(name).type), batch.num_rows)
     changes = batch.column(batch.num_columns - 1) if is_said else pa.repeat(events.change, batch.num_rows)
     places = pc.index_in(changes, _CHANGES)

@@ -1,7 +1,7 @@
 """The frame COMMITS of Delta versions: who committed, what was added and removed, and what can still be loaded."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import orjson
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.formats.delta.counts import Counts, Known, counts_of
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.operations import Effect, kind_of
@@ -17,6 +18,7 @@ from snapshot_explorer.formats.delta.records import Actions, Transaction
 from snapshot_explorer.formats.delta.times import Times
 from snapshot_explorer.storage import Storage
 
+_COUNTS = tuple(field.name for field in fields(Counts))
 _AT_ONCE = 256
 """Commits whose actions are in memory at the same time."""
 _CHEAP_FILES = 64
@@ -66,7 +68,7 @@ class History:
                 "committed_at": time,
                 "readable": readable[version],
                 "tags": [],
-                **asdict(counts[version]),
+                **{name: getattr(counts[version], name) for name in _COUNTS},
                 **_told(version, actions, counts[version], rearranged=version in rearranging),
             }
             for version, time in zip(versions, times, strict=True)
@@ -79,16 +81,23 @@ class History:
 
     def _known(self, versions: Sequence[int], actions: Actions) -> Known | None:
         """Return which files were live before the versions, or after the first that can be loaded, if that is cheap."""
-        earliest = self._log.earliest()
         if versions[0] == 0:
             return Known(version=-1, adds=actions.adds.slice(0, 0))
-        version = max(versions[0] - 1, earliest)
-        if version > versions[-1] or not self._is_cheap(version):
+        whole = self._log.listing().loadable
+        version = next((one for one in (versions[0] - 1, *versions) if one in whole), None)
+        if version is None or not self._is_cheap(version):
             return None
-        return Known(version=version, adds=self._log.state(version).adds)
+        try:
+            return Known(version=version, adds=self._log.state(version).adds)
+        except BrokenTableError:  # what the commits say is told all the same
+            return None
 
     def _is_cheap(self, version: int) -> bool:
         """Return whether the state of a version takes little to build."""
+        listing = self._log.listing()
+        checkpoints = [one[0].version for one in listing.checkpoints() if one[0].version <= version]
+        if version not in listing.loadable or version - max(checkpoints, default=-1) > _CHEAP_FILES:
+            return False
         segment = self._log.segment(version)
         files = [*segment.checkpoint, *segment.commits]
         return len(files) <= _CHEAP_FILES and sum(one.size_bytes or 0 for one in files) <= _CHEAP_BYTES

@@ -142,8 +142,17 @@ class Inspector:
                 rows = [{"domain": domain, "configuration": text} for domain, text in sorted(state.domains.items())]
                 return _table(rows, _DOMAINS)
 
+    def _last_modified(self, version: int) -> datetime | None:
+        """Return the time of the version's commit file as it is, as DESCRIBE DETAIL does: neither adjusted nor carried.
+
+        Where the storage tells no times, it is when the version was committed.
+        """
+        commit = self._log.listing().commits().get(version)
+        modified = None if commit is None else _moment(commit.modified_ms)
+        return modified or self._times.told([version], None)[0]
+
     def _history(self) -> pa.Table:
-        versions = [commit.version for commit in self._log.commits()][::-1]
+        versions = [*self._log.refresh().commits()][::-1]
         parts = [self._page(versions[start : start + _AT_ONCE]) for start in range(0, len(versions), _AT_ONCE)]
         return pa.concat_tables(parts) if parts else HISTORY.empty_table()
 
@@ -160,7 +169,7 @@ class Inspector:
             "description": metadata.description,
             "location": self._storage.root,
             "createdAt": _moment(metadata.created_at),
-            "lastModified": self._times.told([state.version], None)[0],
+            "lastModified": self._last_modified(state.version),
             "partitionColumns": list(metadata.partition_columns),
             "clusteringColumns": clustering_columns(state),
             "numFiles": state.adds.num_rows,

@@ -105,8 +105,12 @@ class Log:
             actions = self.actions([commit.version for commit in self.commits()[-_LOOKED_BACK:]], infos=False)
         except SnapshotExplorerError:
             return None
-        found = actions.removes.filter(pc.equal(actions.removes.column("path"), path))
-        newest: int | None = pc.max(found.column("version")).as_py()
+        removed, added = (
+            pc.max(files.filter(pc.equal(files.column("path"), path)).column("version")).as_py()
+            for files in (actions.removes, actions.adds)
+        )
+        # A file whose deletion vector was replaced is removed and added at once.
+        newest: int | None = None if removed is None or (added is not None and added >= removed) else removed
         return newest
 
     def earliest(self) -> int:

@@ -7,6 +7,7 @@ Source: delta PROTOCOL.md, "Action Reconciliation"; delta SnapshotManagement.sca
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.layout import (
@@ -45,9 +46,9 @@ class LogSegment:
         return self.checkpoint[0].version if self.checkpoint else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogListing:
-    """One listing of the log."""
+    """One listing of the log. What follows from it is worked out once; nobody may change it."""
 
     root: str
     """The table's root, for messages."""
@@ -72,14 +73,36 @@ class LogListing:
 
     def commits(self) -> dict[int, LogFile]:
         """Return the commit of each version that has one, ascending."""
+        return self._known_commits
+
+    @cached_property
+    def _known_commits(self) -> dict[int, LogFile]:
         return _commits(self.files)
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is gone."""
+        return self._known_versions
+
+    @cached_property
+    def _known_versions(self) -> tuple[int, ...]:
         return tuple(sorted({*self.commits(), *(one[0].version for one in self.checkpoints())}))
+
+    @cached_property
+    def loadable(self) -> frozenset[int]:
+        """Return the versions that the log can reconstruct: those that a checkpoint and the commits after it make."""
+        commits, checkpoints = self.commits(), {one[0].version for one in self.checkpoints()}
+        found: set[int] = set()
+        for version in self.versions():
+            if version in checkpoints or (version in commits and (version == 0 or version - 1 in found)):
+                found.add(version)
+        return frozenset(found)
 
     def checkpoints(self) -> list[tuple[LogFile, ...]]:
         """Return the complete checkpoints, the one to be used first last."""
+        return self._known_checkpoints
+
+    @cached_property
+    def _known_checkpoints(self) -> list[tuple[LogFile, ...]]:
         return _checkpoints(self.files)
 
 

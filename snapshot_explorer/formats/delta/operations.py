@@ -39,6 +39,8 @@ _KINDS: Mapping[str, Kind] = {
     "DOMAIN METADATA CLEANUP": "maintenance",
     "Deletion Vector Tombstones": "maintenance",
     "SYNC IDENTITY": "maintenance",
+    "DLT REFRESH": "overwrite",
+    "DLT SETUP": "schema",
     "SET TBLPROPERTIES": "schema",
     "UNSET TBLPROPERTIES": "schema",
     "ADD COLUMN": "schema",

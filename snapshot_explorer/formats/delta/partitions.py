@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta.columns import padded
 from snapshot_explorer.formats.delta.data_types import DataType, Field, arrow_type, spell
 from snapshot_explorer.formats.delta.records import Metadata
 from snapshot_explorer.formats.delta.schema import Schema, schema_of
@@ -78,7 +79,7 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
     for index, field in enumerate(schema.partition_fields):
         texts = [values[index] for values in distinct]
         try:
-            columns.append(typed(texts, field.type))
+            columns.append(padded(typed(texts, field.type), field))
         except _UnparsedError as error:
             place = int(np.flatnonzero(of_rows == error.position)[0])
             raise BrokenTableError(

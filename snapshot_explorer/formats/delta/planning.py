@@ -1,6 +1,5 @@
 """Which files a version's rows are read from, which are spared, and which are read together."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from snapshot_explorer.formats.delta.data_files import DataFile
 from snapshot_explorer.formats.delta.data_types import DataType
 from snapshot_explorer.formats.delta.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.features import check_readable
+from snapshot_explorer.formats.delta.locations import is_absolute
 from snapshot_explorer.formats.delta.partitions import Partitions, partitions_of
 from snapshot_explorer.formats.delta.plans import Plan, RowTracking
 from snapshot_explorer.formats.delta.records import State
@@ -24,8 +24,6 @@ from snapshot_explorer.storage import Storage
 
 _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20
-_FULL = re.compile(r"/|[A-Za-z][A-Za-z0-9+.\-]*:/")
-"""How a path begins that is not below the table's root."""
 
 
 def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> ReadPlan:
@@ -112,9 +110,9 @@ def file_splits(
     """Yield the units of reading some files.
 
     Files of one partition are packed together up to 128 MB (a file counts 4 MB at least), in their order, raw ones
-    apart from others. A split is raw where no file has a deletion vector and every column is stored under its own name
-    and never was of another type; its files may lack columns that were added later, and hold no partition columns:
-    `Split.detail` has both.
+    apart from others. A split is raw where no file has a deletion vector and every column is stored under its own name,
+    never was of another type and is no char(n). Its files may lack columns that were added later, and hold no partition
+    columns: `Split.detail` has both.
 
     Args:
         storage: The table's storage, which resolves files at full locations. Nothing is read.
@@ -181,7 +179,10 @@ def _counted(file: DataFile) -> int | None:
 
 def _is_plain(kind: DataType) -> bool:
     """Return whether every field in a type is stored under its own name and has no other type in old files."""
-    here = all(field.stored == field.name and not field.changes and _is_plain(field.type) for field in kind.fields)
+    here = all(
+        field.stored == field.name and not field.changes and field.char_length is None and _is_plain(field.type)
+        for field in kind.fields
+    )
     return here and kind.root != "variant" and all(_is_plain(part) for part in (kind.key, kind.element) if part)
 
 
@@ -203,7 +204,7 @@ def _files(storage: Storage, files: pa.Table) -> list[DataFile]:
         *columns,
         strict=True,
     ):
-        place = storage.resolve_external(path) if _FULL.match(path) else path
+        place = storage.resolve_external(path) if is_absolute(path) else path
         found.append(
             DataFile(
                 path=place,

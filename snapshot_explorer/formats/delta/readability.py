@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.locations import is_absolute
 from snapshot_explorer.formats.delta.log import Log
@@ -100,13 +100,13 @@ class Readability:
             actions: What they did.
         """
         newest = self._log.versions()[-1]
-        earliest = self._log.earliest()
+        whole = self._log.listing().loadable
         gone = self._at(versions[-1], newest)
         present = self._present(actions.removes)
         commits = _by_version(actions)
         found: dict[int, Readable | None] = {}
         for version in reversed(versions):
-            found[version] = "no" if version < earliest else gone.readable
+            found[version] = gone.readable if version in whole else "no"
             gone = _before(gone, commits.get(version, _Commit()), present)
         with self._lock:
             self._last = gone
@@ -121,12 +121,17 @@ class Readability:
             last = self._last
         if last and last.version == version and last.newest == newest and now - last.at < _KEPT_SECONDS:
             return last
-        if newest - version <= NEAR:
+        later_ones = range(version + 1, newest + 1)
+        if len(later_ones) <= NEAR and self._log.listing().commits().keys() >= set(later_ones):
             return self._walked(version, newest, now)
+        unknown = _Gone(version=version, newest=newest, at=now, unknown=frozenset((_SOME,)))
         if not (self._is_cheap(version) and self._is_cheap(newest)):
-            return _Gone(version=version, newest=newest, at=now, unknown=frozenset((_SOME,)))
-        adds = self._log.state(version).adds
-        removed = adds.filter(pc.invert(pc.is_in(keys(adds), keys(self._log.state(newest).adds))))
+            return unknown
+        try:
+            adds, later = self._log.state(version).adds, self._log.state(newest).adds
+        except (BrokenTableError, SnapshotNotFoundError):
+            return unknown
+        removed = adds.filter(pc.invert(pc.is_in(keys(adds), keys(later))))
         present = self._present(removed)
         return _Gone(
             version=version,

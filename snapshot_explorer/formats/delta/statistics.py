@@ -5,6 +5,7 @@ Anything may be missing or cut; what is not understood is unknown, so that no fi
 Source: delta PROTOCOL.md, "Per-file Statistics".
 """
 
+import functools
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.formats.delta.data_types import Field, arrow_type
+from snapshot_explorer.formats.delta import stats_columns
+from snapshot_explorer.formats.delta.data_types import Field, arrow_type, is_known
 from snapshot_explorer.formats.delta.ends import End
 from snapshot_explorer.formats.delta.partitions import Partitions, partitions_of
 from snapshot_explorer.formats.delta.records import Metadata
@@ -42,7 +44,9 @@ def rows_of(files: pa.Table) -> pa.Int64Array:
     if len(late):
         found = [_number(_parsed(text.as_py()).get("numRecords")) for text in texts.take(pa.array(late))]
         rows = _placed(rows, late, pa.array(found, pa.int64()))
-    parsed = _parsed_column(files, "numRecords")
+    parsed = (
+        _part(_together(files.column("stats_parsed")), "numRecords") if "stats_parsed" in files.column_names else None
+    )
     return rows if parsed is None else pc.coalesce(rows, parsed.cast(pa.int64()))
 
 
@@ -84,18 +88,6 @@ def _number(value: object) -> int | None:
     return value if is_count and isinstance(value, int) else None
 
 
-def _parsed_column(files: pa.Table, *path: str) -> pa.Array | None:
-    """Return what `stats_parsed` has at a path; None where there is no such field."""
-    if "stats_parsed" not in files.column_names:
-        return None
-    found = _together(files.column("stats_parsed"))
-    for name in path:
-        if not pa.types.is_struct(found.type) or found.type.get_field_index(name) < 0:
-            return None
-        found = pc.struct_field(found, name)
-    return found
-
-
 def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.Table:
     """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
 
@@ -116,14 +108,16 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
 
 
 def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
-    """Return what the log says of the values of all columns in files, as `with_statistics` describes it.
+    """Return what the log says of the values of columns in files, as `with_statistics` describes it.
+
+    Columns of types that are not read are left out.
 
     Raises:
         BrokenTableError: The schema or a partition value is damaged.
-        UnsupportedFeatureError: A column has a type that is not read.
     """
     schema = schema_of(metadata)
-    return bounds(adds, schema.fields, rows_of(adds), partitions_of(adds, schema))
+    fields = [field for field in schema.fields if is_known(field.type)]
+    return bounds(adds, fields, rows_of(adds), partitions_of(adds, schema))
 
 
 def bounds(
@@ -159,13 +153,18 @@ class _Columns:
     """The statistics of files, parsed once for all columns asked for."""
 
     def __init__(self, adds: pa.Table, fields: Sequence[Field], rows: pa.Int64Array, *, careful: bool) -> None:
-        self._adds = adds
         self._rows = rows
         self._careful = careful
-        exactly = any(field.type.root == "decimal" for field in fields)
-        texts = adds.column("stats").to_pylist() if fields else [None] * len(adds)
-        self._texts = [{} if text is None else _parsed(text, exactly=exactly) for text in texts]
-        self._has_text = _together(adds.column("stats").is_valid())
+        texts = _together(adds.column("stats"))
+        self._has_text = texts.is_valid()
+        is_plain = fields and all(stats_columns.is_exact(field) or not careful for field in fields)
+        self._fast = stats_columns.parsed(texts, fields) if is_plain else None
+        self._slow: Sequence[Mapping[str, Any]] = ()
+        if self._fast is None:
+            exactly = any(not stats_columns.is_exact(field) for field in fields)
+            listed = texts.to_pylist() if fields else [None] * len(adds)
+            self._slow = [{} if text is None else _parsed(text, exactly=exactly) for text in listed]
+        self._stored = _together(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
 
     def of(self, field: Field) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return least, greatest and number of nulls of a column."""
@@ -177,24 +176,48 @@ class _Columns:
 
     def _ends(self, name: str, end: End) -> pa.Array:
         kind = arrow_type(end.field.type)
+        stored = end.field.stored
         if not end.is_known:
-            return pa.nulls(len(self._adds), kind)
-        found = pa.array([end.parsed(_of(stats, name, end.field.stored)) for stats in self._texts], kind)
-        parsed = _parsed_column(self._adds, name, end.field.stored)
+            return pa.nulls(len(self._rows), kind)
+        fast = _part(self._fast, name, stored)
+        if fast is None:
+            found = pa.array([end.parsed(_of(stats, name, stored)) for stats in self._texts()], kind)
+        else:
+            found = end.converted(fast)
+        parsed = _part(self._stored, name, stored)
         return found if parsed is None else pc.if_else(self._has_text, found, end.converted(parsed))
 
+    def _texts(self) -> Sequence[Mapping[str, Any]]:
+        return self._slow or [{}] * len(self._rows)
+
     def _null_counts(self, field: Field) -> pa.Array:
-        found = pa.array([_number(_of(stats, "nullCount", field.stored)) for stats in self._texts], pa.int64())
-        tight = pa.array([stats.get("tightBounds", True) is not False for stats in self._texts], pa.bool_())
-        parsed = _parsed_column(self._adds, "nullCount", field.stored)
-        if parsed is not None and pa.types.is_integer(parsed.type):
-            found = pc.if_else(self._has_text, found, parsed.cast(pa.int64()))
-        flags = _parsed_column(self._adds, "tightBounds")
+        found = _part(self._fast, "nullCount", field.stored)
+        if found is None:
+            counts = [_number(_of(stats, "nullCount", field.stored)) for stats in self._texts()]
+            found = pa.array(counts, pa.int64())
+        found = pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
+        tight = _part(self._fast, "tightBounds")
+        if tight is None:
+            tight = pa.array([stats.get("tightBounds") is not False for stats in self._texts()], pa.bool_())
+        stored = _part(self._stored, "nullCount", field.stored)
+        if stored is not None and pa.types.is_integer(stored.type):
+            found = pc.if_else(self._has_text, found, stored.cast(pa.int64()))
+        flags = _part(self._stored, "tightBounds")
         if flags is not None and pa.types.is_boolean(flags.type):
-            tight = pc.if_else(self._has_text, tight, pc.fill_null(flags, True))  # noqa: FBT003 - pyarrow's
+            tight = pc.if_else(self._has_text, tight, flags)
         # With deleted rows only none and all mean what they say.
-        sure = pc.or_(tight, pc.or_(pc.equal(found, 0), pc.fill_null(pc.equal(found, self._rows), False)))  # noqa: FBT003
-        return pc.if_else(pc.fill_null(sure, False), found, pa.scalar(None, pa.int64()))  # noqa: FBT003
+        meant = [pc.fill_null(tight, True), pc.equal(found, 0), pc.equal(found, self._rows)]  # noqa: FBT003 - pyarrow's
+        sure = functools.reduce(pc.or_, (pc.fill_null(one, False) for one in meant))  # noqa: FBT003
+        return pc.if_else(sure, found, pa.scalar(None, pa.int64()))
+
+
+def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
+    """Return the field of a struct at a path; None where there is none."""
+    for name in path:
+        if values is None or not pa.types.is_struct(values.type) or values.type.get_field_index(name) < 0:
+            return None
+        values = pc.struct_field(values, [values.type.get_field_index(name)])
+    return values
 
 
 def _of(stats: Mapping[str, Any], name: str, column: str) -> object:

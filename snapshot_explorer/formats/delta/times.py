@@ -15,6 +15,7 @@ import orjson
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.layout import LogFile
 from snapshot_explorer.formats.delta.log import Log
+from snapshot_explorer.formats.delta.log_segment import LogListing
 from snapshot_explorer.formats.delta.records import Metadata
 from snapshot_explorer.storage import Storage
 
@@ -43,6 +44,17 @@ class Clock:
         """Return whether a version carries its own timestamp."""
         return self.first is not None and version >= self.first
 
+    def side_of(self, millis: int, versions: Sequence[int]) -> Sequence[int]:
+        """Return those of the versions that are told by the clock that was in use at a time; all if none is."""
+        if self.begins is None:
+            return versions
+        is_later = millis >= self.begins
+        return [version for version in versions if self.carries(version) == is_later] or versions
+
+
+NO_CLOCK = Clock(first=None, begins=None)
+"""That of a table in which no version carries its own timestamp."""
+
 
 def clock_of(metadata: Metadata) -> Clock:
     """Return by which clock the versions of a table are told, which its newest metadata decide.
@@ -54,7 +66,7 @@ def clock_of(metadata: Metadata) -> Clock:
     """
     settings = metadata.configuration
     if settings.get(_ENABLED, "").strip().lower() != "true":
-        return Clock(first=None, begins=None)
+        return NO_CLOCK
     first, begins = settings.get(_FROM_VERSION), settings.get(_FROM_TIME)
     if first is None and begins is None:
         return Clock(first=0, begins=None)
@@ -80,13 +92,30 @@ def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return increasing
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """What one listing of the log tells of times."""
+
+    listing: LogListing
+    """The listing."""
+    versions: frozenset[int]
+    """The versions that the log names."""
+    paths: Mapping[int, str]
+    """The commit file of each version that has one."""
+    modified: Mapping[int, int] | None
+    """The adjusted file time of each of them; None where the storage does not tell them of all files."""
+    clock: Clock
+    """By which clock versions are told."""
+
+
 class Times:
-    """When the versions of a table were committed. Thread-safe: it keeps nothing of its own."""
+    """When the versions of a table were committed. Keeps what the newest listing tells. Thread-safe."""
 
     def __init__(self, storage: Storage, log: Log) -> None:
         """Bind to a table. Reads nothing."""
         self._storage = storage
         self._log = log
+        self._kept: _Listed | None = None
 
     def committed_at(self, versions: Sequence[int]) -> list[datetime]:
         """Return when each version was committed, aware, UTC, to the millisecond.
@@ -117,12 +146,9 @@ class Times:
 
         Raises: as `committed_at`.
         """
-        paths = self._paths(versions)
-        if not paths:
-            return [None] * len(versions)
-        clock = self._clock()
-        modified = _modified(self._log.commits())
-        wanted = [version for version in paths if clock.carries(version) or modified is None]
+        listed = self._listed(versions)
+        clock, modified, paths = listed.clock, listed.modified, listed.paths
+        wanted = [one for one in versions if one in paths and (clock.carries(one) or modified is None)]
         said = infos if infos is not None else self._infos([paths[version] for version in wanted], wanted)
         found: list[datetime | None] = []
         for version in versions:
@@ -146,26 +172,38 @@ class Times:
 
         Source: delta PROTOCOL.md, "Recommendations for Readers of Tables with In-Commit Timestamps".
         """
-        clock = self._clock()
-        if clock.begins is None:
-            return versions
-        is_later = (time - _EPOCH) // _MILLISECOND >= clock.begins
-        return [version for version in versions if clock.carries(version) == is_later] or versions
+        return self._listed(()).clock.side_of((time - _EPOCH) // _MILLISECOND, versions)
 
-    def _clock(self) -> Clock:
-        return clock_of(self._log.protocol_and_metadata(self._log.versions()[-1])[1])
+    def _listed(self, versions: Sequence[int]) -> _Listed:
+        """Return what the newest listing tells; a newer one if it does not have all of some versions.
 
-    def _paths(self, versions: Sequence[int]) -> dict[int, str]:
-        """Return the commit file of each version that has one."""
-        if any(version not in self._log.versions() for version in versions):
-            self._log.refresh()
-        known = {commit.version: commit.path for commit in self._log.commits()}
-        there = self._log.versions()
+        Raises:
+            SnapshotNotFoundError: A version is not there.
+        """
+        found = self._of(self._log.listing())
+        if not found.versions.issuperset(versions):
+            found = self._of(self._log.refresh())
         for version in versions:
-            if version not in known and version not in there:
-                range_of = f"There are {there[0]} to {there[-1]}." if there else "There are none."
-                raise SnapshotNotFoundError(f"There is no version {version} in {self._storage.root}. {range_of}")
-        return {version: known[version] for version in versions if version in known}
+            if version not in found.versions:
+                there = (
+                    f"There are {min(found.versions)} to {max(found.versions)}." if found.versions else "There is none."
+                )
+                raise SnapshotNotFoundError(f"There is no version {version} in {self._storage.root}. {there}")
+        return found
+
+    def _of(self, listing: LogListing) -> _Listed:
+        kept = self._kept
+        if kept is not None and kept.listing is listing:
+            return kept
+        versions, commits = listing.versions(), listing.commits()
+        self._kept = kept = _Listed(
+            listing=listing,
+            versions=frozenset(versions),
+            paths={version: commit.path for version, commit in commits.items()},
+            modified=_modified(tuple(commits.values())),
+            clock=clock_of(self._log.protocol_and_metadata(versions[-1])[1]) if versions else NO_CLOCK,
+        )
+        return kept
 
     def _infos(self, paths: Sequence[str], versions: Sequence[int]) -> Infos:
         """Return what commitInfo says in some commit files. A request for each file."""

@@ -166,6 +166,9 @@ def test_partition_values_come_from_the_log(memory_root):
     assert changes(table, 0, 3) == [("+I", 1, "x"), ("+I", 2, None), ("-D", 1, "x")]
     # The last remove is an old writer's: only the add tells the partition.
     assert changes(table, 3, 4) == [("-D", 2, None)]
+    table.append([(5,)], name="name=y/c.parquet", partition={"name": "y"})
+    table.commit(remove("name=y/c.parquet", partitionValues={}))
+    assert changes(table, 5, 6) == [("-D", 5, "y")]
 
 
 def test_a_remove_without_partition_of_a_file_that_nobody_added_is_refused(memory_root):
@@ -209,6 +212,14 @@ def test_what_delta_calls_the_columns_is_given_when_asked_for(table):
         "_commit_timestamp": [table.committed_at(version) for version in (1, 2, 2)],
     }
     assert open_table(table.url).changes_between(0, 2).column_names == ["rowkind", "id", "name"]
+
+
+def test_changes_of_a_commit_that_nothing_tells_the_time_of_are_told_without_it(table):
+    table.commit(table.data("a.parquet", [(1, "a")]), info=False)
+
+    assert changes(table, 0, 1) == [("+I", 1, "a")]
+    with pytest.raises(BrokenTableError, match="when version 1 was committed: .* Leave _commit_timestamp out"):
+        changes(table, 0, 1, columns=["_commit_timestamp"])
 
 
 def test_a_condition_may_read_what_is_not_asked_for(table):

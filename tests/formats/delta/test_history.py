@@ -169,6 +169,32 @@ def test_a_version_whose_log_was_cleaned_is_listed_but_not_loaded(table):
         opened.at(table.committed_at(3))
 
 
+def test_a_version_behind_a_gap_is_not_loaded_until_a_checkpoint_makes_good(table):
+    for number in range(9):
+        table.append([(number, "x")])
+    table.checkpoint(7)
+    table.remove_file("_delta_log/00000000000000000004.json")
+
+    told = readable(table)
+    assert {version for version, word in told.items() if word == "no"} == {5, 6}
+    assert {version for version, word in told.items() if word == "yes"} == {0, 1, 2, 3, 7, 8, 9}
+    totals = {row["version"]: row["total_rows"] for row in open_table(table.url).history().to_dict()}
+    assert totals == {0: 0, 1: 1, 2: 2, 3: 3, 5: None, 6: None, 7: 7, 8: 8, 9: 9}
+
+
+def test_a_broken_checkpoint_does_not_hide_what_commits_say(table):
+    for number in range(6):
+        table.append([(number, "x")])
+    (path,) = table.checkpoint(3)
+    table.clean(2)
+    table.checkpoint(6)
+    table.write(path, b"PAR1 no more PAR1")
+
+    rows = open_table(table.url).history().to_dict()
+    assert [row["added_rows"] for row in rows] == [1] * 5
+    assert rows[-1]["total_rows"] is None
+
+
 def test_a_version_whose_data_was_vacuumed_is_metadata(table):
     table.append([(1, "a")], name="a.parquet")
     table.append([(2, "b")], name="b.parquet")

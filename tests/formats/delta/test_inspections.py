@@ -119,6 +119,13 @@ def test_history_holds_versions_that_can_not_be_loaded(table):
     assert [row["version"] for row in rows(table, "history")] == [5, 4, 3, 2]
 
 
+def test_history_has_what_was_committed_since_the_table_was_opened(table):
+    opened = open_table(table.url)
+    table.commit(add("a"))
+
+    assert opened.inspect("history")["version"].to_pylist() == [1, 0]
+
+
 def test_history_tells_of_no_version(table):
     with pytest.raises(BadReferenceError, match="history tells of all versions at once. Leave 0 out"):
         rows(table, "history", 0)
@@ -240,3 +247,13 @@ def test_a_frame_of_no_version_is_empty_but_has_its_columns(table):
     for one in open_table(table.url).inspections:
         if one.at_version:
             assert open_table(table.url)._format.inspect(one.name, None).num_rows == 0
+
+
+def test_detail_tells_the_time_of_the_file_also_where_commits_carry_theirs(tmp_path):
+    table = DeltaTable(None, tmp_path, first=None)
+    carrying = metadata(configuration={"delta.enableInCommitTimestamps": "true"})
+    table.commit(protocol(), carrying, info={"inCommitTimestamp": BASE_MILLIS - 5_000})
+    table.commit(millis=BASE_MILLIS - 9_000, info={"inCommitTimestamp": BASE_MILLIS})
+
+    assert rows(table, "detail")[0]["lastModified"] == datetime.fromtimestamp(BASE_MILLIS / 1000 - 9, UTC)
+    assert rows(table, "history")[0]["timestamp"] == datetime.fromtimestamp(BASE_MILLIS / 1000, UTC)

@@ -14,7 +14,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.singles import metadata_of
-from snapshot_explorer.formats.delta.times import Times, adjusted, clock_of
+from snapshot_explorer.formats.delta.times import Clock, Times, adjusted, clock_of
 from snapshot_explorer.storage import Storage
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -192,16 +192,7 @@ def test_the_versions_to_search_are_those_on_the_times_own_side(steps, asked, fi
     versions = list(range(len(millis)))
     first = min(first, len(millis) - 1)
 
-    class Said:
-        """A log of which only the properties are known."""
-
-        def versions(self):
-            return tuple(versions)
-
-        def protocol_and_metadata(self, version):
-            return None, metadata_of(metadata(configuration=since(first, millis[first]))["metaData"])
-
-    run = Times(None, Said()).searched(at(asked), versions)
+    run = Clock(first=first, begins=millis[first]).side_of(asked, versions)
 
     expected = versions[first:] if asked >= millis[first] or first == 0 else versions[:first]
     assert list(run) == expected

@@ -1,0 +1,91 @@
+"""Rows of the tables that `delta_builder` writes, read through the log and nothing above it."""
+
+import pyarrow as pa
+
+from snapshot_explorer.engines import local
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.damage import DamageError
+from snapshot_explorer.formats.delta import planning, read
+from snapshot_explorer.formats.delta.log import Log
+from snapshot_explorer.formats.delta.records import ADDS, Metadata, Protocol, State
+from snapshot_explorer.formats.delta.schema import arrow_schema
+from snapshot_explorer.storage import Storage
+
+
+def tried(task, *arguments):
+    """Return what a task gives and None, or None and the error of ours that it raises."""
+    try:
+        return task(*arguments), None
+    except (SnapshotExplorerError, DamageError) as error:
+        return None, error
+
+
+def state_of(table, version=None):
+    return Log(Storage(table.url)).state(table.version if version is None else version)
+
+
+class Reader:
+    """Just what the engine asks of a format."""
+
+    def __init__(self, storage):
+        self.storage = storage
+
+    def read(self, split, columns):
+        return read.read(self.storage, split, columns)
+
+
+def table_of(table, *, version=None, columns=None, where=None):
+    """Return rows as an Arrow table."""
+    storage, state = Storage(table.url), state_of(table, version)
+    schema = arrow_schema(state.metadata)
+    condition = None if where is None else local.condition(where, schema)
+    plan = planning.plan(storage, state, condition)
+    names = schema.names if columns is None else columns
+    schema = pa.schema(
+        [*schema, *read.hidden_columns([name for name in names if name not in schema.names], state.metadata)]
+    )
+    return local.to_arrow(Reader(storage), plan.splits, columns=columns, condition=condition, limit=None, schema=schema)
+
+
+def rows_of(table, **arguments):
+    """Return rows as tuples, sorted by their text."""
+    found = table_of(table, **arguments)
+    return sorted((tuple(row.values()) for row in found.to_pylist()), key=repr)
+
+
+def plan_of(table, where=None):
+    state = state_of(table)
+    condition = None if where is None else local.condition(where, arrow_schema(state.metadata))
+    return planning.plan(Storage(table.url), state, condition)
+
+
+def metadata(schema_json, *, partition_by=(), configuration=None, provider="parquet"):
+    return Metadata(
+        id="t",
+        name=None,
+        description=None,
+        provider=provider,
+        schema_json=schema_json,
+        partition_columns=tuple(partition_by),
+        configuration=configuration or {},
+        created_at=None,
+    )
+
+
+def protocol(reader=1, features=None):
+    return Protocol(
+        min_reader_version=reader,
+        min_writer_version=7 if features is not None else 2,
+        reader_features=None if features is None else frozenset(features),
+        writer_features=None if features is None else frozenset(features),
+    )
+
+
+def adds_of(*adds):
+    """Return ADDS of dicts in which anything but the path may be missing."""
+    usual = {"size_bytes": 10, "partition_values": []}
+    return pa.Table.from_pylist([dict.fromkeys(ADDS.names) | usual | one for one in adds], schema=ADDS)
+
+
+def state(adds, told, said=None):
+    return State(version=0, protocol=said or protocol(), metadata=told, adds=adds, transactions={}, domains={})

@@ -1,0 +1,101 @@
+"""The magics over a Delta table: the same commands, and what is Delta's own."""
+
+import pandas as pd
+import pytest
+
+from delta_builder import DeltaTable
+from snapshot_explorer.jupyter.completion import suggestions
+from snapshot_explorer.jupyter.tables import OpenTables
+from stories import DeltaStory, told
+
+
+@pytest.fixture
+def payments(shell, memory_root):
+    """The shell, with a Delta table opened as payments."""
+    shell.ok(f"%snapshot open {told(DeltaStory(*memory_root)).url} as payments --format delta")
+    return shell
+
+
+def offered(shell, line, name="payments"):
+    tables = OpenTables(shell.ip.user_ns)
+    tables.add(name, shell[name])
+    return dict(suggestions(line, tables, {}).items)
+
+
+def test_a_table_is_opened_listed_and_shown(payments):
+    assert payments.ok("%snapshot tables").result["format"].to_pylist() == ["delta"]
+    assert payments.ok("%snapshot log -n 2").result["version"].to_pylist() == [4, 3]
+    assert payments.ok("%snapshot log --kind compact").result["version"].to_pylist() == [4]
+    assert "overwrite" in payments.ok("%snapshot show 3").shown["text/plain"]
+    assert "long" in payments.ok("%snapshot schema").shown["text/plain"]
+    assert payments.ok("%snapshot manifests 2").result["list"].to_pylist() == ["delta"] * 3
+    assert payments.ok("%snapshot files earliest").result.num_rows == 1
+
+
+def test_rows_are_loaded_at_a_version_and_at_a_time(payments):
+    cell = payments.ok("%snapshot load 1 --columns id")
+
+    assert isinstance(cell.result, pd.DataFrame)
+    assert sorted(cell.result["id"]) == [1, 2, 3]
+    assert cell.said[0].startswith(
+        "payments version 1 of 2026-01-01 00:02:00.000Z: reading 3 rows (before any merge), 2 files, "
+    )
+    assert sorted(payments.ok("%snapshot load @2026-01-01T00:03:30Z").result["id"]) == [1, 2, 3, 4]
+
+
+def test_a_version_of_which_nothing_tells_the_time_is_loaded_too(shell, memory_root):
+    table = DeltaTable(*memory_root)
+    table.commit(table.data("a.parquet", [(1, "a")]), info=False)
+    shell.ok(f"%snapshot open {table.url} as untimed")
+
+    cell = shell.ok("%snapshot load latest")
+
+    assert len(cell.result) == 1
+    assert cell.said[0].startswith("untimed version 1: reading 1 rows")
+    shell.ok("%snapshot log")
+    assert offered(shell, "%snapshot show ", "untimed")["1"] == "append"
+
+
+def test_history_and_detail_are_inspected(payments):
+    assert payments.ok("%snapshot inspect history").result["operation"].to_pylist()[:2] == ["OPTIMIZE", "WRITE"]
+    assert payments.ok("%snapshot inspect detail 1").result["numFiles"].to_pylist() == [2]
+    assert payments.fails("%snapshot inspect history 1").startswith(
+        "history tells of all versions at once. Leave 1 out"
+    )
+    assert payments.fails("%snapshot inspect files").startswith("No table of metadata is called 'files'. ")
+
+
+def test_what_the_open_table_offers_is_completed(payments):
+    found = offered(payments, "%snapshot inspect ")
+
+    assert found["history"] == "every commit, as DESCRIBE HISTORY shows it, newest first"
+    assert {"detail", "properties", "transactions", "domains"} <= set(found)
+    assert "file_key_ranges" not in found
+
+
+def test_versions_are_completed_with_kind_and_time(payments):
+    payments.ok("%snapshot log")
+
+    assert offered(payments, "%snapshot show ")["3"] == "overwrite 2026-01-01 00:04:00.000Z"
+
+
+def test_there_are_no_tags_and_no_branches(payments):
+    assert payments.ok("%snapshot tags").result.num_rows == 0
+    assert payments.ok("%snapshot branches").result.num_rows == 0
+    assert "no tags" in payments.fails("%snapshot show tag:v1")
+
+
+def test_a_version_that_is_not_there_is_one_readable_line(payments):
+    line = payments.fails("%snapshot show 99")
+
+    assert line.startswith("Cannot time travel Delta table to version 99: ")
+    assert line.endswith("Available versions: [0, 4].")
+
+
+def test_the_help_tells_of_both_formats(shell):
+    manual = repr(shell.ok("%snapshot inspect --help").result)
+
+    assert "DESCRIBE HISTORY" in manual
+    assert "orders$files" in manual
+    assert "paimon or delta" in repr(shell.ok("%snapshot open --help").result)
+    assert "Paimon's own" not in repr(shell.ok("%snapshot help").result)
