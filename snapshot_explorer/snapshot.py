@@ -144,7 +144,8 @@ class Snapshot:
 
         Args:
             columns: The columns to return, in order; all without it. Columns that a table keeps beside its own,
-                such as `_ROW_ID`, are returned only if they are named here.
+                such as `_ROW_ID`, are returned only if they are named here; so is `b$descriptor`, which tells
+                where the values of a blob column `b` are instead of loading them.
             where: A condition in SQL, as DuckDB understands it. Partitions, buckets and files that
                 cannot match are not opened; `plan` says which.
             limit: Return at most this many rows; which ones is not defined.
@@ -277,7 +278,10 @@ class Snapshot:
         return None if where is None else local.condition(where, self._arrow_schema())
 
     def _splits(self, condition: local.Condition | None) -> Sequence[Split]:
-        return [] if self.version == NO_VERSION else self._format.splits(self.version, condition)
+        if self.version == NO_VERSION:
+            self._arrow_schema()  # which a format refuses whose rows are elsewhere
+            return []
+        return self._format.splits(self.version, condition)
 
     def _file_columns(self, rows: pa.Table) -> tuple[str, ...]:
         """Return the columns worth drawing: those that say something of at least one file."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -30,6 +29,8 @@ __all__ = ["Condition", "condition", "count", "to_arrow"]
 
 _THREADS = 8
 """Splits read at once. More wait, so that memory holds few split's worth of rows beyond the result."""
+_BYTES_AT_ONCE = 512 * 2**20
+"""Size of the files of splits that are read at once, raw ones aside, which are streamed. A larger one is read alone."""
 
 _Result = TypeVar("_Result")
 
@@ -143,17 +144,23 @@ def _in_order(splits: Sequence[Split], task: Callable[[Split], _Result], stop: E
 
     When the consumer stops, or is interrupted, what has not begun is dropped and the rest is told to stop.
     """
-    waiting = iter(splits)
+    waiting = deque(splits)
+    ahead: deque[tuple[int, Future[_Result]]] = deque()
     executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="snapshot-rows")
     try:
-        ahead = deque(executor.submit(task, split) for split in islice(waiting, _THREADS))
-        while ahead:
-            result = ahead.popleft().result()
-            ahead.extend(executor.submit(task, split) for split in islice(waiting, 1))
-            yield result
+        while waiting or ahead:
+            held = sum(weight for weight, _ in ahead)
+            while waiting and len(ahead) < _THREADS and (not ahead or held + _weight(waiting[0]) <= _BYTES_AT_ONCE):
+                held += _weight(waiting[0])
+                ahead.append((_weight(waiting[0]), executor.submit(task, waiting.popleft())))
+            yield ahead.popleft()[1].result()
     finally:
         stop.set()
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _weight(split: Split) -> int:
+    return 0 if split.raw else split.size_bytes
 
 
 def _joined(tables: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
@@ -162,5 +169,9 @@ def _joined(tables: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
         return wanted.empty_table()
     if not wanted.names:  # tables without columns can not be joined, but they do have rows
         return pa.table({"rows": pa.nulls(sum(table.num_rows for table in tables))}).select([])
-    joined = pa.concat_tables([table.select(wanted.names) for table in tables])
-    return pa.Table.from_arrays(cast("list[pa.ChunkedArray]", joined.columns), schema=wanted)
+    # Splits may differ in what may be null and in metadata; tables are joined only if they have one schema.
+    return pa.concat_tables([_under(wanted, table.select(wanted.names)) for table in tables])
+
+
+def _under(schema: pa.Schema, table: pa.Table) -> pa.Table:
+    return pa.Table.from_arrays(cast("list[pa.ChunkedArray]", table.columns), schema=schema)

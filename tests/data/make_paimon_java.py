@@ -30,8 +30,9 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples"
 
 import expect  # noqa: E402
 import make  # noqa: E402 - the script beside the samples, without importing the package it lives in
+import tables_of_branches  # noqa: E402
 import tables_of_files  # noqa: E402
-from tables_of_merges import HISTORIES, Change, Exact, History, Long, lookup_commits, row_type  # noqa: E402
+from tables_of_merges import HISTORIES, Change, Exact, History, Long, Sketch, lookup_commits, row_type  # noqa: E402
 
 from canonical import canonical_rows  # noqa: E402
 
@@ -188,6 +189,8 @@ class Core:
                 for key, item in value.items():
                     entries.put(self.value(key), self.value(item))
                 return data.GenericMap(entries)
+            case Sketch():
+                return self.sketch(value)
             case Exact():
                 number = self.gateway.jvm.java.math.BigDecimal(str(value.number))
                 return data.Decimal.fromBigDecimal(number, value.precision, 0)
@@ -200,6 +203,16 @@ class Core:
             case dt.date():
                 return (value - _EPOCH.date()).days
         return value
+
+    def sketch(self, sketch: Sketch) -> Any:
+        """Return a set of numbers as bytes."""
+        made = getattr(self.paimon.utils, sketch.kind)
+        numbers = self.gateway.new_array(self.gateway.jvm.int, len(sketch.numbers))
+        for index, number in enumerate(sketch.numbers):
+            numbers[index] = number
+        if sketch.kind == "RoaringBitmap32":
+            return made.bitmapOf(numbers).serialize()
+        return made.sketchOf(numbers)
 
     def read(self, name: str, **options: str) -> pa.Table:
         """Return the rows that the core reads."""
@@ -246,6 +259,7 @@ def _arrow(kind: Any) -> pa.DataType:
         "DOUBLE": pa.float64(),
         "VARCHAR": pa.string(),
         "BLOB": pa.binary(),
+        "VARBINARY": pa.binary(),
         "BOOLEAN": pa.bool_(),
         "DATE": pa.date32(),
         "TIMESTAMP_WITHOUT_TIME_ZONE": pa.timestamp("us"),
@@ -287,6 +301,8 @@ def _simple(row: Any, index: int, kind: Any, root: str) -> Any:
         return _EPOCH.date() + dt.timedelta(days=row.getInt(index))
     if root == "VARCHAR":
         return row.getString(index).toString()
+    if root == "VARBINARY":
+        return bytes(row.getBinary(index))
     if root == "BLOB":
         return row.getBlob(index).toData()
     getters = {"INTEGER": row.getInt, "BIGINT": row.getLong, "DOUBLE": row.getDouble, "BOOLEAN": row.getBoolean}
@@ -399,6 +415,7 @@ TABLES: dict[str, tuple[str, Callable[[Core, str], None]]] = {
     "partition_names": ("UTC", partition_names),
     "ltz_orc_utc": ("UTC", ltz_orc),
     "ltz_orc_tokyo": ("Asia/Tokyo", ltz_orc),
+    **tables_of_branches.TABLES,
     **tables_of_files.TABLES,
     "aggregates_lookup": ("UTC", aggregates_lookup),
     "first_row_ignore_delete": ("UTC", first_row_ignore_delete),
@@ -409,8 +426,33 @@ TABLES: dict[str, tuple[str, Callable[[Core, str], None]]] = {
 def judge(core: Core, name: str) -> None:
     """Write down the rows of every version, tag and branch."""
     _judge(core, name, HERE / "expected" / "paimon" / name)
+    if name == "blobs":
+        describe(core, name)
     if name in tables_of_files.TRACKED:
         _judge(core, name, HERE / "expected" / "row_ids" / name, "$row_tracking")
+
+
+def describe(core: Core, name: str) -> None:
+    """Write down where the blobs of every version of a table are: key, file, offset, length."""
+    paimon, found = core.paimon, {}
+    path = paimon.fs.Path((HERE / "paimon" / name).as_uri())
+    table = paimon.table.FileStoreTableFactory.create(paimon.fs.local.LocalFileIO.create(), path)
+    for _, _, version, _ in expect.versions(HERE / "paimon" / name):
+        one = table.copy({"scan.snapshot-id": version, "blob-as-descriptor": "true"})
+        builder = paimon.table.source.ReadBuilderImpl(one)
+        reader = builder.newRead()
+        rows = found[version] = []
+        for split in builder.newScan().plan().splits():
+            records = paimon.reader.RecordReaderIterator(reader.createReader(split))
+            while records.hasNext():
+                row = records.next()
+                blob = None if row.isNullAt(1) else row.getBlob(1).toDescriptor()
+                place = [blob.uri().rsplit("/", 1)[1], blob.offset(), blob.length()] if blob else None
+                rows.append([row.getInt(0), place])
+            records.close()
+    folder = HERE / "expected" / "blob_descriptors"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(found) + "\n")
 
 
 def _judge(core: Core, name: str, folder: Path, kind: str = "") -> None:

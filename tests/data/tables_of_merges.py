@@ -34,6 +34,15 @@ class Exact:
 
 
 @dataclass(frozen=True)
+class Sketch:
+    """A set of numbers as bytes, which Paimon's own classes make."""
+
+    kind: str
+    """RoaringBitmap32, HllSketchUtil or ThetaSketch."""
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class History:
     """A table and its commits, to be written without compaction and then compacted fully."""
 
@@ -196,6 +205,31 @@ def _nested_row(dice: random.Random, key: int) -> tuple[Any, ...]:
     return (key, *(_nested(dice) for _ in range(3)), _maybe(dice, timed), _nested(dice))
 
 
+_LIMITED: dict[str, tuple[Any, str]] = {
+    "listed": (_array(id="INT", v="STRING", n="INT"), "nested_update"),
+    "keyed": (_array(id="INT", v="STRING", n="INT"), "nested_update"),
+}
+_SKETCHES: dict[str, tuple[Any, str]] = {
+    "bits": ("BYTES", "rbm32"),
+    "hll": ("BYTES", "hll_sketch"),
+    "theta": ("BYTES", "theta_sketch"),
+}
+
+
+def _sketch_row(dice: random.Random, key: int) -> tuple[Any, ...]:
+    """Return sets of numbers in a row, of scattered ones and, for a few keys, of so many that sketches estimate."""
+    made: list[Sketch | None] = []
+    for kind in ("RoaringBitmap32", "HllSketchUtil", "ThetaSketch"):
+        start, count = dice.randrange(40), dice.choice([0, 1, 2, 3, 3, 7, 30])
+        numbers = range(start, start + count)
+        if dice.random() < 0.3:
+            numbers = sorted(dice.sample(range(70_000), count))
+        if key == 0 and kind != "ThetaSketch":
+            numbers = range(start * 100, start * 100 + 3000, 1 if kind == "RoaringBitmap32" else 7)
+        made.append(_maybe(dice, Sketch(kind, tuple(numbers)), 0.15))
+    return (key, *made)
+
+
 _PLAIN = {"k": "INT NOT NULL", "a": "STRING", "b": "INT", "c": "STRING"}
 
 
@@ -266,6 +300,22 @@ HISTORIES: dict[str, History] = {
             "fields.rows.distinct": "true",
         },
         _commits(8, _nested_row, kinds=_BOTH, keys=30),
+    ),
+    "aggregates_limited": History(
+        _columns(_LIMITED),
+        {
+            **_AGGREGATION,
+            **_functions(_LIMITED),
+            "fields.listed.count-limit": "3",
+            "fields.keyed.count-limit": "8",
+            "fields.keyed.nested-key": "id",
+        },
+        _commits(13, lambda dice, key: (key, _nested(dice), _nested(dice)), kinds=_BOTH, keys=30),
+    ),
+    "aggregates_sketches": History(
+        _columns(_SKETCHES),
+        {**_AGGREGATION, **_functions(_SKETCHES)},
+        _commits(14, _sketch_row, kinds=_ADDS, keys=12),
     ),
     "aggregates_remove": History(
         {**_PLAIN, "s": "BIGINT", "f": "STRING"},

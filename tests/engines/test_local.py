@@ -153,6 +153,29 @@ def test_an_error_in_a_split_ends_the_reading():
     assert len(table_format.reads) < 50
 
 
+def test_splits_too_large_to_be_held_together_are_read_one_after_another():
+    class Counting(Numbers):
+        at_once = most = 0
+
+        def read(self, split, columns):
+            with self.lock:
+                self.at_once += 1
+                self.most = max(self.most, self.at_once)
+            time.sleep(0.01)
+            yield from super().read(split, columns)
+            with self.lock:
+                self.at_once -= 1
+
+    small, large, raw = Counting(), Counting(), Counting()
+    heavy = [replace(split, size_bytes=local._BYTES_AT_ONCE) for split in splits(5, raw=False)]
+
+    found = [read(small, splits(5, raw=False)), read(large, heavy), read(raw, [replace(s, raw=True) for s in heavy])]
+
+    assert found[0] == found[1] == found[2]
+    assert large.most == 1
+    assert small.most > 1 < raw.most
+
+
 def test_an_interrupt_ends_the_threads():
     class Interrupted(Numbers):
         def read(self, split, columns):

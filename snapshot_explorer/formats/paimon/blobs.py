@@ -1,7 +1,9 @@
 """Blob files: the values of one BLOB column, each with its own checksum, and an index at the end."""
 
+import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +14,8 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.data_files import DataFile
-from snapshot_explorer.formats.paimon.schema import Schema
+from snapshot_explorer.formats.paimon.data_types import GREATEST_LENGTH, DataType
+from snapshot_explorer.formats.paimon.schema import Field, Schema
 from snapshot_explorer.storage import Storage
 
 LIMIT_BYTES = 256 * 2**20
@@ -24,6 +27,10 @@ _FRAME = 16
 """Bytes of an entry beside its value: magic, length and checksum."""
 _NULL, _PLACEHOLDER = -1, -2
 _LONGEST_VARINT = 10
+_DESCRIPTOR_VERSION = 2
+_DESCRIPTOR_MAGIC = 0x424C4F4244455343
+DESCRIPTOR = "$descriptor"
+"""What stands behind a column's name to ask for descriptors instead of values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +60,46 @@ class BlobFile:
         if zlib.crc32(entry[:-4]) != int.from_bytes(entry[-4:], "little"):
             raise DamageError(f"the checksum of row {row}, at {start}, does not match")
         return entry[4:-12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobPlaces:
+    """Where the values of a blob file are."""
+
+    uri: str
+    """The file."""
+    lengths: npt.NDArray[np.int64]
+    """As in `BlobFile`."""
+    starts: npt.NDArray[np.int64]
+    """As in `BlobFile`."""
+
+    def value(self, row: int) -> bytes | None:
+        """Return the descriptor of a row's value as Paimon writes it: file, offset, length. The value stays unread.
+
+        Source: paimon BlobDescriptor.serialize.
+        """
+        length = int(self.lengths[row])
+        if length == _NULL:
+            return None
+        name = self.uri.encode()
+        head = struct.pack("<bqi", _DESCRIPTOR_VERSION, _DESCRIPTOR_MAGIC, len(name))
+        return head + name + struct.pack("<qq", int(self.starts[row]) + len(_MAGIC), length - _FRAME)
+
+
+def descriptor_fields(names: Sequence[str], schema: Schema) -> list[Field]:
+    """Return those of the names that ask for a blob column's descriptors, `COLUMN$descriptor`, as columns of bytes.
+
+    A column of the schema's own that is called so is not meant.
+    """
+    known = {field.name: field for field in schema.fields}
+    return [
+        Field(id=blob.id, name=name, type=DataType(root="VARBINARY", length=GREATEST_LENGTH))
+        for name in names
+        if name not in known
+        and (blob := known.get(name.removesuffix(DESCRIPTOR))) is not None
+        and name.endswith(DESCRIPTOR)
+        and blob.type.root == "BLOB"
+    ]
 
 
 def column_sizes(entries: pa.Table, file_schemas: Mapping[int, Schema]) -> Mapping[int, int]:
@@ -96,17 +143,28 @@ def parse(content: bytes, rows: int) -> BlobFile:
 
     Source: paimon docs, "Blob Storage"; paimon BlobFileMeta, BlobFormatWriter.
     """
-    if len(content) < _TAIL or content[-1] != _VERSION:
-        raise DamageError(f"it is of version {content[-1:].hex() or 'none'}, not {_VERSION}")
-    size = int.from_bytes(content[-_TAIL:-1], "little", signed=True)
-    begin = len(content) - _TAIL - size
-    if size < 0 or begin < 0:
-        raise DamageError(f"its index has {size} bytes of {len(content)}")
-    lengths = _deltas(content[begin:-_TAIL], rows)
+    begin = len(content) - _TAIL - _index_bytes(content[-_TAIL:], len(content))
+    lengths, starts = _places(content[begin:-_TAIL], rows, begin)
+    return BlobFile(content=content, lengths=lengths, starts=starts)
+
+
+def _index_bytes(tail: bytes, size: int) -> int:
+    """Return how many bytes the index has, by the last bytes of the file."""
+    if len(tail) < _TAIL or tail[-1] != _VERSION:
+        raise DamageError(f"it is of version {tail[-1:].hex() or 'none'}, not {_VERSION}")
+    found = int.from_bytes(tail[:-1], "little", signed=True)
+    if found < 0 or found > size - _TAIL:
+        raise DamageError(f"its index has {found} bytes of {size}")
+    return found
+
+
+def _places(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the length of each entry, and where it begins."""
+    lengths = _deltas(index, rows)
     sizes = np.where(lengths > 0, lengths, 0)
     if np.any((lengths < _FRAME) & (lengths != _NULL) & (lengths != _PLACEHOLDER)) or int(sizes.sum()) != begin:
         raise DamageError(f"its entries do not fill the {begin} bytes before its index")
-    return BlobFile(content=content, lengths=lengths, starts=np.cumsum(sizes) - sizes)
+    return lengths, np.cumsum(sizes) - sizes
 
 
 def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
@@ -141,16 +199,39 @@ def read(storage: Storage, file: DataFile) -> BlobFile:
     Raises:
         BrokenTableError: It is missing or damaged; the message names it.
     """
-    try:
+    with _translated(file):
         with storage.open(file.path, size_bytes=file.size_bytes) as source:
             content = source.read(file.size_bytes)
+        return parse(content, file.rows)
+
+
+def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
+    """Return where the values of a blob file are. Reads its index alone, in two ranges.
+
+    Raises:
+        BrokenTableError: It is missing or damaged; the message names it.
+    """
+    with _translated(file), storage.open(file.path, size_bytes=file.size_bytes) as source:
+        end = source.size()
+        source.seek(max(0, end - _TAIL))
+        size = _index_bytes(source.read(_TAIL), end)
+        begin = end - _TAIL - size
+        source.seek(begin)
+        lengths, starts = _places(source.read(size), file.rows, begin)
+    path = file.path if "://" in file.path else f"{storage.root}/{file.path}"
+    return BlobPlaces(uri=f"file:{path}" if path.startswith("/") else path, lengths=lengths, starts=starts)
+
+
+@contextmanager
+def _translated(file: DataFile) -> Iterator[None]:
+    """Name the file in what goes wrong with it."""
+    try:
+        yield
     except MissingFileError as error:
         raise BrokenTableError(
             f"The blob file {file.path} is not there. The version may have expired while it was read, or the file "
             "was removed by hand. Try a newer version."
         ) from error
-    try:
-        return parse(content, file.rows)
     except DamageError as error:
         raise _broken(file, error) from error
 
@@ -162,8 +243,16 @@ def _broken(file: DataFile, error: DamageError) -> BrokenTableError:
     )
 
 
-def column(storage: Storage, files: Sequence[DataFile], *, first_row_id: int, rows: int, kind: pa.DataType) -> pa.Array:
-    """Return the values of a blob column for a range of rows.
+def column(
+    storage: Storage,
+    files: Sequence[DataFile],
+    *,
+    first_row_id: int,
+    rows: int,
+    kind: pa.DataType,
+    described: bool = False,
+) -> pa.Array:
+    """Return the values of a blob column for a range of rows, or their descriptors.
 
     Of two files that have a row the newer counts, unless it only marks the place. All values are in memory.
 
@@ -173,6 +262,7 @@ def column(storage: Storage, files: Sequence[DataFile], *, first_row_id: int, ro
         first_row_id: The id of the first row.
         rows: How many rows.
         kind: The Arrow type of the column.
+        described: Whether descriptors are wanted: of the files then only the indexes are read.
 
     Raises:
         BrokenTableError: A file is missing or damaged, or no file has the value of a row.
@@ -184,7 +274,7 @@ def column(storage: Storage, files: Sequence[DataFile], *, first_row_id: int, ro
     values: list[bytes | None] = [None] * rows
     missing = np.ones(rows, bool)
     for file in files:
-        found = read(storage, file)
+        found: BlobFile | BlobPlaces = read_places(storage, file) if described else read(storage, file)
         start = (file.first_row_id or 0) - first_row_id
         here = missing[start : start + file.rows] & (found.lengths != _PLACEHOLDER)
         try:

@@ -1,4 +1,4 @@
-"""A column's values after merging: at once where an existing value is chosen or integers are added, else key by key."""
+"""A column's values after merging: for all keys at once where the function and the rows allow it, else key by key."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -7,7 +7,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon import aggregates, nested_aggregates, number_aggregates
+from snapshot_explorer.formats.paimon import (
+    aggregates,
+    binary_aggregates,
+    column_folds,
+    nested_aggregates,
+    nested_tables,
+    number_aggregates,
+)
 from snapshot_explorer.formats.paimon.key_codes import Codes, order_codes
 from snapshot_explorer.formats.paimon.merge_engines import Function
 from snapshot_explorer.formats.paimon.merge_steps import (
@@ -61,8 +68,8 @@ def fold_column(values: pa.ChunkedArray, crowd: Crowd, steps: ColumnSteps) -> pa
     picked = _picked(array, valid, crowd, steps)
     if picked is not None:
         return _take(array, picked)
-    summed = _summed(array, valid, crowd, steps)
-    return _by_key(array, crowd, steps) if summed is None else summed
+    folded = column_folds.fold(array, valid, crowd, steps)
+    return _by_key(array, crowd, steps) if folded is None else folded
 
 
 def _take(array: pa.Array, indices: Codes) -> pa.Array:
@@ -138,43 +145,23 @@ def _chosen(rows: Codes, crowd: Crowd) -> Codes:
     return chosen
 
 
-def _summed(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: Crowd, steps: ColumnSteps) -> pa.Array | None:
-    """Return sums of integers and decimals, if no order of adding them could leave their type's range."""
-    kind = array.type
-    if steps.function is None or steps.function.name != "sum" or (steps.actions == SET).any():
-        return None
-    if pa.types.is_floating(kind) or (steps.begins is not None and steps.begins.any()):
-        return None
-    limit = number_aggregates.limit(kind)
-    if limit >= 2**63:
-        return None
-    whole = number_aggregates.small(array)
-    asked = valid & np.isin(steps.actions, (ADD, ADD_EARLIER, RETRACT))
-    sizes = np.add.reduceat(np.where(asked, np.abs(whole.astype(np.float64)), 0.0), crowd.starts)
-    if sizes.max(initial=0) >= float(limit) * 0.999:
-        return None
-    signed = np.where(asked, np.where(steps.actions == RETRACT, -whole, whole), np.int64(0))
-    sums = np.add.reduceat(signed, crowd.starts)
-    return number_aggregates.from_small(sums, np.logical_or.reduceat(asked, crowd.starts), kind)
-
-
 def _by_key(array: pa.Array, crowd: Crowd, steps: ColumnSteps) -> pa.Array:
     """Return what the function makes of the values, one key after another."""
     function = steps.function
     if function is None:
         raise DamageError("steps without a function")
-    column = _MAKERS.get(function.name, aggregates.Choice)(array, function)
+    made = _MAKERS.get(function.name, aggregates.choice)(array, function)
     begins = np.zeros(len(crowd.starts), bool) if steps.begins is None else steps.begins
     spans = zip(crowd.starts.tolist(), (crowd.ends + 1).tolist(), begins.tolist(), strict=True)
-    return column.result(_results(column, spans, steps.actions.tolist()))
+    return made.result(_results(made, spans, steps.actions.tolist()))
 
 
-def _results(
-    column: aggregates.Aggregate, spans: Iterator[tuple[int, int, bool]], actions: list[int]
-) -> Iterator[object]:
-    items = column.items
+def _results(made: aggregates.Fold, spans: Iterator[tuple[int, int, bool]], actions: list[int]) -> Iterator[object]:
+    items, add, add_earlier, reset = made.items, made.add, made.add_earlier, made.reset
+    retract = made.retract or _refuse
     for start, end, begins in spans:
-        column.reset()
+        if reset is not None:
+            reset()
         value = items[start] if begins else None
         for row in range(start, end):
             match actions[row]:
@@ -185,22 +172,29 @@ def _results(
                 case 2:  # CLEAR
                     value = None
                 case 3:  # ADD
-                    value = column.add(value, items[row])
+                    value = add(value, items[row])
                 case 4:  # ADD_EARLIER
-                    value = column.add_earlier(value, items[row])
+                    value = add(items[row], value) if add_earlier is None else add_earlier(value, items[row])
                 case _:
-                    value = column.retract(value, items[row])
+                    value = retract(value, items[row])
         yield value
 
 
-_MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Aggregate]] = {
-    "sum": lambda array, _: number_aggregates.Sum(array),
-    "product": lambda array, _: number_aggregates.Product(array),
-    "listagg": aggregates.Texts,
-    "collect": nested_aggregates.Collect,
-    "merge_map": lambda array, _: nested_aggregates.MergeMap(array),
-    "merge_map_with_keytime": nested_aggregates.MergeTimedMap,
-    "nested_update": nested_aggregates.NestedUpdate,
-    "nested_partial_update": nested_aggregates.NestedPartialUpdate,
+def _refuse(value: object, item: object) -> object:
+    raise DamageError(f"a retract of a function that has none, of {item} from {value}")
+
+
+_MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Fold]] = {
+    "sum": lambda array, _: number_aggregates.total(array),
+    "product": lambda array, _: number_aggregates.product(array),
+    "listagg": aggregates.texts,
+    "collect": nested_aggregates.collect,
+    "merge_map": lambda array, _: nested_aggregates.merge_map(array),
+    "merge_map_with_keytime": nested_aggregates.merge_timed_map,
+    "nested_update": nested_tables.nested_update,
+    "nested_partial_update": nested_tables.nested_partial_update,
+    "rbm32": lambda array, _: binary_aggregates.bitmap(array),
+    "hll_sketch": lambda array, _: binary_aggregates.hll_sketch(array),
+    "theta_sketch": lambda array, _: binary_aggregates.theta_sketch(array),
 }
 """What folds values; all other functions choose one."""

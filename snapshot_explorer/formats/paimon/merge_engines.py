@@ -21,6 +21,12 @@ class Function:
     """What listagg puts between values."""
     nested_key: tuple[str, ...] = ()
     """Fields of the rows in an array that make their key."""
+    nested_sequence: tuple[str, ...] = ()
+    """Fields of the rows in an array that tell which of one key is the newer; equal ones give way to later rows."""
+    null_keys: str = "merge"
+    """What becomes of rows in an array whose key has a null: merge (it is a value), ignore or error."""
+    most: int | None = None
+    """How many rows an array may come to have; None for no limit."""
     time_field: str | None = None
     """The field of a map's values that holds their time; None for the last one."""
 

@@ -27,8 +27,7 @@ _REMOVE_BY_GROUP = "partial-update.remove-record-on-sequence-group"
 _NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT")
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 _ANY = ("primary_key", "last_value", "last_non_null_value", "first_value", "first_non_null_value")
-_UNPROVEN = ("nested-sequence-field", "nested-key-null-strategy", "count-limit")
-"""Options of nested functions that are new or changed since the newest release that could be compared with, 1.4.2."""
+_NULL_KEYS = ("merge", "ignore", "error")
 _ALIASES = {"first_not_null_value": "first_non_null_value"}
 
 
@@ -191,21 +190,25 @@ def _function(column: str, name: str, options: Mapping[str, str], version: int) 
     def names(option: str) -> tuple[str, ...]:
         return tuple(item.strip() for item in of(option).split(",") if item.strip())
 
-    for option in _UNPROVEN if name.startswith("nested_") else ():
-        if of(option):
-            raise refused(
-                version,
-                f"the aggregate function {name} of the column {column!r} with {option}",
-                f"the option fields.{column}.{option}={of(option)}",
-            )
     return Function(
         name=_ALIASES.get(name, name),
         ignore_retract=flag(options, f"fields.{column}.ignore-retract"),
         distinct=flag(options, f"fields.{column}.distinct"),
         delimiter=of("list-agg-delimiter", ","),
         nested_key=names("nested-key"),
+        nested_sequence=names("nested-sequence-field") if name == "nested_update" else (),
+        null_keys=of("nested-key-null-strategy").strip().lower() or "merge",
+        most=_limit(column, of("count-limit"), version) if name == "nested_update" else None,
         time_field=of("ts-field") or None,
     )
+
+
+def _limit(column: str, text: str, version: int) -> int | None:
+    if not text.strip():
+        return None
+    if not text.strip().isdecimal() or not int(text):
+        raise refused(version, f"a limit of {text!r} rows", f"the option fields.{column}.count-limit={text}")
+    return int(text)
 
 
 def check_function(function: Function, column: str, kind: DataType, version: int) -> None:
@@ -225,6 +228,9 @@ def check_function(function: Function, column: str, kind: DataType, version: int
         "collect": kind.root == "ARRAY" and _collects(kind.element, function),
         "merge_map": kind.root == "MAP" and _is_key(kind.key),
         "merge_map_with_keytime": kind.root == "MAP" and _is_key(kind.key) and _has_time(kind.element, function),
+        "rbm32": kind.root == "VARBINARY",
+        "hll_sketch": kind.root == "VARBINARY",
+        "theta_sketch": kind.root == "VARBINARY",
         "nested_update": _is_table(kind, function),
         "nested_partial_update": _is_table(kind, function) and bool(function.nested_key),
     }.get(function.name, False)
@@ -260,7 +266,12 @@ def _is_table(kind: DataType, function: Function) -> bool:
     if kind.root != "ARRAY" or kind.element is None or kind.element.root != "ROW":
         return False
     fields = {field.name: field.type for field in kind.element.fields}
-    if any(name not in fields or fields[name].root in _NESTED for name in function.nested_key):
+    named = (*function.nested_key, *function.nested_sequence)
+    if any(name not in fields or fields[name].root in _NESTED for name in named):
+        return False
+    if function.null_keys not in _NULL_KEYS:
+        return False
+    if not function.nested_key and (function.nested_sequence or function.null_keys != "merge"):
         return False
     # Without a key whole rows are compared, and not floats as Java compares them elsewhere.
     return bool(function.nested_key) or not _has(kind, "FLOAT", "DOUBLE", "MAP", "MULTISET", "VARIANT")

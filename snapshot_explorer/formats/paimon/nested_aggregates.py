@@ -4,28 +4,26 @@ The order of elements and entries means nothing in Paimon, whose own order is th
 the order in which they came.
 """
 
-# ruff: noqa: D102 - Aggregate says what its methods do
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.aggregates import Aggregate
+from snapshot_explorer.formats.paimon.aggregates import Fold
 from snapshot_explorer.formats.paimon.key_codes import equality_codes, value_codes
 from snapshot_explorer.formats.paimon.merge_engines import Function
 
 
-def _spans(array: pa.Array) -> list[range | None]:
+def spans(array: pa.Array) -> list[range | None]:
     """Return where the elements or entries of each value are, None for null."""
     offsets = np.asarray(array.offsets).tolist()
     valid = np.asarray(array.is_valid()).tolist()
     return [range(start, end) if ok else None for ok, start, end in zip(valid, offsets, offsets[1:], strict=False)]
 
 
-def _offsets(lengths: Iterable[int | None]) -> pa.Array:
+def offsets_of(lengths: Iterable[int | None]) -> pa.Array:
     """Return the offsets of lists of these lengths; a null offset makes a null."""
     offsets: list[int | None] = []
     end = 0
@@ -35,224 +33,142 @@ def _offsets(lengths: Iterable[int | None]) -> pa.Array:
     return pa.array([*offsets, end], pa.int32())
 
 
-def _flat(values: Iterable[Iterable[Any] | None]) -> list[Any]:
+def flat(values: Iterable[Iterable[Any] | None]) -> list[Any]:
+    """Return all elements of all values."""
     return [item for value in values if value is not None for item in value]
 
 
-def _lengths(values: Iterable[Any]) -> list[int | None]:
+def lengths_of(values: Iterable[Any]) -> list[int | None]:
+    """Return how many elements each value has."""
     return [None if value is None else len(value) for value in values]
 
 
-def _listed(values: list[Any], elements: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return lists of elements, given as positions."""
-    taken = elements.take(pa.array(_flat(values), pa.int64()))
-    return pa.ListArray.from_arrays(_offsets(_lengths(values)), taken, type=kind)
+def lister(elements: pa.Array, kind: pa.DataType) -> Callable[[Iterable[Any]], pa.Array]:
+    """Return what makes lists of elements that are given as positions."""
+
+    def result(values: Iterable[Any]) -> pa.Array:
+        listed = list(values)
+        taken = elements.take(pa.array(flat(listed), pa.int64()))
+        return pa.ListArray.from_arrays(offsets_of(lengths_of(listed)), taken, type=kind)
+
+    return result
 
 
-class Collect(Aggregate):
-    """`collect`. An item is the positions of the elements.
+def collect(array: pa.Array, function: Function) -> Fold:
+    """Return `collect`. An item is the positions of the elements.
 
     Source: paimon FieldCollectAgg.
     """
+    codes = value_codes(array.values).tolist()
 
-    def __init__(self, array: pa.Array, function: Function) -> None:
-        self._kind = array.type
-        self._elements = array.values
-        self._codes = value_codes(array.values).tolist()
-        self._nested = pa.types.is_nested(self._elements.type)
-        self._is_rows = pa.types.is_struct(self._elements.type)
-        self._distinct = function.distinct
-        self._absent = np.asarray(self._elements.is_null()).tolist()
-        self.items = [None if span is None else tuple(span) for span in _spans(array)]
+    def add(value: Any, item: Any) -> Any:
+        if value is None or item is None:
+            return item if value is None else value
+        return value + item
 
-    def add(self, value: Any, item: Any) -> Any:
-        if value is None and item is None:
-            return None
-        if not self._distinct:
-            return item if value is None else value if item is None else value + item
-        if self._is_rows and any(self._absent[place] for place in (*(value or ()), *(item or ()))):
-            raise UnsupportedFeatureError(
-                "A column whose distinct rows are collected holds null among them, on which Paimon itself fails. "
-                "Leave the column out."
-            )
-        kept = list(value or ()) if self._nested else []  # Java takes what was collected before for distinct
-        seen = {self._codes[place] for place in kept}
-        for place in (*(() if self._nested else value or ()), *(item or ())):
-            if self._codes[place] not in seen:
-                seen.add(self._codes[place])
-                kept.append(place)
-        return tuple(kept)
-
-    def add_earlier(self, value: Any, item: Any) -> Any:
-        return self.add(value, item)
-
-    def retract(self, value: Any, item: Any) -> Any:
+    def retract(value: Any, item: Any) -> Any:
         if value is None or not item:
             return value
-        away = [self._codes[place] for place in item]
+        away = [codes[place] for place in item]
         left = []
         for place in value:
-            if self._codes[place] in away:
-                away.remove(self._codes[place])
+            if codes[place] in away:
+                away.remove(codes[place])
             else:
                 left.append(place)
         return tuple(left)
 
-    def result(self, values: Iterable[Any]) -> pa.Array:
-        return _listed(list(values), self._elements, self._kind)
+    together = _distinct(array.values, codes) if function.distinct else add
+    items = [None if span is None else tuple(span) for span in spans(array)]
+    return Fold(
+        items=items, add=together, add_earlier=together, retract=retract, result=lister(array.values, array.type)
+    )
 
 
-class MergeMap(Aggregate):
-    """`merge_map`. An item is the positions of the entries by the numbers of their keys.
+def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]:
+    """Return what adds elements that are not there yet."""
+    nested, is_rows = pa.types.is_nested(elements.type), pa.types.is_struct(elements.type)
+    absent = np.asarray(elements.is_null()).tolist()
+
+    def add(value: Any, item: Any) -> Any:
+        if value is None and item is None:
+            return None
+        if is_rows and any(absent[place] for place in (*(value or ()), *(item or ()))):
+            raise UnsupportedFeatureError(
+                "A column whose distinct rows are collected holds null among them, on which Paimon itself fails. "
+                "Leave the column out."
+            )
+        kept = list(value or ()) if nested else []  # Java takes what was collected before for distinct
+        seen = {codes[place] for place in kept}
+        for place in (*(() if nested else value or ()), *(item or ())):
+            if codes[place] not in seen:
+                seen.add(codes[place])
+                kept.append(place)
+        return tuple(kept)
+
+    return add
+
+
+def _entries(array: pa.Array) -> tuple[list[dict[int, int] | None], Callable[[Iterable[Any]], pa.Array]]:
+    """Return the positions of each map's entries by the numbers of their keys, and what makes maps of such again."""
+    codes = equality_codes(pa.chunked_array([array.keys])).tolist()
+
+    def result(values: Iterable[Any]) -> pa.Array:
+        listed = [None if value is None else list(value.values()) for value in values]
+        places = pa.array(flat(listed), pa.int64())
+        offsets = offsets_of(lengths_of(listed))
+        return pa.MapArray.from_arrays(offsets, array.keys.take(places), array.items.take(places), type=array.type)
+
+    return [None if span is None else {codes[place]: place for place in span} for span in spans(array)], result
+
+
+def merge_map(array: pa.Array) -> Fold:
+    """Return `merge_map`. An item is the positions of the entries by the numbers of their keys.
 
     Source: paimon FieldMergeMapAgg.
     """
+    items, result = _entries(array)
 
-    def __init__(self, array: pa.Array) -> None:
-        self._kind = array.type
-        self._keys, self._values = array.keys, array.items
-        codes = equality_codes(pa.chunked_array([self._keys])).tolist()
-        self.items = [None if span is None else {codes[place]: place for place in span} for span in _spans(array)]
-
-    def add(self, value: Any, item: Any) -> Any:
+    def add(value: Any, item: Any) -> Any:
         if value is None or item is None:
             return item if value is None else value
         return {**value, **item}
 
-    def retract(self, value: Any, item: Any) -> Any:
+    def retract(value: Any, item: Any) -> Any:
         if value is None or not item:
             return value
         return {code: place for code, place in value.items() if code not in item}
 
-    def result(self, values: Iterable[Any]) -> pa.Array:
-        listed = [None if value is None else list(value.values()) for value in values]
-        places = pa.array(_flat(listed), pa.int64())
-        return pa.MapArray.from_arrays(
-            _offsets(_lengths(listed)), self._keys.take(places), self._values.take(places), type=self._kind
-        )
+    return Fold(items=items, add=add, retract=retract, result=result)
 
 
-class MergeTimedMap(MergeMap):
-    """`merge_map_with_keytime`: entries are rows that hold their time as text.
+def merge_timed_map(array: pa.Array, function: Function) -> Fold:
+    """Return `merge_map_with_keytime`: entries are rows that hold their time as text.
 
     Source: paimon FieldMergeMapWithKeyTimeAgg.
     """
+    items, result = _entries(array)
+    rows = array.items
+    name = function.time_field or rows.type.field(rows.type.num_fields - 1).name
+    # Java compares texts by their UTF-16 units.
+    times = [None if text is None else text.encode("utf-16-be") for text in rows.field(name).to_pylist()]
+    absent = np.asarray(rows.is_null()).tolist()
 
-    def __init__(self, array: pa.Array, function: Function) -> None:
-        super().__init__(array)
-        rows = self._values
-        name = function.time_field or rows.type.field(rows.type.num_fields - 1).name
-        texts = rows.field(name).to_pylist()
-        # Java compares texts by their UTF-16 units.
-        self._times = [None if text is None else text.encode("utf-16-be") for text in texts]
-        self._absent = np.asarray(rows.is_null()).tolist()
+    def replaces(place: int, present: int | None) -> bool:
+        if present is None or absent[present] or times[present] is None:
+            return True
+        newer, older = times[place], times[present]
+        return newer is not None and older is not None and newer > older
 
-    def add(self, value: Any, item: Any) -> Any:
+    def add(value: Any, item: Any) -> Any:
         if value is None or item is None:
             return item if value is None else value
         merged = dict(value)
         for code, place in item.items():
-            if self._absent[place]:
+            if absent[place]:
                 merged.pop(code, None)
-            elif self._times[place] is not None and self._replaces(place, merged.get(code)):
+            elif times[place] is not None and replaces(place, merged.get(code)):
                 merged[code] = place
         return merged
 
-    def _replaces(self, place: int, present: int | None) -> bool:
-        if present is None or self._absent[present] or self._times[present] is None:
-            return True
-        newer, older = self._times[place], self._times[present]
-        return newer is not None and older is not None and newer > older
-
-    def retract(self, value: Any, item: Any) -> Any:
-        return Aggregate.retract(self, value, item)
-
-
-class _Tables(Aggregate):
-    """Arrays of rows. Releases differ over a first value with nulls or two rows of one key, which is refused."""
-
-    def __init__(self, array: pa.Array, function: Function) -> None:
-        self._kind = array.type
-        self._elements = array.values
-        self._absent = np.asarray(self._elements.is_null()).tolist()
-        self.items = [None if span is None else tuple(span) for span in _spans(array)]
-        columns = [self._elements.field(name) for name in function.nested_key]
-        self._keys = list(zip(*(value_codes(column).tolist() for column in columns), strict=True)) if columns else []
-
-    def _present(self, item: Sequence[int]) -> list[int]:
-        return [place for place in item if not self._absent[place]]
-
-    def _check_first(self, item: Sequence[int]) -> None:
-        """Refuse a first value that releases before 2.0 keep as it is, and later ones do not."""
-        keys = {self._keys[place] for place in item} if self._keys else item
-        if len(keys) < len(item) or any(self._absent[place] for place in item):
-            raise UnsupportedFeatureError(
-                "A column of nested rows holds nulls or two rows of one key in its first value, which Paimon's "
-                "releases treat in different ways. Leave the column out, or read it with Paimon's own engines."
-            )
-
-
-class NestedUpdate(_Tables):
-    """`nested_update`. An item is the positions of the rows.
-
-    Source: paimon FieldNestedUpdateAgg.
-    """
-
-    def __init__(self, array: pa.Array, function: Function) -> None:
-        super().__init__(array, function)
-        # Without a key a retract takes away all rows that are equal to one of its own.
-        self._numbers = self._keys or value_codes(self._elements).tolist()
-
-    def add(self, value: Any, item: Any) -> Any:
-        if value is None or item is None:
-            if item is not None:
-                self._check_first(item)
-            return item if value is None else value
-        rows = (*self._present(value), *self._present(item))
-        return tuple({self._keys[place]: place for place in rows}.values()) if self._keys else rows
-
-    def retract(self, value: Any, item: Any) -> Any:
-        if value is None or item is None:
-            return value
-        away = {self._numbers[place] for place in self._present(item)}
-        return tuple(place for place in self._present(value) if self._numbers[place] not in away)
-
-    def result(self, values: Iterable[Any]) -> pa.Array:
-        return _listed(list(values), self._elements, self._kind)
-
-
-class NestedPartialUpdate(_Tables):
-    """`nested_partial_update`. An item is, for each row, the positions of its fields' values.
-
-    Source: paimon FieldNestedPartialUpdateAgg.
-    """
-
-    def __init__(self, array: pa.Array, function: Function) -> None:
-        super().__init__(array, function)
-        kind = self._elements.type
-        self._fields = [self._elements.field(index) for index in range(kind.num_fields)]
-        self._valid = [np.asarray(field.is_valid()).tolist() for field in self._fields]
-        self._key = kind.get_field_index(function.nested_key[0])
-
-    def add(self, value: Any, item: Any) -> Any:
-        if item is None:
-            return value
-        if value is None:
-            self._check_first(item)
-        merged = {self._keys[row[self._key]]: list(row) for row in value or ()}
-        for place in self._present(item):
-            row = merged.setdefault(self._keys[place], [place] * len(self._fields))
-            for index, valid in enumerate(self._valid):
-                if valid[place]:
-                    row[index] = place
-        return list(merged.values())
-
-    def result(self, values: Iterable[Any]) -> pa.Array:
-        listed = list(values)
-        rows = _flat(listed)
-        columns = [
-            field.take(pa.array([row[index] for row in rows], pa.int64())) for index, field in enumerate(self._fields)
-        ]
-        kind = self._elements.type
-        made = pa.StructArray.from_arrays(columns, fields=[kind.field(index) for index in range(kind.num_fields)])
-        return pa.ListArray.from_arrays(_offsets(_lengths(listed)), made, type=self._kind)
+    return Fold(items=items, add=add, result=result)

@@ -51,7 +51,7 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
     if not isinstance(plan, Plan):
         raise BadReferenceError("The split is not one of a Paimon table. Give one that splits() returned.")
     fields = _fields(plan, columns)
-    blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields))
+    blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
     gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
     if plan.merge is not None:
         yield from _merged(storage, plan, plan.merge, fields, gone)
@@ -66,11 +66,13 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
     """Return the columns asked for."""
     known = {field.name: field for field in plan.schema.fields}
+    known |= {field.name: field for field in blobs.descriptor_fields(columns, plan.schema)}
     unknown = [name for name in columns if name not in known]
     hidden = {field.name: field for field in row_tracking.hidden_fields(unknown, tracked=plan.row_tracking)}
     for name in unknown:
         if name not in hidden:
-            raise BadReferenceError(f"The version has no column {name!r}. Columns: {', '.join(known)}.")
+            there = ", ".join(field.name for field in plan.schema.fields)
+            raise BadReferenceError(f"The version has no column {name!r}. Columns: {there}.")
     return [known.get(name) or hidden[name] for name in columns]
 
 
@@ -111,22 +113,28 @@ def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[
     streams: list[Iterator[pa.RecordBatch]] = [
         (batch for batch, _ in _evolved(storage, plan, file, wanted, system=()))
         for file, wanted in column_groups.sources(
-            group, [field for field in fields if field.type.root != BLOB], plan.file_schemas
+            group, [field for field in fields if not _is_of_blob(field, plan)], plan.file_schemas
         )
     ]
-    for field in (field for field in fields if field.type.root == BLOB):
+    for field in (field for field in fields if _is_of_blob(field, plan)):
         values = blobs.column(
             storage,
             [file for file in group.blobs if column_groups.holds(file, field, plan.file_schemas)],
             first_row_id=group.first_row_id,
             rows=group.rows,
             kind=arrow_type(field.type),
+            described=field.type.root != BLOB,
         )
         streams.append(blobs.batches(values, field.name, _BATCH_ROWS))
     schema = _schema(fields)
     for parts in column_groups.side_by_side(streams):
         columns = {name: part.column(name) for part in parts for name in part.schema.names}
         yield _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
+
+
+def _is_of_blob(field: Field, plan: Plan) -> bool:
+    """Return whether a column is one of blobs or of their descriptors, which have the blob column's id."""
+    return any(column.id == field.id and column.type.root == BLOB for column in plan.schema.fields)
 
 
 def _evolved(

@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from snapshot_explorer.errors import BrokenTableError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.layout import Layout, number_of
@@ -22,6 +23,13 @@ class Schemas:
         self._layout = layout
         self._lock = threading.Lock()
         self._known: OrderedDict[int, Schema] = OrderedDict()
+        self._hidden: frozenset[str] = frozenset()
+
+    def without(self, options: frozenset[str]) -> "Schemas":
+        """Return the same schemas, of which the newest lacks these options. Reads nothing."""
+        found = Schemas(self._storage, self._layout)
+        found._known, found._lock, found._hidden = self._known, self._lock, options
+        return found
 
     def newest(self) -> Schema:
         """Return the newest schema, whose options are in force at every version. One listing, one small file.
@@ -40,6 +48,9 @@ class Schemas:
                 "Paimon table. Check the path; if the folder was copied, copy it whole."
             )
         schema = self.by_id([max(numbers)])[max(numbers)]
+        if not self._hidden.isdisjoint(schema.options):
+            kept = {name: value for name, value in schema.options.items() if name not in self._hidden}
+            schema = replace(schema, options=kept)
         kind = schema.options.get("type", "table")
         if kind not in _TYPES:
             raise UnsupportedFeatureError(

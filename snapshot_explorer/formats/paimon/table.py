@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.formats.paimon import blobs, fallback
 from snapshot_explorer.formats.paimon import read as rows
 from snapshot_explorer.formats.paimon.commit_frames import commits_frame, manifests_frame, readable_of
 from snapshot_explorer.formats.paimon.contents import (
@@ -67,6 +68,7 @@ class Paimon:
         layout = Layout(branch)
         self._history = History(storage, layout)
         self._schemas = Schemas(storage, layout)
+        self._here = fallback.Side(branch=layout.branch, history=self._history, schemas=self._schemas)
         self._inspector = Inspector(storage, layout, self._history, self._schemas)
 
     @classmethod
@@ -204,7 +206,7 @@ class Paimon:
         frame = files_frame(state, version=version, partitions=partitions, paths=paths, vectors=vectors)
         if not statistics:
             return frame
-        return with_statistics(frame, state.entries, schema, self._file_schemas(state.entries))
+        return with_statistics(frame, state.entries, schema, _file_schemas(self._schemas, state.entries))
 
     def schema(self, version: int | None) -> TableSchema:
         """Return the schema in force at a version; the newest one for None."""
@@ -236,18 +238,28 @@ class Paimon:
         return self._inspector.inspect(name, version)
 
     def arrow_schema(self, version: int | None) -> pa.Schema:
-        """Return the Arrow schema of the rows at a version; of the newest schema for None."""
+        """Return the Arrow schema of the rows at a version; of the newest schema for None.
+
+        Raises:
+            UnsupportedFeatureError: There is no version, but rows of another branch belong to the table.
+        """
+        if version is None:
+            fallback.check_empty(self._storage, self._here)
         return pa.schema([arrow_field(field) for field in self._schema_at(version).fields])
 
     def hidden_columns(self, names: Sequence[str]) -> pa.Schema:
-        """Return those of the names that are columns which are given only when asked for: `_ROW_ID` and the like.
+        """Return those of the names that are columns which are given only when asked for.
+
+        `_ROW_ID` and the like; of a blob column `b` its descriptors, `b$descriptor`: where the values are, as Paimon's
+        `blob-as-descriptor` gives them.
 
         Raises:
             BadReferenceError: The table does not keep them.
         """
         newest = self._schemas.newest()
         tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
-        return pa.schema([arrow_field(field) for field in hidden_fields(names, tracked=tracked)])
+        described = blobs.descriptor_fields(names, newest)
+        return pa.schema([arrow_field(field) for field in (*hidden_fields(names, tracked=tracked), *described)])
 
     def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
         """Return the units of reading the rows of a version that the predicate may match; see `plan`."""
@@ -256,7 +268,8 @@ class Paimon:
     def plan(self, version: int, predicate: Predicate | None = None) -> ReadPlan:
         """Return the units of reading the rows of a version, and what the predicate spares.
 
-        Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened.
+        Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened. Where
+        the newest options name a branch to fall back on, its plan is part of it; see `fallback`.
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
@@ -264,7 +277,14 @@ class Paimon:
         Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
         """
         snapshot = self._snapshot(version)
-        schema, options = self._schema_of(snapshot), self._schemas.newest().options
+        return fallback.plan(
+            self._storage, self._here, snapshot, lambda schemas, one: self._plan(schemas, one, predicate)
+        )
+
+    def _plan(self, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None) -> ReadPlan:
+        """Return the plan of a version of one branch, which has these schemas."""
+        version, options = snapshot.id, schemas.newest().options
+        schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
         state = read_state(self._storage, snapshot)
         partitions = partitions_of(state.entries.column("partition"), schema)
         kept = by_partition(partitions, schema, predicate)
@@ -273,7 +293,7 @@ class Paimon:
             entries=state.entries.drop_columns(["is_new"]),
             partitions=partitions,
             schema=schema,
-            file_schemas=self._file_schemas(state.entries.filter(pa.array(kept))),
+            file_schemas=_file_schemas(schemas, state.entries.filter(pa.array(kept))),
             options=options,
         )
         if predicate is not None:
@@ -336,9 +356,6 @@ class Paimon:
     def _schema_at(self, version: int | None) -> Schema:
         return self._schemas.newest() if version is None else self._schema_of(self._snapshot(version))
 
-    def _file_schemas(self, entries: pa.Table) -> Mapping[int, Schema]:
-        return self._schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
-
     def _state(self, snapshot: Snapshot, schema: Schema, predicate: Predicate | None) -> tuple[State, Partitions]:
         """Return the live files in the partitions that the predicate may match."""
         state = read_state(self._storage, snapshot)
@@ -363,6 +380,10 @@ class Paimon:
         partitions = partitions_of(indexes.column("partition"), schema)
         folders = folders_of(partitions, indexes.column("bucket"), schema, options)
         return vectors_of(indexes, folders.to_pylist(), options, self._storage, strict=strict)
+
+
+def _file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, Schema]:
+    return schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
 
 
 def _branches(storage: Storage) -> list[str]:

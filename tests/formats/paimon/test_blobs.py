@@ -1,17 +1,18 @@
 """Blob files: what Paimon wrote, what its documents describe, and damaged ones."""
 
+import json
 import struct
 import zlib
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from formats.paimon.rows_of import Files
+from formats.paimon.rows_of import Files, entry, parquet, rows, schema, splits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon import blobs
 from snapshot_explorer.formats.paimon.data_files import DataFile
@@ -179,3 +180,74 @@ def test_more_blobs_than_the_limit_are_refused_but_other_columns_are_read(monkey
     with pytest.raises(UnsupportedFeatureError, match="The blob columns asked for hold 343 bytes, and at most 300"):
         snapshot.to_arrow()
     assert snapshot.to_arrow(columns=["k"]).num_rows == 5
+
+
+def described(content):
+    """A descriptor's file name, offset and length, after a look at what must stand before them."""
+    version, magic, size = struct.unpack_from("<b8si", content)
+    uri = content[13 : 13 + size].decode()
+    assert (version, magic[::-1], len(content)) == (2, b"BLOBDESC", 13 + size + 16)
+    return uri, *struct.unpack_from("<qq", content, 13 + size)
+
+
+DESCRIBED = json.loads((DATA / "expected" / "blob_descriptors" / "blobs.json").read_text())
+
+
+@pytest.mark.parametrize(("version", "expected"), DESCRIBED.items())
+def test_descriptors_say_where_paimon_says_that_the_values_are(version, expected):
+    snapshot = snapshot_explorer.open_table(str(DATA / "paimon" / "blobs")).at(int(version))
+
+    found = snapshot.to_arrow(columns=["b$descriptor", "b", "k"]).to_pylist()
+
+    places = [(row["k"], row["b$descriptor"] and described(row["b$descriptor"])) for row in found]
+    assert sorted((key, place and [place[0].rsplit("/", 1)[1], *place[1:]]) for key, place in places) == sorted(
+        (key, place) for key, place in expected
+    )
+    for row, (_, place) in zip(found, places, strict=True):
+        assert (row["b"] is None) == (place is None)
+        if place:
+            content = Path(place[0].removeprefix("file:")).read_bytes()
+            assert content[place[1] : place[1] + place[2]] == row["b"]
+
+
+def test_descriptors_are_given_only_if_they_are_asked_for_and_of_blob_columns_alone():
+    snapshot = snapshot_explorer.open_table(str(DATA / "paimon" / "blobs")).at("latest")
+
+    assert snapshot.to_arrow().column_names == ["k", "b"]
+    assert snapshot.to_arrow(columns=["b$descriptor"]).schema.types == [pa.binary()]
+    for name in ("k$descriptor", "$descriptor", "c$descriptor"):
+        with pytest.raises(BadReferenceError, match="The columns asked for name a"):
+            snapshot.to_arrow(columns=[name])
+
+
+def test_descriptors_load_no_values_and_have_no_bound(tmp_path, monkeypatch):
+    (tmp_path / "b.blob").write_bytes(blob_file([b"value", None]))
+    monkeypatch.setattr(blobs, "LIMIT_BYTES", 30)
+    monkeypatch.setattr(blobs, "parse", None)
+
+    places = blobs.read_places(Storage(str(tmp_path)), data_file("b.blob", 2))
+
+    assert described(places.value(0))[1:] == (4, 5)
+    assert places.value(1) is None
+
+
+@pytest.mark.parametrize("cut", [0, 3, 20])
+def test_an_index_that_is_cut_short_is_refused_with_the_name_of_its_file(tmp_path, cut):
+    (tmp_path / "b.blob").write_bytes(blob_file([b"value", None])[:cut])
+    storage = Storage(str(tmp_path))
+
+    with pytest.raises(BrokenTableError, match="The blob file b.blob cannot be read"):
+        blobs.read_places(storage, data_file("b.blob", 2))
+    with pytest.raises(BrokenTableError, match="The blob file c.blob is not there"):
+        blobs.read_places(storage, data_file("c.blob", 2))
+
+
+def test_rows_without_a_blob_file_have_neither_values_nor_descriptors():
+    table = schema([("k", "INT"), ("b", "BLOB")])
+    store = Files({"bucket-0/a.parquet": parquet(pa.table({"k": pa.array([1, 2], pa.int32())}))})
+    one = entry("a.parquet", rows=2, write_columns=["k"], first_row_id=0)
+    (split,) = splits(table, [one], options={"data-evolution.enabled": "true", "row-tracking.enabled": "true"})
+
+    assert rows(store, split, ["b$descriptor", "k", "b"]).to_pylist() == [
+        {"b$descriptor": None, "k": key, "b": None} for key in (1, 2)
+    ]

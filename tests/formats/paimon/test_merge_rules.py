@@ -7,7 +7,7 @@ import pytest
 from formats.paimon.rows_of import Files, entry, int_row, parquet, rows, schema, splits
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge_engines import Aggregation, PartialUpdate, SequenceGroup
+from snapshot_explorer.formats.paimon.merge_engines import Aggregation, Function, PartialUpdate, SequenceGroup
 
 TABLE = schema(
     [
@@ -50,10 +50,10 @@ def refusal(options):
 @pytest.mark.parametrize(
     ("column", "function", "more"),
     [
-        ("raw", "rbm32", {}),
         ("raw", "rbm64", {}),
-        ("raw", "hll_sketch", {}),
-        ("raw", "theta_sketch", {}),
+        ("t", "rbm32", {}),
+        ("t", "hll_sketch", {}),
+        ("t", "theta_sketch", {}),
         ("n", "median", {}),
         ("t", "sum", {}),
         ("l", "max", {}),
@@ -70,6 +70,10 @@ def refusal(options):
         ("floats", "nested_update", {}),
         ("table", "nested_update", {"fields.table.nested-key": "gone"}),
         ("table", "nested_partial_update", {}),
+        ("table", "nested_update", {"fields.table.nested-sequence-field": "id"}),
+        ("table", "nested_update", {"fields.table.nested-key": "id", "fields.table.nested-sequence-field": "gone"}),
+        ("table", "nested_update", {"fields.table.nested-key": "id", "fields.table.nested-key-null-strategy": "skip"}),
+        ("table", "nested_update", {"fields.table.nested-key-null-strategy": "ignore"}),
     ],
 )
 def test_a_function_that_is_not_read_exactly_is_refused_by_name(column, function, more):
@@ -79,14 +83,25 @@ def test_a_function_that_is_not_read_exactly_is_refused_by_name(column, function
     assert f"fields.{column}.aggregate-function={function}" in said
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("nested-sequence-field", "v"), ("nested-key-null-strategy", "IGNORE"), ("count-limit", "3")],
-)
-def test_options_of_nested_functions_that_are_newer_than_the_oracle_are_refused(option, value):
-    options = {"fields.table.aggregate-function": "nested_update", "fields.table.nested-key": "id"}
+def test_options_of_nested_functions_are_read():
+    options = {
+        "fields.table.aggregate-function": "nested_update",
+        "fields.table.nested-key": "id",
+        "fields.table.nested-sequence-field": "v, id",
+        "fields.table.nested-key-null-strategy": "IGNORE",
+        "fields.table.count-limit": "3",
+    }
 
-    assert f"fields.table.{option}={value}" in refusal({**AGGREGATION, **options, f"fields.table.{option}": value})
+    assert rules({**AGGREGATION, **options}).engine.functions["table"] == Function(
+        name="nested_update", nested_key=("id",), nested_sequence=("v", "id"), null_keys="ignore", most=3
+    )
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "many"])
+def test_a_limit_that_is_no_number_of_rows_is_refused(limit):
+    options = {"fields.table.aggregate-function": "nested_update", "fields.table.count-limit": limit}
+
+    assert f"fields.table.count-limit={limit}" in refusal({**AGGREGATION, **options})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,103 @@
+"""Unions of bitmaps and sketches. The bytes that Java writes are compared in test_read_tables (aggregates_sketches)."""
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
+from snapshot_explorer.formats import roaring
+from snapshot_explorer.formats.damage import DamageError
+from snapshot_explorer.formats.paimon import binary_aggregates
+from snapshot_explorer.formats.paimon.bitmaps import Container, parse, serialised, union
+
+RANGES = st.tuples(st.integers(0, 2 << 16), st.sampled_from([1, 2, 3, 4, 50, 4_200]), st.sampled_from([1, 1, 2]))
+SETS = st.lists(RANGES, max_size=4).map(
+    lambda ranges: {number for start, count, step in ranges for number in range(start, start + count * step, step)}
+)
+
+
+def bitmap(numbers, *, runs):
+    made = {}
+    for number in sorted(numbers):
+        made.setdefault(number >> 16, []).append(number & 0xFFFF)
+    return {key: Container(numbers=np.array(low, np.int64), is_run=runs) for key, low in made.items()}
+
+
+@settings(deadline=None, max_examples=50)
+@given(SETS, SETS, st.booleans(), st.booleans())
+def test_a_union_has_the_numbers_of_both_in_no_more_bytes_than_without_runs(left, right, left_runs, right_runs):
+    both = [parse(serialised(bitmap(side, runs=runs))) for side, runs in ((left, left_runs), (right, right_runs))]
+
+    content = serialised(union(*both))
+
+    numbers, end = roaring.decode(content, 0, 1 << 32)
+    assert numbers.tolist() == sorted(left | right)
+    assert end == len(content)
+    assert len(content) <= len(serialised(bitmap(left | right, runs=False)))
+
+
+def test_a_container_of_three_in_a_row_keeps_the_form_that_it_came_in():
+    plain, runs = (bitmap({1, 2, 3}, runs=runs) for runs in (False, True))
+    other = bitmap({1 << 16}, runs=False)
+
+    assert serialised(union(plain, other))[:2] == b"\x3a\x30"
+    assert serialised(union(runs, other))[:2] == b"\x3b\x30"
+
+
+def test_the_bytes_are_those_of_the_format():
+    content = serialised(union(bitmap({1}, runs=False), bitmap({2, 5}, runs=False)))
+
+    assert content.hex() == "3a30000001000000" + "00000200" + "10000000" + "010002000500"
+
+
+def fold(make, values):
+    made = make(pa.array(values, pa.binary()))
+    value = made.items[0]
+    for item in made.items[1:]:
+        value = made.add(value, item)
+    return made.result([value]).to_pylist()[0]
+
+
+def test_a_value_that_nothing_was_added_to_is_left_as_it_is():
+    longer = serialised(bitmap({1}, runs=True))
+
+    assert fold(binary_aggregates.bitmap, [None, longer, None]) == longer
+    assert fold(binary_aggregates.bitmap, [longer, longer]) == serialised(bitmap({1}, runs=False))
+
+
+@pytest.mark.parametrize("content", [b"", b"\x3a\x30", b"no bitmap"])
+def test_bytes_that_are_no_bitmap_are_refused(content):
+    with pytest.raises(DamageError):
+        fold(binary_aggregates.bitmap, [content, serialised({})])
+
+
+@pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch"])
+def test_without_its_package_a_sketch_is_refused_with_the_command_that_installs_it(function, monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasketches", None)
+
+    with pytest.raises(MissingDependencyError, match=r"pip install snapshot-explorer\[sketches\]"):
+        getattr(binary_aggregates, function)(pa.array([b""], pa.binary()))
+
+
+def test_bytes_that_are_no_sketch_are_refused():
+    pytest.importorskip("datasketches")
+
+    with pytest.raises(DamageError, match="a sketch that can not be read"):
+        fold(binary_aggregates.hll_sketch, [b"no sketch at all", b"nor is this"])
+    with pytest.raises(DamageError, match="a sketch that can not be read"):
+        fold(binary_aggregates.theta_sketch, [bytes.fromhex("02030300001acc93"), bytes.fromhex("02030300001acc93")])
+    with pytest.raises(UnsupportedFeatureError, match="holds bytes that begin with c303020c0a00cc93: no sketch of"):
+        fold(binary_aggregates.theta_sketch, [bytes.fromhex("c303020c0a00cc93"), b""])
+
+
+def test_the_union_of_small_theta_sketches_is_as_java_writes_it():
+    pytest.importorskip("datasketches")
+    empty = bytes.fromhex("01030300001e0000")
+    single = bytes.fromhex("01030300003acc9377e563eea5191006")
+
+    assert fold(binary_aggregates.theta_sketch, [empty, empty]) == empty
+    assert fold(binary_aggregates.theta_sketch, [empty, single]) == single
