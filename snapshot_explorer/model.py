@@ -171,6 +171,8 @@ class Inspection:
     """Whether it tells of one version; otherwise of the table as it is now."""
     meaning: str
     """What its rows are."""
+    of_rows: bool = False
+    """Whether it holds the table's own rows, and so costs what reading them costs."""
 
 
 ChangeMode = Literal["auto", "delta", "changelog", "diff"]

@@ -106,7 +106,8 @@ class Snapshot:
 
         A row per split that is read, then one for what is skipped of each partition and bucket for one reason. The
         PLAN frame: partition (map), bucket, raw, files, rows (before any merge), size_bytes, and skipped, null for
-        what is read: `partition`, `bucket`, `key range` or `statistics of COLUMN`.
+        what is read: `partition`, `bucket`, `key range` or `statistics of COLUMN`. Where the condition spares whole
+        manifests, all that is skipped by partition is one row, without partition, bucket and size.
 
         Args:
             where: A condition in SQL, as `to_arrow` takes it.
@@ -180,7 +181,8 @@ class Snapshot:
         Args:
             columns: The columns to return behind `rowkind`, in order; all without it. Of Delta also `_change_type`,
                 `_commit_version` and `_commit_timestamp`.
-            where: A condition in SQL, as DuckDB understands it, which may use `rowkind`.
+            where: A condition in SQL, as DuckDB understands it, which may use `rowkind`. Files in which no row can
+                pass are not opened.
             limit: Return at most this many rows, the first ones.
 
         Raises:
@@ -189,8 +191,10 @@ class Snapshot:
             UnsupportedFeatureError: A file of it is of a kind that is not read.
             BrokenTableError: A file is missing or damaged; it is named.
         """
-        splits = self._format.changelog(self._existing())
-        return read_changes(self._format, splits, self._arrow_schema(), columns=columns, where=where, limit=limit)
+        version, schema = self._existing(), self._arrow_schema()
+        condition = changes_condition(self._format, where, schema)
+        splits = self._format.changelog(version, condition)
+        return read_changes(self._format, splits, schema, columns=columns, condition=condition, limit=limit)
 
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
@@ -303,21 +307,31 @@ class Snapshot:
         return rows
 
 
+def changes_condition(table_format: TableFormat, where: str | None, schema: pa.Schema) -> local.Condition | None:
+    """Return a condition on rows that tell of changes: on `rowkind`, the columns of the schema and hidden ones."""
+    return None if where is None else local.condition(where, _told(table_format, schema))
+
+
+def _told(table_format: TableFormat, schema: pa.Schema) -> pa.Schema:
+    """Return the columns that rows of changes have, those included that are given only when they are asked for."""
+    known = {_ROW_KIND, *schema.names}
+    hidden = [field for field in table_format.hidden_change_columns() if field.name not in known]
+    return pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *schema, *hidden])
+
+
 def read_changes(
     table_format: TableFormat,
     splits: Sequence[Split],
     schema: pa.Schema,
     *,
     columns: Sequence[str] | None,
-    where: str | None,
+    condition: local.Condition | None,
     limit: int | None = None,
 ) -> pa.Table:
     """Return rows of splits that tell of changes: `rowkind`, then the columns of the schema or those asked for."""
     shown = [_ROW_KIND, *schema.names]
-    hidden = [field for field in table_format.hidden_change_columns() if field.name not in shown]
-    together = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *schema, *hidden])
     wanted = shown if columns is None else columns if isinstance(columns, str) else [_ROW_KIND, *columns]
-    condition = None if where is None else local.condition(where, together)
+    together = _told(table_format, schema)
     return local.to_arrow(table_format, splits, columns=wanted, condition=condition, limit=limit, schema=together)
 
 

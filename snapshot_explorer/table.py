@@ -18,7 +18,7 @@ from snapshot_explorer.model import ChangeMode, Kind
 from snapshot_explorer.past import Past
 from snapshot_explorer.refs import AsOf, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
-from snapshot_explorer.snapshot import NO_VERSION, Snapshot, read_changes
+from snapshot_explorer.snapshot import NO_VERSION, Snapshot, changes_condition, read_changes
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Table:
         if limit is not None and limit < 0:
             raise BadReferenceError(f"A limit of {limit} commits makes no sense. Give 0 or more.")
         versions = self._between(between, since)
-        found = list(_limited(self._pages(versions, limit, kind=kind, text=text), limit))
+        found = list(frames.limited(self._pages(versions, limit, kind=kind, text=text), limit))
         rows = self._commits = pa.concat_tables(found) if found else frames.COMMITS.empty_table()
         total = len(versions) if kind is None and text is None else None
         empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
@@ -225,7 +225,11 @@ class Table:
         `inspections` tells which there are; columns, types and order are the format's own. Of Paimon its system
         tables, as `SELECT * FROM t$files` shows them: a TIMESTAMP(3) is timestamp[ms] without zone, the clock in UTC,
         where Paimon shows that of its JVM's zone. Of Delta `history` and `detail` as DESCRIBE shows them, newest
-        first, and `properties`, `transactions` and `domains`.
+        first, and `properties`, `transactions` and `domains`. They cost metadata.
+
+        Paimon's audit_log, binlog, ro and row_tracking hold the table's own rows, in no order: they are read whole,
+        and held in memory, as by `to_arrow`. audit_log has the last event of every key with its `rowkind`, deleted
+        keys too.
 
         Args:
             name: One of `inspections`.
@@ -234,6 +238,7 @@ class Table:
         Raises:
             BadReferenceError: There is no such table, or it tells of no version and a ref is given.
             SnapshotNotFoundError: No version answers to the ref, or only its changelog is left.
+            UnsupportedFeatureError: Its rows need a feature that is not read; none has been read.
             BrokenTableError: A file is missing or damaged; it is named.
         """
         found = next((one for one in self.inspections if one.name == name), None)
@@ -243,7 +248,10 @@ class Table:
         snapshot = self.update() if ref is None else self.at(ref)
         version = None if snapshot.version == NO_VERSION else snapshot.version
         title = f"{name} of {self.path}" + ("" if version is None else f" at version {version}")
-        return Frame(self._format.inspect(name, version), title=title)
+        rows = self._format.inspect(name, version)
+        is_whole = found.of_rows or snapshot.schema.partition_keys
+        drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
+        return Frame(rows, title=title, drawn=drawn)
 
     def changes_between(
         self,
@@ -269,7 +277,8 @@ class Table:
             b: The version of the last change.
             columns: The columns to return behind `rowkind`, in order; all without it. Of Delta also `_change_type`,
                 `_commit_version` and `_commit_timestamp`, as its readers call them.
-            where: A condition in SQL, as DuckDB understands it, which may use `rowkind`.
+            where: A condition in SQL, as DuckDB understands it, which may use `rowkind`. Files in which no row can
+                pass are not opened.
             mode: `auto`: Paimon: diff between two tags, otherwise changelog where the table has a changelog-producer,
                 else delta. Delta: change data where it was written, otherwise derived.
                 `delta`: what files tell. Paimon: rows of files that APPEND commits added; COMPACT and OVERWRITE
@@ -278,8 +287,9 @@ class Table:
                 `changelog`: what was recorded. Paimon: the changelogs of all commits but OVERWRITE. Delta: as `auto`,
                 if delta.enableChangeDataFeed was set for all of the versions.
                 `diff`, of Paimon: the state at `b` against that at `a` by primary key: rows that are new or other as
-                they are at `b`, rows that are gone as -D. Files that both have are set aside, so a row written again
-                with its old values is told. Holds both states of a bucket in memory.
+                they are at `b`, rows that are gone as -D. Files that both have are set aside, as Paimon does: a row
+                written again with its old values is told, one that only a deletion vector took away is not. Holds
+                both states of a bucket in memory.
 
         Raises:
             BadReferenceError: A ref or an argument makes no sense, `b` is before `a`, or nothing was recorded.
@@ -294,9 +304,10 @@ class Table:
         if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
             mode = "diff"
         start, end = resolve_span(first, last, history, whole=mode != "diff")
-        splits = self._format.row_changes(start, end, mode) if start < end else ()
         schema = self._format.change_schema(start, end)
-        return read_changes(self._format, splits, schema, columns=columns, where=where)
+        condition = changes_condition(self._format, where, schema)
+        splits = self._format.row_changes(start, end, mode, condition) if start < end else ()
+        return read_changes(self._format, splits, schema, columns=columns, condition=condition)
 
     def tag_versions(self) -> Mapping[str, int]:
         """Return each tag's version, sorted by name. Reads one small file per tag."""
@@ -381,16 +392,3 @@ class Table:
             if text is not None:
                 rows = rows.filter(pc.match_substring(rows["details"], text, ignore_case=True))
             yield rows
-
-
-def _limited(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
-    """Yield pages until `limit` rows have come, cutting the last one."""
-    left = limit
-    for page in pages:
-        if left is None:
-            yield page
-            continue
-        yield page.slice(0, left)
-        left -= min(left, page.num_rows)
-        if left == 0:
-            return

@@ -12,61 +12,9 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from avro_schemas import MANIFEST, MANIFEST_LIST
+
 LONG_MAX = 2**63 - 1
-STATS = {
-    "type": "record",
-    "name": "stats",
-    "fields": [
-        {"name": "_MIN_VALUES", "type": "bytes"},
-        {"name": "_MAX_VALUES", "type": "bytes"},
-        {"name": "_NULL_COUNTS", "type": ["null", {"type": "array", "items": ["null", "long"]}]},
-    ],
-}
-MANIFEST_LIST = {
-    "type": "record",
-    "name": "record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_FILE_NAME", "type": "string"},
-        {"name": "_FILE_SIZE", "type": "long"},
-        {"name": "_NUM_ADDED_FILES", "type": "long"},
-        {"name": "_NUM_DELETED_FILES", "type": "long"},
-        {"name": "_PARTITION_STATS", "type": STATS},
-        {"name": "_SCHEMA_ID", "type": "long"},
-    ],
-}
-MANIFEST = {
-    "type": "record",
-    "name": "record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_KIND", "type": "int"},
-        {"name": "_PARTITION", "type": "bytes"},
-        {"name": "_BUCKET", "type": "int"},
-        {"name": "_TOTAL_BUCKETS", "type": "int"},
-        {
-            "name": "_FILE",
-            "type": {
-                "type": "record",
-                "name": "record__FILE",
-                "fields": [
-                    {"name": "_FILE_NAME", "type": "string"},
-                    {"name": "_FILE_SIZE", "type": "long"},
-                    {"name": "_ROW_COUNT", "type": "long"},
-                    {"name": "_MIN_KEY", "type": "bytes"},
-                    {"name": "_MAX_KEY", "type": "bytes"},
-                    {"name": "_KEY_STATS", "type": STATS},
-                    {"name": "_VALUE_STATS", "type": "stats"},
-                    {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"},
-                    {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
-                    {"name": "_SCHEMA_ID", "type": "long"},
-                    {"name": "_LEVEL", "type": "int"},
-                    {"name": "_EXTRA_FILES", "type": {"type": "array", "items": "string"}},
-                ],
-            },
-        },
-    ],
-}
 
 
 def binary_row(*values):
@@ -99,13 +47,16 @@ def avro(schema, records, codec="deflate"):
 
 
 class PaimonTable:
-    """An append table (id BIGINT, name STRING), unpartitioned, grown commit by commit.
+    """An append table (id BIGINT, name STRING), grown commit by commit.
 
-    With `statistics`, entries say the least and greatest id and name and how many are null.
+    With `statistics`, entries say the least and greatest id and name and how many are null. With `by_name` the table is
+    partitioned by name: the rows of a commit have one, and manifests say which they have.
     """
 
-    def __init__(self, filesystem, root, *, options=None, hints=True, statistics=False):
+    def __init__(self, filesystem, root, *, options=None, hints=True, statistics=False, by_name=False):
         self.filesystem, self.root, self.hints, self.statistics = filesystem, root, hints, statistics
+        self.by_name = by_name
+        self.names = {}
         self.known = {}
         self.snapshots = 0
         self.base = []
@@ -121,7 +72,7 @@ class PaimonTable:
                         {"id": 1, "name": "name", "type": "STRING"},
                     ],
                     "highestFieldId": 1,
-                    "partitionKeys": [],
+                    "partitionKeys": ["name"] if by_name else [],
                     "primaryKeys": [],
                     "options": {"bucket": "-1", "file.format": "parquet"} | (options or {}),
                     "timeMillis": 0,
@@ -144,7 +95,9 @@ class PaimonTable:
             name = f"data-{number}.parquet"
             self.live[name] = len(rows)
             self.known[name] = self._statistics(rows)
-            self.write(f"bucket-0/{name}", self._parquet(rows))
+            self.names[name] = rows[0][1]
+            folder = f"name={rows[0][1] or '__DEFAULT_PARTITION__'}/" if self.by_name else ""
+            self.write(f"{folder}bucket-0/{name}", self._parquet(rows))
             entries.append(self._entry(0, name, len(rows)))
         delta = self._manifest(f"manifest-{number}", entries)
         self.write(f"manifest/manifest-list-{number}-0", avro(MANIFEST_LIST, self.base))
@@ -195,8 +148,18 @@ class PaimonTable:
             "_FILE_SIZE": len(content),
             "_NUM_ADDED_FILES": sum(entry["_KIND"] == 0 for entry in entries),
             "_NUM_DELETED_FILES": sum(entry["_KIND"] == 1 for entry in entries),
-            "_PARTITION_STATS": {"_MIN_VALUES": binary_row(), "_MAX_VALUES": binary_row(), "_NULL_COUNTS": []},
+            "_PARTITION_STATS": self._partitions([self.names[entry["_FILE"]["_FILE_NAME"]] for entry in entries]),
             "_SCHEMA_ID": 0,
+        }
+
+    def _partitions(self, names):
+        if not self.by_name:
+            return {"_MIN_VALUES": binary_row(), "_MAX_VALUES": binary_row(), "_NULL_COUNTS": []}
+        known = [name for name in names if name is not None]
+        return {
+            "_MIN_VALUES": binary_row(min(known, default=None)),
+            "_MAX_VALUES": binary_row(max(known, default=None)),
+            "_NULL_COUNTS": [len(names) - len(known)],
         }
 
     def _entry(self, kind, name, rows):
@@ -204,7 +167,7 @@ class PaimonTable:
         return {
             "_VERSION": 2,
             "_KIND": kind,
-            "_PARTITION": binary_row(),
+            "_PARTITION": binary_row(self.names[name]) if self.by_name else binary_row(),
             "_BUCKET": 0,
             "_TOTAL_BUCKETS": -1,
             "_FILE": {

@@ -145,16 +145,22 @@ class TableFormat(Protocol):
         """
         ...
 
-    def changelog(self, version: int) -> Sequence[Split]:
+    def changelog(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
         """Return the units of reading the changelog of a version: rows with a column `rowkind` (+I, -U, +U, -D).
+
+        With a predicate, which may use `rowkind`, files may be left out in which no row can pass.
 
         Raises:
             BadReferenceError: The version has no changelog.
         """
         ...
 
-    def row_changes(self, first: int, last: int, mode: ChangeMode) -> Sequence[Split]:
+    def row_changes(
+        self, first: int, last: int, mode: ChangeMode, predicate: Predicate | None = None
+    ) -> Sequence[Split]:
         """Return the units of reading what changed after `first` up to `last`: rows with a column `rowkind`.
+
+        With a predicate, which may use `rowkind`, files may be left out in which no row can pass.
 
         Raises:
             UnsupportedFeatureError: The mode needs a feature that is not read.

@@ -164,10 +164,20 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if is_quoted else text
 
 
+def plan(call: Call) -> Frame:
+    """Return what reading the rows of a version would read and skip."""
+    return show(call).plan(call.arguments.get("where"))
+
+
 def inspect(call: Call) -> Frame:
-    """Return a table of metadata."""
-    _, table = call.table()
-    return table.inspect(call.arguments.get("name") or "", call.arguments.get("ref"))
+    """Return a system table; say first what will be read, and ask where it is much, if it holds the table's rows."""
+    name, table = call.table()
+    asked, ref = call.arguments.get("name") or "", call.arguments.get("ref")
+    if any(one.name == asked and one.of_rows for one in table.inspections):
+        snapshot = table.update() if ref is None else table.at(ref)
+        if snapshot.version != NO_VERSION:
+            _state_size(call, name, table, snapshot, None, ways="Add --yes to read them all")
+    return table.inspect(asked, ref)
 
 
 def tags(call: Call) -> Frame:
@@ -198,7 +208,15 @@ def load(call: Call) -> object:
     return read(columns=columns, where=where, limit=limit)
 
 
-def _state_size(call: Call, name: str, table: Table, snapshot: Snapshot, limit: int | None) -> None:
+def _state_size(
+    call: Call,
+    name: str,
+    table: Table,
+    snapshot: Snapshot,
+    limit: int | None,
+    *,
+    ways: str = "Add --limit N for a part, or --yes for all",
+) -> None:
     """Say in a line what will be read, from metadata alone.
 
     Raises:
@@ -213,7 +231,7 @@ def _state_size(call: Call, name: str, table: Table, snapshot: Snapshot, limit: 
     if is_large and limit is None and not call.arguments.has("yes"):
         raise UsageError(
             f"Version {snapshot.version} of {name} would read {what}: more than {settings.load_row_limit:,} rows or "
-            f"{size(settings.load_size_limit)} is read only when asked for. Add --limit N for a part, or --yes for all."
+            f"{size(settings.load_size_limit)} is read only when asked for. {ways}."
         )
     part = "" if limit is None else f"; at most {limit:,} rows are returned"
     call.say(f"{name} version {snapshot.version}{_of_time(table, snapshot.version)}: reading {what}{part}")

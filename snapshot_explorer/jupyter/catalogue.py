@@ -166,25 +166,49 @@ COMMANDS: Sequence[Command] = (
         ),
     ),
     Command(
+        name="plan",
+        summary="What reading a version reads and skips",
+        run=actions.plan,
+        python='orders.at(17).plan(where="amount > 10")',
+        examples=("%snapshot plan 17", '%snapshot plan 17 --where "amount > 10"'),
+        arguments=(_REF,),
+        options=(
+            Option(flags=("--where",), value='"SQL"', meaning="only rows for which the condition is true"),
+            TABLE,
+        ),
+        notes="A row per split that is read, and one for what is skipped of a partition and bucket for a reason: "
+        "partition, bucket, key range or statistics of a column. Reads metadata alone.",
+    ),
+    Command(
         name="inspect",
         summary="A table of metadata, under the format's own name",
         run=actions.inspect,
         python='orders.inspect("files", 17)',
-        examples=("%snapshot inspect files 17", "%snapshot inspect history", "p = %snapshot inspect partitions"),
+        examples=(
+            "%snapshot inspect files 17",
+            "%snapshot inspect history",
+            "p = %snapshot inspect partitions",
+            "%snapshot inspect audit_log 17",
+        ),
         arguments=(
             Argument(
                 name="NAME",
                 holds="inspection",
                 required=True,
-                meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, "
-                "buckets, tags, branches, consumers, statistics, aggregation_fields, table_indexes of Paimon; history, "
-                "detail, properties, transactions, domains of Delta",
+                meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
+                "tags, branches, consumers, statistics, aggregation_fields, table_indexes, file_indexes of Paimon, and "
+                "with the table's own rows audit_log, binlog, ro, row_tracking; history, detail, properties, "
+                "transactions, domains of Delta",
             ),
             Argument(name="REF", holds="ref", meaning="the version, where it tells of one; latest without it"),
         ),
-        options=(TABLE,),
+        options=(
+            Option(flags=("-y", "--yes"), meaning="read the table's rows however many there are"),
+            TABLE,
+        ),
         notes="Columns, types and texts are those of SELECT * FROM orders$files in Paimon, where times without zone "
-        "are UTC, and of DESCRIBE HISTORY and DESCRIBE DETAIL in Delta.",
+        "are UTC, and of DESCRIBE HISTORY and DESCRIBE DETAIL in Delta. The tables of rows cost what load does, and "
+        "have the same limits; the first rows are drawn, all are returned.",
     ),
     Command(
         name="tags",

@@ -13,6 +13,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -21,59 +22,11 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.paimon import avro_container, manifests
 
-STATS = [
-    {"name": "_MIN_VALUES", "type": "bytes"},
-    {"name": "_MAX_VALUES", "type": "bytes"},
-    {
-        "name": "_NULL_COUNTS",
-        "type": ["null", {"type": "array", "items": ["null", "long"]}],
-        "default": None,
-    },
-]
+sys.path.append(str(Path(__file__).parents[1]))
 
+from avro_schemas import newest_manifest
 
-def stats(name: str) -> dict[str, Any]:
-    return {"name": name, "type": {"type": "record", "name": f"record__FILE_{name}", "fields": STATS}}
-
-
-def optional(name: str, kind: Any) -> dict[str, Any]:
-    return {"name": name, "type": ["null", kind], "default": None}
-
-
-FILE = [
-    {"name": "_FILE_NAME", "type": "string"},
-    {"name": "_FILE_SIZE", "type": "long"},
-    {"name": "_ROW_COUNT", "type": "long"},
-    {"name": "_MIN_KEY", "type": "bytes"},
-    {"name": "_MAX_KEY", "type": "bytes"},
-    stats("_KEY_STATS"),
-    stats("_VALUE_STATS"),
-    {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"},
-    {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
-    {"name": "_SCHEMA_ID", "type": "long"},
-    {"name": "_LEVEL", "type": "int"},
-    {"name": "_EXTRA_FILES", "type": {"type": "array", "items": "string"}},
-    optional("_CREATION_TIME", {"type": "long", "logicalType": "timestamp-millis"}),
-    optional("_DELETE_ROW_COUNT", "long"),
-    optional("_EMBEDDED_FILE_INDEX", "bytes"),
-    optional("_FILE_SOURCE", "int"),
-    optional("_VALUE_STATS_COLS", {"type": "array", "items": "string"}),
-    optional("_EXTERNAL_PATH", "string"),
-    optional("_FIRST_ROW_ID", "long"),
-    optional("_WRITE_COLS", {"type": "array", "items": "string"}),
-]
-ENTRY = {
-    "type": "record",
-    "name": "org.apache.paimon.avro.generated.record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_KIND", "type": "int"},
-        {"name": "_PARTITION", "type": "bytes"},
-        {"name": "_BUCKET", "type": "int"},
-        {"name": "_TOTAL_BUCKETS", "type": "int"},
-        {"name": "_FILE", "type": {"type": "record", "name": "record__FILE", "fields": FILE}},
-    ],
-}
+ENTRY = newest_manifest()
 
 
 def binary_row(*values: int) -> bytes:

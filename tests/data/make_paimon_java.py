@@ -257,6 +257,7 @@ def _arrow(kind: Any) -> pa.DataType:
         "INTEGER": pa.int32(),
         "BIGINT": pa.int64(),
         "DOUBLE": pa.float64(),
+        "FLOAT": pa.float32(),
         "VARCHAR": pa.string(),
         "BLOB": pa.binary(),
         "VARBINARY": pa.binary(),
@@ -305,7 +306,13 @@ def _simple(row: Any, index: int, kind: Any, root: str) -> Any:
         return bytes(row.getBinary(index))
     if root == "BLOB":
         return row.getBlob(index).toData()
-    getters = {"INTEGER": row.getInt, "BIGINT": row.getLong, "DOUBLE": row.getDouble, "BOOLEAN": row.getBoolean}
+    getters = {
+        "INTEGER": row.getInt,
+        "BIGINT": row.getLong,
+        "DOUBLE": row.getDouble,
+        "FLOAT": row.getFloat,
+        "BOOLEAN": row.getBoolean,
+    }
     return getters[root](index)
 
 

@@ -89,6 +89,19 @@ def postponed(core: Any, name: str) -> None:
     core.write(name, [(3, "waits")])
 
 
+def file_indexed(core: Any, name: str) -> None:
+    """Write files with indexes of their own: beside them, in the manifest, of no values, and none at all."""
+    options = {"bucket": "-1", "file-index.bsi.columns": "k,n", "file-index.bitmap.columns": "k,v"}
+    options |= {"file-index.in-manifest-threshold": "1 b"}
+    core.create(name, {"k": "INT", "v": "STRING", "n": "BIGINT", "p": "STRING"}, "", options, "p")
+    core.write(name, [(1, "a", None, "x"), (2, "b", None, "x"), (3, "c", 5_000_000_000, None)])
+    core.write(name, [(4, None, None, "y")], table=core.table(name, file_index__in_manifest_threshold="10 kb"))
+    core.write(name, [(5, "e", None, "x")], table=core.table(name, file_index__read__enabled="false"))
+    change = core.paimon.schema.SchemaChange
+    core.alter(name, *(change.removeOption(option) for option in options if option.endswith(".columns")))
+    core.write(name, [(6, "f", None, "x")])
+
+
 def columns(core: Any, name: str, names: Sequence[str], rows: Sequence[tuple[Any, ...]], first_row_id: int) -> None:
     """Commit some columns of rows that are there."""
     core.tick()
@@ -120,6 +133,7 @@ TABLES: dict[str, tuple[str, Callable[[Any, str], None]]] = {
     "blobs": ("UTC", blobs),
     "row_tracking": ("UTC", row_tracking),
     "postponed": ("UTC", postponed),
+    "file_indexed": ("UTC", file_indexed),
 }
 
 TRACKED = ("data_evolution", "blobs", "row_tracking")

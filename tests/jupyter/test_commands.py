@@ -346,12 +346,49 @@ def test_a_branch_of_the_real_sample_is_a_table_of_its_own(shell):
     assert shell.fails("%snapshot open place --branch nope as x")
 
 
+def test_plan_says_what_reading_takes(orders):
+    frame = orders.ok("%snapshot plan 1").result
+
+    assert frame.title == "Plan of version 1"
+    assert frame.to_arrow().equals(orders.ip.user_ns["orders"].at(1).plan().to_arrow())
+
+
+def test_plan_says_what_a_condition_spares(orders):
+    plain = orders.ip.user_ns["orders"].at("latest").plan("id = 1").to_arrow()
+
+    assert orders.ok('%snapshot plan --where "id = 1"').result.to_arrow().equals(plain)
+    assert orders.ok("p = %snapshot plan orders@2").result is None
+    assert orders.ip.user_ns["p"].title == "Plan of version 2"
+
+
+def test_plan_refuses_a_condition_that_does_not_fit(orders):
+    assert "names a column 'nope'" in orders.fails('%snapshot plan --where "nope = 1"')
+
+
 def test_inspect_returns_a_system_table(orders):
     frame = orders.ok("%snapshot inspect files 1").result
 
     assert isinstance(frame, Frame)
     assert frame["record_count"].to_pylist() == [1]
     assert orders.ok("%snapshot inspect orders tags").result["tag_name"].to_pylist() == ["v1"]
+
+
+def test_inspect_of_rows_says_what_it_reads_and_draws_the_first(orders):
+    out = orders.ok("%snapshot inspect audit_log 1")
+
+    assert out.result.column_names[0] == "rowkind"
+    assert out.result.num_rows == orders.ip.user_ns["orders"].at(1).count()
+    assert out.said[0].startswith("orders version 1 of ")
+
+
+def test_inspect_of_many_rows_asks_first(orders):
+    orders.ok("%config SnapshotMagics.load_row_limit = 1")
+
+    message = orders.fails("%snapshot inspect audit_log")
+
+    assert "more than 1 rows or 1.0 GB is read only when asked for. Add --yes to read them all." in message
+    assert orders.ok("%snapshot inspect audit_log --yes").result.num_rows > 1
+    assert orders.ok("%snapshot inspect files").result.num_rows > 1
 
 
 def test_inspect_names_the_nearest(orders):

@@ -164,3 +164,9 @@ def test_system_tables_are_offered_with_what_they_hold(orders):
     assert offered[0] == ("%snapshot inspect files", "the live data files, with statistics as text")
     assert "partitions" in texts(orders, "%snapshot inspect ")
     assert "latest" in texts(orders, "%snapshot inspect files ")
+
+
+def test_plan_is_offered_with_versions_flags_and_columns(orders):
+    assert texts(orders, "%snapshot pl") == ["an"]
+    assert {"latest", "--where"} <= set(texts(orders, "%snapshot plan "))
+    assert "d" in texts(orders, '%snapshot plan --where "i')

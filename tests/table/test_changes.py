@@ -9,6 +9,7 @@ import pytest
 
 from builders import PaimonTable
 from snapshot_explorer import errors, open_table
+from snapshot_explorer.engines.conditions import condition
 
 DATA = Path(__file__).parents[1] / "data" / "paimon"
 
@@ -179,16 +180,28 @@ def test_states_without_keys_are_told_apart_only_where_files_were_only_added(pla
         plain.changes_between(1, 4, mode="diff")
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("aggregation", "the merge engine aggregation|merge-engine=aggregation"),
-        ("dv", "deletion vectors|deletion-vectors.enabled"),
-    ],
-)
-def test_a_difference_of_states_that_are_not_merged_here_is_refused(name, message):
-    with pytest.raises(errors.UnsupportedFeatureError, match=message):
-        open_table(str(DATA / name)).changes_between(1, 2, mode="diff")
+def test_a_difference_says_where_deletion_vectors_hide_rows_from_it(caplog):
+    table = open_table(str(DATA / "dv_1_4"))
+
+    rows = table.changes_between(4, 6, mode="diff")
+
+    # Paimon's own: three rows of files that both versions have went by their deletion vectors alone.
+    assert rows.num_rows == 0
+    assert table.at(4).count() - table.at(6).count() == 3
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "between versions 4 and 6 rows of 2 files that both have were deleted" in caplog.text
+
+
+def test_a_difference_of_the_same_vectors_is_silent(caplog):
+    table = open_table(str(DATA / "dv_1_4"))
+
+    assert table.changes_between(2, 3, mode="diff").num_rows == 0
+    assert not caplog.records
+
+
+def test_the_difference_of_postponed_buckets_is_refused():
+    with pytest.raises(errors.UnsupportedFeatureError, match="the difference of postponed buckets"):
+        open_table(str(DATA / "postponed")).changes_between(1, 2, mode="diff")
 
 
 def test_a_column_called_rowkind_is_refused(memory_root):
@@ -208,3 +221,95 @@ def test_an_append_that_removes_files_is_refused_as_paimon_refuses_it():
 
     with pytest.raises(errors.UnsupportedFeatureError, match="Version 5 is an APPEND that removes files"):
         open_table(samples.path("events")).changes_between(4, 5)
+
+
+def conditions_on(rows):
+    """Yield conditions on the first columns that have an order, around a value from their middle, and on the kind."""
+    for name, column in zip(rows.column_names[:4], rows.columns[:4], strict=True):
+        values = sorted({value for value in column.to_pylist() if isinstance(value, str | int)})
+        if pa.types.is_nested(column.type) or not values:
+            continue
+        quoted, value = '"' + name.replace('"', '""') + '"', str(values[len(values) // 2]).replace("'", "''")
+        yield from (f"{quoted} > '{value}' and rowkind <> '-D'", f"rowkind = '-D' or {quoted} < '{value}'")
+
+
+RANGES = {
+    (file.stem, case["mode"]): case["between"]
+    for file in sorted((DATA.parent / "expected" / "incremental").glob("*.json"))
+    for case in json.loads(file.read_text())
+    if case.get("rows") and case.get("mode", "auto") != "auto" and case["between"][0].isdigit()
+    if (file.stem, case["between"]) != ("aggregates_descending", ["2", "4"])  # which is refused
+}
+"""Of each table and mode the last range in which something changed."""
+
+
+@pytest.mark.parametrize(("name", "mode"), RANGES)
+def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(name, mode):
+    table = open_table(str(DATA / name))
+    first, last = map(int, RANGES[name, mode])
+    every = table.changes_between(first, last, mode=mode)
+
+    for where in conditions_on(every):
+        wanted = every.filter(condition(where, every.schema).mask(every))
+
+        found = table.changes_between(first, last, where=where, mode=mode)
+        assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist())), where
+
+
+def test_a_condition_on_a_changelog_gives_the_same_rows_too(inspected):
+    for version in (3, 4, 5, 6, 7):
+        try:
+            every = inspected.at(version).changelog()
+        except errors.BadReferenceError:
+            continue
+        for where in conditions_on(every):
+            wanted = every.filter(condition(where, every.schema).mask(every))
+
+            assert inspected.at(version).changelog(where=where).to_pylist() == wanted.to_pylist()
+
+
+def files_of(table, first, last, mode, where):
+    """Return how many files changes are read from, without a condition and with it."""
+    one = condition(where, pa.schema([pa.field("rowkind", pa.string()), *table._format.arrow_schema(None)]))
+    every = table._format.row_changes(first, last, mode)
+    some = table._format.row_changes(first, last, mode, one)
+    return sum(len(split.files) for split in every), sum(len(split.files) for split in some)
+
+
+@pytest.fixture
+def many_files(memory_root):
+    table = PaimonTable(*memory_root, statistics=True)
+    for number in range(10):
+        table.commit([(number * 10 + digit, f"v{number}") for digit in range(3)])
+    return open_table(f"memory://{table.root}")
+
+
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("id = 42", 1),
+        ("id > 75", 2),
+        ("name = 'v3' and rowkind = '+I'", 1),
+        ("rowkind = '-D'", 10),
+        ("rowkind = '-D' or id = 42", 10),
+        ("id = 45", 0),
+    ],
+)
+def test_files_in_which_no_row_can_pass_are_not_read_for_changes(many_files, where, left):
+    assert files_of(many_files, 0, 10, "delta", where) == (10, left)
+    assert files_of(many_files, 1, 10, "diff", where) == (9, 9)
+
+
+def test_keys_spare_files_of_a_difference_and_values_do_not():
+    table = open_table(str(DATA / "written_by_1_4"))
+
+    assert files_of(table, 1, 4, "diff", "k = 2") < files_of(table, 1, 4, "diff", "true")
+    assert files_of(table, 1, 4, "diff", "n = 77") == files_of(table, 1, 4, "diff", "v is null or true")
+    assert files_of(table, 1, 4, "delta", "n = 77")[1] == 0
+
+
+def test_partitions_spare_files_of_changelogs_and_differences(inspected):
+    every, some = files_of(inspected, 2, 7, "changelog", "day = '1999-01-01'")
+
+    assert (every > 0, some) == (True, 0)
+    assert files_of(inspected, 2, 7, "diff", "day = '1999-01-01'")[1] == 0

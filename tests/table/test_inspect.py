@@ -1,5 +1,6 @@
 """Inspection frames: what may be asked for, and what damaged files give."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from snapshot_explorer.formats.paimon.system_types import schema_of
 DATA = Path(__file__).parents[1] / "data" / "paimon"
 NAMES = (
     "snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, tags, branches, consumers, "
-    "statistics, aggregation_fields, table_indexes"
+    "statistics, aggregation_fields, table_indexes, file_indexes, audit_log, binlog, ro, row_tracking"
 )
 
 
@@ -42,7 +43,7 @@ def test_the_names_are_those_that_paimon_users_know(table):
 def test_every_frame_has_its_columns_and_types_whatever_it_holds(table):
     empty = open_table(str(DATA / "empty"))
 
-    for one in table.inspections:
+    for one in (one for one in table.inspections if not one.of_rows):
         for opened in (table, empty):
             frame = opened.inspect(one.name)
             assert frame.schema == schema_of(one.name)
@@ -64,6 +65,15 @@ def test_a_frame_of_a_version_is_that_versions(table):
     assert table.inspect("buckets", "latest~1")["file_count"].to_pylist() == [1]
 
 
+def test_the_partition_of_a_table_without_partitions_is_not_drawn(table):
+    frame = table.inspect("partitions")
+
+    assert frame["partition"].to_pylist() == [""]
+    assert "partition" not in repr(frame).splitlines()[1].split()
+    assert "record_count" in repr(frame)
+    assert "day=2026-11-01" in repr(open_table(str(DATA / "inspected")).inspect("partitions"))
+
+
 def test_a_misspelled_name_is_told_the_nearest(table):
     with pytest.raises(errors.BadReferenceError) as caught:
         table.inspect("snapshot")
@@ -76,9 +86,84 @@ def test_an_unknown_name_is_told_what_there_is(table):
         table.inspect("xyz")
 
 
-def test_a_system_table_that_is_not_offered_names_the_way_out(table):
-    with pytest.raises(errors.BadReferenceError, match=r"audit_log is not among .*use changes_between\(a, b\)"):
-        table.inspect("audit_log")
+@pytest.mark.parametrize("name", ["audit_log", "binlog", "ro"])
+def test_a_table_without_versions_has_the_columns_of_its_system_tables_of_rows(name):
+    empty = open_table(str(DATA / "empty"))
+
+    frame = empty.inspect(name)
+
+    names = [column.name for column in empty.current.schema.columns]
+    assert frame.column_names == (names if name == "ro" else ["rowkind", *names])
+    assert frame.num_rows == 0
+    frame.to_arrow().validate(full=True)
+
+
+def test_row_ids_are_refused_where_the_table_keeps_none(table):
+    with pytest.raises(
+        errors.BadReferenceError, match="'_ROW_ID' was asked for, but the table does not track its rows"
+    ):
+        table.inspect("row_tracking")
+
+
+def altered(tmp_path, name, options, **more):
+    """Return a copy of a test table with other options, and more, in every schema."""
+    import shutil
+
+    shutil.copytree(DATA / name, tmp_path / name)
+    for file in (tmp_path / name / "schema").iterdir():
+        schema = json.loads(file.read_text())
+        schema |= more | {"options": schema["options"] | options}
+        file.write_text(json.dumps(schema))
+    return open_table(str(tmp_path / name))
+
+
+def test_a_column_called_rowkind_keeps_audit_log_from_being_read(tmp_path):
+    fields = json.loads((DATA / "append_bucketed" / "schema" / "schema-0").read_text())["fields"]
+    opened = altered(tmp_path, "append_bucketed", {}, fields=[fields[0] | {"name": "rowkind"}, *fields[1:]])
+
+    with pytest.raises(errors.UnsupportedFeatureError, match="column of its own called 'rowkind'"):
+        opened.inspect("audit_log")
+
+
+def test_sequence_numbers_stand_behind_the_kind_where_the_table_asks_for_them(tmp_path):
+    opened = altered(tmp_path, "written_by_1_4", {"table-read.sequence-number.enabled": "true"})
+
+    frame = opened.inspect("audit_log", 3)
+
+    assert frame.column_names[:3] == ["rowkind", "_SEQUENCE_NUMBER", "k"]
+    # As Paimon 1.4.2 shows them.
+    rows = sorted(zip(*(frame[name].to_pylist() for name in ("_SEQUENCE_NUMBER", "k", "rowkind")), strict=True))
+    assert rows == [(0, 3, "+I"), (2, 2, "+I"), (3, 4, "+I"), (4, 1, "-D")]
+    assert opened.inspect("binlog", 3)["_SEQUENCE_NUMBER"].type == pa.int64()
+
+
+def test_merged_rows_have_the_sequence_number_of_their_newest_event(tmp_path):
+    opened = altered(tmp_path, "partial_remove", {"table-read.sequence-number.enabled": "true"})
+
+    rows = opened.inspect("audit_log", 3).to_dict()
+
+    # As Paimon 1.4.2 shows them: merged, alone, removed, and a retract that is alone.
+    numbers = {row["k"]: (row["rowkind"], row["_SEQUENCE_NUMBER"]) for row in rows}
+    expected = {28: ("+I", 100), 8: ("+I", 8), 23: ("+U", 54), 21: ("-D", 15), 39: ("-D", 70), 25: ("-U", 18)}
+    assert {key: numbers[key] for key in expected} == expected
+
+
+def test_sequence_numbers_of_rows_without_a_key_are_refused(tmp_path):
+    opened = altered(tmp_path, "append_bucketed", {"table-read.sequence-number.enabled": "true"})
+
+    with pytest.raises(
+        errors.UnsupportedFeatureError, match="sequence numbers in audit_log, which rows without a prim"
+    ):
+        opened.inspect("audit_log")
+
+
+def test_the_levels_of_a_table_say_which_files_are_read_without_a_merge(tmp_path):
+    assert altered(tmp_path / "a", "written_by_1_4", {"num-levels": "6"}).inspect("ro", 4).num_rows == 3
+    assert altered(tmp_path / "b", "written_by_1_4", {"num-levels": "7"}).inspect("ro", 4).num_rows == 0
+    trigger = {"num-sorted-run.compaction-trigger": "4"}
+    assert altered(tmp_path / "c", "written_by_1_4", trigger).inspect("ro", 4).num_rows == 0
+    with pytest.raises(errors.BrokenTableError, match="option num-levels is 'many', which is no whole number"):
+        altered(tmp_path / "d", "written_by_1_4", {"num-levels": "many"}).inspect("ro", 4)
 
 
 def test_a_ref_is_refused_where_a_frame_tells_of_no_version(table):

@@ -102,3 +102,84 @@ def test_a_table_on_s3_reads_like_one_on_disk(s3, memory_root):
     assert table.current.version == 5
     assert sorted(table.at(3).to_arrow()["id"].to_pylist()) == [0, 1, 2]
     assert options["secret"] not in repr(table) + repr(table.current) + repr(table.history())
+
+
+@pytest.fixture
+def by_day(memory_root):
+    """A table of 40 commits, each of one partition and with a manifest of its own; the last removes a file."""
+    written = PaimonTable(*memory_root, by_name=True)
+    for number in range(40):
+        written.commit([(number, None if number % 10 == 9 else f"day {number % 10}")])
+    written.commit([(99, "day 3")], removed=["data-4.parquet"])
+    return written
+
+
+def manifests_read(counted, question):
+    """Return how many manifests a question reads, and its answer."""
+    _, answer = asked(counted, question)
+    paths = [one.path for one in counted.requests if one.kind == "get" and "/manifest/manifest-" in one.path]
+    return len([path for path in paths if "manifest-list" not in path]), answer
+
+
+@pytest.mark.parametrize(
+    ("where", "manifests", "ids"),
+    [
+        ("name = 'day 3'", 5, [13, 23, 33, 99]),
+        ("name > 'day 7' and id > 20", 4, [28, 38]),
+        ("name is null", 4, [9, 19, 29, 39]),
+        ("name = 'day 11'", 0, []),
+        ("coalesce(name, 'none') = 'none'", 41, [9, 19, 29, 39]),
+        ("id = 13", 41, [13]),
+        ("name = 'day 3' or id = 5", 41, [5, 13, 23, 33, 99]),
+    ],
+)
+def test_a_condition_on_a_partition_reads_only_the_manifests_that_can_hold_it(counted, by_day, where, manifests, ids):
+    snapshot = open_table(f"counted://{by_day.root}").current
+
+    read, rows = manifests_read(counted, lambda: snapshot.to_arrow(where=where))
+
+    assert sorted(rows["id"].to_pylist()) == ids
+    assert read == manifests
+    assert manifests_read(counted, lambda: snapshot.count(where)) == (manifests, len(ids))
+
+
+def test_a_plan_counts_what_manifests_hold_that_it_does_not_read(counted, by_day, caplog):
+    snapshot = open_table(f"counted://{by_day.root}").current
+
+    read, plan = manifests_read(counted, lambda: snapshot.plan("name = 'day 3'"))
+
+    assert read == 5
+    skipped = [row for row in plan.to_dict() if row["skipped"]]
+    assert skipped == [
+        {
+            "partition": None,
+            "bucket": None,
+            "raw": None,
+            "files": 36,
+            "rows": 36,
+            "size_bytes": None,
+            "skipped": "partition",
+        }
+    ]
+    assert sum(row["files"] for row in plan.to_dict()) == snapshot.files().num_rows == 40
+    assert not caplog.records
+
+
+def test_files_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_day):
+    snapshot = open_table(f"counted://{by_day.root}").current
+    condition = snapshot._condition("name = 'day 3'")
+
+    read, files = manifests_read(counted, lambda: snapshot._format.files(snapshot.version, condition))
+
+    assert read == 5
+    assert files["path"].to_pylist() == [f"name=day 3/bucket-0/data-{number}.parquet" for number in (14, 24, 34, 41)]
+    assert files["added_version"].to_pylist() == [None, None, None, 41]
+
+
+def test_changes_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_day):
+    table = open_table(f"counted://{by_day.root}")
+
+    read, rows = manifests_read(counted, lambda: table.changes_between(0, 40, where="name = 'day 3'"))
+
+    assert rows["id"].to_pylist() == [3, 13, 23, 33]
+    assert read == 4

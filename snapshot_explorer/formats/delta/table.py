@@ -218,11 +218,17 @@ class Delta:
         """
         return planning.plan(self._storage, self._log.state(version), predicate)
 
-    def changelog(self, version: int) -> Sequence[Split]:
+    def changelog(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:  # noqa: ARG002 - spares nothing
         """Return the units of reading what a version changed, under its own schema; see `ChangeData.of_version`."""
         return self._changed.of_version(version)
 
-    def row_changes(self, first: int, last: int, mode: ChangeMode) -> Sequence[Split]:
+    def row_changes(
+        self,
+        first: int,
+        last: int,
+        mode: ChangeMode,
+        predicate: Predicate | None = None,  # noqa: ARG002 - spares nothing
+    ) -> Sequence[Split]:
         """Return the units of reading what changed after `first` up to `last`; see `ChangeData.between`."""
         return self._changed.between(first, last, mode)
 

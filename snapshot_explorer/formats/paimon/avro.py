@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError
-from snapshot_explorer.formats.paimon import avro_columns, avro_records
+from snapshot_explorer.formats.damage import DamageError
+from snapshot_explorer.formats.paimon import avro_columns, avro_records, orc_tail
 from snapshot_explorer.formats.paimon.avro_container import (
     GREATEST_COUNT,
     MAGIC,
@@ -166,7 +167,7 @@ def _columnar(content: bytes, path: str, schema: pa.Schema) -> pa.Table:
         conformed = _conformed(table, schema, path)
         # Text that is not UTF-8 passes until here.
         conformed.validate(full=True)
-    except (pa.ArrowException, OSError, Cut, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, Cut, DamageError, UnicodeDecodeError) as error:
         raise _broken(path, str(error)) from error
     return conformed
 
@@ -174,6 +175,7 @@ def _columnar(content: bytes, path: str, schema: pa.Schema) -> pa.Table:
 def _orc(content: bytes, schema: pa.Schema) -> pa.Table:
     from pyarrow import orc  # noqa: PLC0415 - not every table has such manifests, and it takes time to load
 
+    orc_tail.check_types(pa.BufferReader(content))
     file = orc.ORCFile(pa.BufferReader(content))
     if file.nrows > GREATEST_COUNT:
         raise Cut(f"implausible: {file.nrows} rows")

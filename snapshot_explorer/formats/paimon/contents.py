@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -31,6 +31,8 @@ from snapshot_explorer.storage import Storage
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Keep = Callable[[pa.Table], npt.NDArray[np.bool_]]
+"""Which rows of LIST are manifests to read; the others hold nothing that is asked for."""
 _NEWEST_FORMAT = 3
 _OLDEST_FORMAT = 2
 _KEEP_LONGER = (
@@ -53,6 +55,10 @@ class State:
     """ENTRIES of the live files, with a column `is_new`: whether this version's own commit added the file."""
     indexes: pa.Table
     """INDEX_ENTRIES of the version."""
+    unread: int = 0
+    """How many manifests were not read, as they hold nothing that is asked for."""
+    files: int | None = None
+    """How many files are live in all manifests, read or not; None where the lists do not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +112,10 @@ def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) ->
     return Lists(names=tuple(kind for kind, _, _ in chosen), paths=tuple(paths), manifests=rows, counts=tuple(counts))
 
 
-def read_state(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = True) -> State:
+def read_state(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = True, keep: Keep | None = None) -> State:
     """Return the live files of a version: two waves of concurrent reads, lists and then manifests.
+
+    Files of partitions that a manifest left out by `keep` may hold need not be there, or may be dead.
 
     Raises:
         BrokenTableError: A file is missing, cut short or damaged; the message names it.
@@ -116,13 +124,14 @@ def read_state(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = Tru
 
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
-    written = read_written(storage, snapshot, with_indexes=with_indexes)
-    alive = live(written.entries)
-    _check_total(snapshot, alive)
-    return State(entries=alive, indexes=written.indexes)
+    written = read_written(storage, snapshot, with_indexes=with_indexes, keep=keep)
+    alive = live(written.entries, is_partial=bool(written.unread))
+    if not written.unread:
+        _check_total(snapshot, alive)
+    return replace(written, entries=alive)
 
 
-def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = True) -> State:
+def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = True, keep: Keep | None = None) -> State:
     """Return all entries of a version's manifests, DELETEs and what they delete included; see `read_state`."""
     if snapshot.held == "changelog":
         raise SnapshotNotFoundError(
@@ -133,23 +142,28 @@ def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = T
     names = lists.manifests.column("name").to_pylist()
     if len(set(names)) < len(names):
         raise BrokenTableError(f"The manifest lists of {snapshot.path} name a manifest twice; choose another version.")
-    paths = [manifest_path(name, lists.paths[0]) for name in names]
+    kept = np.ones(len(names), np.bool_) if keep is None else keep(lists.manifests)
+    listed = lists.manifests.filter(pa.array(kept))
+    paths = [manifest_path(name, lists.paths[0]) for name in listed.column("name").to_pylist()]
     extra = [manifest_path(snapshot.index_manifest, snapshot.path)] if with_indexes and snapshot.index_manifest else []
     contents = _read(storage, snapshot, paths + extra)
     files = list(zip(paths, contents[: len(paths)], strict=True))
-    _check_sizes(lists.manifests, files)
+    _check_sizes(listed, files)
     entries, counts = read_entries(files)
-    _check_counts(lists.manifests, files, counts)
-    split = sum(counts[: lists.counts[0]])
+    _check_counts(listed, files, counts)
+    split = sum(counts[: int(kept[: lists.counts[0]].sum())])
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= split))
     indexes = read_indexes([(extra[0], contents[-1])])[0] if extra else INDEX_ENTRIES.empty_table()
-    return State(entries=entries, indexes=indexes)
+    added, deleted = (pc.sum(lists.manifests.column(name), skip_nulls=False).as_py() for name in ("added", "deleted"))
+    total = None if added is None or deleted is None else added - deleted
+    return State(entries=entries, indexes=indexes, unread=len(names) - len(files), files=total)
 
 
-def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str) -> Changes:
+def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str, *, keep: Keep | None = None) -> Changes:
     """Return the entries of the delta or changelog lists of several commits: two waves of concurrent reads.
 
-    A commit whose files have vanished meanwhile is marked as unknown and has no entries.
+    Manifests that `keep` leaves out are not read. A commit whose files have vanished meanwhile is marked as unknown
+    and has no entries.
 
     Raises:
         BrokenTableError: A file is cut short or damaged; the message names it.
@@ -168,6 +182,9 @@ def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str) -> 
         lists.append((index, path, content))
     rows, counts = read_lists([(path, content) for _, path, content in lists])
     owners = np.repeat([index for index, _, _ in lists], counts).astype(np.int64)
+    if keep is not None and len(rows):
+        kept = keep(rows)
+        rows, owners = rows.filter(pa.array(kept)), owners[kept]
     return _entries_of(storage, rows, owners, known)
 
 

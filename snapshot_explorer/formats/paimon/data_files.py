@@ -149,6 +149,7 @@ def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zo
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
     with storage.open(file.path) as source:
+        orc_tail.check_types(source)
         reader = orc.ORCFile(source)
         _check_rows(file, reader.nrows)
         _check_names(file, reader.schema.names, fields)

@@ -1,22 +1,23 @@
-"""Rows with their kinds: what changelog and delta files hold, unmerged, and the difference of two states."""
+"""Rows with their kinds: changelog and delta files, unmerged; the last event of each key; the difference of states."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.key_codes import equality_codes, key_codes
-from snapshot_explorer.formats.paimon.merge import RETRACTS, Rules, deduplicate
+from snapshot_explorer.formats.paimon.key_codes import Codes, equality_codes, key_codes, order_codes
+from snapshot_explorer.formats.paimon.merge import DELETE, RETRACTS, Rules
 from snapshot_explorer.formats.paimon.plans import Plan
-from snapshot_explorer.formats.paimon.read import unmerged
+from snapshot_explorer.formats.paimon.read import last_events, read, unmerged
+from snapshot_explorer.formats.paimon.row_tracking import SEQUENCE_NUMBER
+from snapshot_explorer.model import Split
 from snapshot_explorer.storage import Storage
 
 ROW_KIND = "rowkind"
 _KINDS = pa.array(["+I", "-U", "+U", "-D"])
-_DELETE = 3
 _BATCH_ROWS = 65_536
 
 Mask = npt.NDArray[np.bool_]
@@ -31,6 +32,14 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LastEvents:
+    """A split of a version, of which the last event of each key is told, deleted keys included."""
+
+    split: Split
+    """One of the splits that the version's rows are read by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """The files of a bucket that one state has and the other has not. `Split.detail`; picklable."""
 
@@ -42,26 +51,14 @@ class Difference:
     """How rows of one key are merged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
-    """The newest row of each key, deleted ones included."""
-
-    rows: pa.Table
-    """All columns of the read schema."""
-    kinds: npt.NDArray[np.int8]
-    """The kind of each row."""
-
-    @property
-    def adds(self) -> Mask:
-        """Which rows are there, and not deleted."""
-        return ~np.isin(self.kinds, RETRACTS)
-
-
-def read_events(storage: Storage, detail: Events | Difference, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_events(
+    storage: Storage, detail: Events | LastEvents | Difference, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, in this order; `rowkind` (+I, -U, +U, -D) is one that may be asked for.
 
     Events come in the order of files and rows, and are streamed. A difference holds both states of its bucket in
-    memory, in all columns: first come rows of the later state, then what it lacks.
+    memory, in all columns: first come rows of the later state, then what it lacks. Last events are held as rows are
+    where they are merged, and may have `_SEQUENCE_NUMBER` in a table with a primary key.
 
     Raises: as `read.read`.
     """
@@ -69,6 +66,8 @@ def read_events(storage: Storage, detail: Events | Difference, columns: Sequence
         case Events(plan=plan):
             _check(plan, columns)
             yield from _events(storage, plan, columns)
+        case LastEvents(split=split):
+            yield from _last_events(storage, split, columns)
         case Difference():
             _check(detail.before or detail.after, columns)
             table = _difference(storage, detail).select(list(columns))
@@ -83,15 +82,55 @@ def _check(plan: Plan | None, columns: Sequence[str]) -> None:
 
 
 def _events(storage: Storage, plan: Plan, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    names = [name for name in columns if name != ROW_KIND]
+    names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
     for file in plan.files:
         for batch, own in unmerged(storage, plan, file, names):
-            kinds = pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows) if own is None else own.column("_VALUE_KIND")
             if not columns:
                 yield batch
                 continue
+            kinds = pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows) if own is None else own.column("_VALUE_KIND")
             given = {name: batch.column(name) for name in names} | {ROW_KIND: _KINDS.take(kinds)}
+            if own is not None:
+                given[SEQUENCE_NUMBER.name] = own.column(SEQUENCE_NUMBER.name)
             yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
+
+
+def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the last event of each key of a split: merged as its rows are, with deletes left in."""
+    plan = split.detail
+    if not isinstance(plan, Plan):
+        raise BadReferenceError("The split is not one of a Paimon table. Give one that splits() returned.")
+    names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
+    if not plan.schema.primary_keys:
+        for batch in read(storage, split, names):
+            given = {name: batch.column(name) for name in names}
+            given[ROW_KIND] = _KINDS.take(pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows))
+            yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
+    elif plan.merge is None:
+        yield from _events(storage, plan, columns)
+    else:
+        merged, sequence = last_events(storage, plan, plan.merge, names or plan.merge.keys)
+        if merged is not None:
+            table = _with_kinds(merged.rows, merged.kinds)
+            table = table.append_column(SEQUENCE_NUMBER.name, pa.array(sequence))
+            yield from table.select(list(columns)).to_batches(max_chunksize=_BATCH_ROWS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """The last event of each key."""
+
+    rows: pa.Table
+    """All columns of the read schema."""
+    kinds: npt.NDArray[np.int8]
+    """The kind of each."""
+    sequence: Codes
+    """The sequence number of each."""
+
+    @property
+    def adds(self) -> Mask:
+        """Which rows are there, and not deleted."""
+        return ~np.isin(self.kinds, RETRACTS)
 
 
 def _difference(storage: Storage, detail: Difference) -> pa.Table:
@@ -105,14 +144,17 @@ def _difference(storage: Storage, detail: Difference) -> pa.Table:
     before, after = (_state(storage, plan, detail.rules) for plan in (detail.before, detail.after))
     if before is None or after is None:
         only = before or after
+        plan = detail.after or detail.before
         if only is None:
-            raise BadReferenceError("A difference without files was given to be read.")
+            names = [field.name for field in plan.schema.fields] if plan else []
+            return pa.table({name: pa.nulls(0) for name in [ROW_KIND, *names]})
         return _with_kinds(only.rows, only.kinds) if before is None else _deleted(only, np.ones(len(only.kinds), bool))
     codes = key_codes(pa.concat_tables([before.rows, after.rows]), detail.rules.keys)
     old, new = codes[: before.rows.num_rows], codes[before.rows.num_rows :]
     _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
     same = _equal(before.rows.take(pa.array(at_old)), after.rows.take(pa.array(at_new)))
     same &= before.adds[at_old] == after.adds[at_new]
+    _check_order(before, after, at_old[~same], at_new[~same], detail)
     told = np.ones(len(new), bool)
     told[at_new[same]] = False
     gone = np.ones(len(old), bool)
@@ -121,10 +163,31 @@ def _difference(storage: Storage, detail: Difference) -> pa.Table:
     return pa.concat_tables([later, _deleted(before, gone)])
 
 
+def _check_order(before: _State, after: _State, at_old: Codes, at_new: Codes, detail: Difference) -> None:
+    """Refuse rows that changed although the later one is not the newer one by sequence fields and number.
+
+    Paimon sorts the two by these, and tells of a change only if the later one comes last.
+    """
+    old, new = before.rows.take(pa.array(at_old)), after.rows.take(pa.array(at_new))
+    newer = after.sequence[at_new] > before.sequence[at_old]
+    for name in reversed(detail.rules.sequence_fields):
+        both = pa.chunked_array([*old.column(name).chunks, *new.column(name).chunks], old.schema.field(name).type)
+        codes = order_codes(both, descending=detail.rules.descending)
+        mine, theirs = codes[len(at_old) :], codes[: len(at_old)]
+        newer = (mine > theirs) | ((mine == theirs) & newer)
+    if not newer.all():
+        files = detail.after.files if detail.after else ()
+        raise UnsupportedFeatureError(
+            f"Between the versions rows changed whose later state is not the newer one by sequence (in "
+            f"{files[0].path} or one beside it), as after an overwrite. Whether Paimon's own difference tells of such "
+            "rows is chance; it is not read. Use mode='delta', or compare to_arrow() of both versions."
+        )
+
+
 def _deleted(state: _State, chosen: Mask) -> pa.Table:
     """Return the rows of a state that are there, as deleted."""
     rows = state.rows.filter(pa.array(chosen & state.adds))
-    return _with_kinds(rows, np.full(rows.num_rows, _DELETE, np.int8))
+    return _with_kinds(rows, np.full(rows.num_rows, DELETE, np.int8))
 
 
 def _with_kinds(rows: pa.Table, kinds: npt.NDArray[np.int8]) -> pa.Table:
@@ -132,37 +195,11 @@ def _with_kinds(rows: pa.Table, kinds: npt.NDArray[np.int8]) -> pa.Table:
 
 
 def _state(storage: Storage, plan: Plan | None, rules: Rules) -> _State | None:
-    """Return the newest row of each key in some files, of whatever kind it is."""
+    """Return the last event of each key in some files, merged as the table merges; None where there is no row."""
     if plan is None:
         return None
-    names = [field.name for field in plan.schema.fields]
-    rows: list[pa.RecordBatch] = []
-    own: list[pa.RecordBatch] = []
-    levels: list[npt.NDArray[np.int32]] = []
-    for file in plan.files:
-        for batch, system in unmerged(storage, plan, file, names):
-            rows.append(batch)
-            own.extend([system] if system is not None else [])
-            levels.append(np.full(batch.num_rows, file.level, np.int32))
-    if not rows:
-        return None
-    table, system_rows = pa.Table.from_batches(rows), pa.Table.from_batches(own)
-    kinds = system_rows.column("_VALUE_KIND").to_numpy().astype(np.int8)
-    adds = ~np.isin(kinds, RETRACTS)
-    if rules.ignore_delete and not adds.all():
-        raise UnsupportedFeatureError(
-            f"The data file {plan.files[0].path} or one beside it holds deletes, and the table has ignore-delete=true: "
-            "the difference of such versions is not read. Use mode='delta', or compare to_arrow() of both versions."
-        )
-    # Merged as if all were adds: what is deleted is left, and of equal sequence numbers a delete is the older.
-    left = deduplicate(
-        table,
-        replace(rules, ignore_delete=False),
-        sequence=system_rows.column("_SEQUENCE_NUMBER").to_numpy() * 2 + adds,
-        kinds=np.zeros(len(kinds), np.int8),
-        levels=np.concatenate(levels),
-    )
-    return _State(rows=table.take(left), kinds=kinds[left.to_numpy()])
+    merged, sequence = last_events(storage, plan, rules, [field.name for field in plan.schema.fields])
+    return None if merged is None else _State(rows=merged.rows, kinds=merged.kinds, sequence=sequence)
 
 
 def _equal(left: pa.Table, right: pa.Table) -> Mask:

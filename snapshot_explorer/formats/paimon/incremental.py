@@ -3,8 +3,9 @@
 Source: paimon docs, "Incremental Query"; paimon IncrementalDeltaStartingScanner, IncrementalDiffStartingScanner.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +16,31 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats.paimon.contents import State, read_changes, read_state
+from snapshot_explorer.formats.paimon.contents import read_changes, read_state
+from snapshot_explorer.formats.paimon.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.events import ROW_KIND, Difference, Events
 from snapshot_explorer.formats.paimon.manifests import DELETE
 from snapshot_explorer.formats.paimon.merge_rules import merge_rules
 from snapshot_explorer.formats.paimon.partitions import data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.plans import Plan
+from snapshot_explorer.formats.paimon.pruning import (
+    Files,
+    keys_may_pass,
+    manifests_with,
+    parts_may_pass,
+    rows_may_pass,
+)
 from snapshot_explorer.formats.paimon.refusals import check_table, flag, refused
+from snapshot_explorer.formats.paimon.scans import file_schemas, vectors_in
 from snapshot_explorer.formats.paimon.schema import Schema
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
-from snapshot_explorer.model import ChangeMode, Split
+from snapshot_explorer.formats.paimon.visibility import in_force, visible
+from snapshot_explorer.model import ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
+
+log = logging.getLogger(__name__)
 
 _ABOUT_MERGING = frozenset(("merge-engine", "deletion-vectors.enabled", "bucket", "sequence.snapshot-ordering"))
 """Options that change how rows are merged, which matters to no event."""
@@ -39,8 +52,10 @@ def producer_of(options: Mapping[str, str]) -> str:
     return options.get("changelog-producer", "none").strip().lower()
 
 
-def changelog_splits(storage: Storage, schemas: Schemas, snapshot: Snapshot) -> list[Split]:
-    """Return splits of the changelog rows of a version, under its own schema.
+def changelog_splits(
+    storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None
+) -> list[Split]:
+    """Return splits of the changelog rows of a version, under its own schema, without files that can not pass.
 
     Raises:
         BadReferenceError: Its commit wrote no changelog.
@@ -59,10 +74,16 @@ def changelog_splits(storage: Storage, schemas: Schemas, snapshot: Snapshot) -> 
         )
         raise BadReferenceError(f"Version {snapshot.id} ({snapshot.kind}) has no changelog. {why}")
     schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
-    return _of_versions(storage, schemas, [snapshot], "changelog", schema, options)
+    return _of_versions(storage, schemas, [snapshot], "changelog", schema, predicate)
 
 
-def splits_between(storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], mode: ChangeMode) -> list[Split]:
+def splits_between(
+    storage: Storage,
+    schemas: Schemas,
+    snapshots: Sequence[Snapshot],
+    mode: ChangeMode,
+    predicate: Predicate | None,
+) -> list[Split]:
     """Return splits of the rows that versions changed, under the newest schema.
 
     Args:
@@ -70,6 +91,7 @@ def splits_between(storage: Storage, schemas: Schemas, snapshots: Sequence[Snaps
         schemas: The branch's schemas.
         snapshots: For `diff` the earlier and the later one, otherwise those of the range, ascending.
         mode: How to tell; `auto` is changelog where the table has a producer of it, otherwise delta.
+        predicate: Which rows are wanted; files in which none can be are left out.
 
     Raises:
         SnapshotNotFoundError: Of a version is not left what the mode reads.
@@ -80,12 +102,12 @@ def splits_between(storage: Storage, schemas: Schemas, snapshots: Sequence[Snaps
         mode = "delta" if producer_of(schema.options) == "none" else "changelog"
     match mode:
         case "diff":
-            return _differences(storage, schemas, snapshots[0], snapshots[1])
+            return _differences(storage, schemas, snapshots[0], snapshots[1], predicate)
         case "delta":
             chosen, kind = [one for one in snapshots if one.kind == "APPEND"], "delta"
         case _:
             chosen, kind = [one for one in snapshots if one.kind != "OVERWRITE"], "changelog"
-    return _of_versions(storage, schemas, chosen, kind, schema, schema.options)
+    return _of_versions(storage, schemas, chosen, kind, schema, predicate)
 
 
 def _of_versions(
@@ -94,13 +116,14 @@ def _of_versions(
     snapshots: Sequence[Snapshot],
     kind: str,
     schema: Schema,
-    options: Mapping[str, str],
+    predicate: Predicate | None,
 ) -> list[Split]:
     """Return splits of the files that versions added to a kind of list: by version, then by bucket."""
     if not snapshots:
         return []
+    options = schemas.newest().options
     _check_schema(schema, options, snapshots[0].id)
-    changes = read_changes(storage, snapshots, kind)
+    changes = read_changes(storage, snapshots, kind, keep=manifests_with(schema, predicate))
     for snapshot, known in zip(snapshots, changes.known, strict=True):
         if not known:
             raise SnapshotNotFoundError(
@@ -111,7 +134,10 @@ def _of_versions(
     for index, snapshot in enumerate(snapshots):
         entries = changes.entries.filter(pa.array(changes.commits == index))
         entries = _checked(entries, snapshot, kind, schema, options)
-        found = _splits(storage, schemas, entries, schema, options, snapshot.id)
+        if predicate is not None:
+            kept = rows_may_pass(_files(schemas, entries, schema), predicate)
+            entries = entries.filter(pa.array(kept))
+        found = _splits(storage, schemas, entries, snapshot.id, schema=schema)
         splits.extend(replace(split, detail=Events(plan=_plan(split))) for split in found)
     return splits
 
@@ -155,14 +181,29 @@ def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, o
     return upper
 
 
+def _files(schemas: Schemas, entries: pa.Table, schema: Schema) -> Files:
+    """Return entries as a condition judges them."""
+    return Files(
+        entries=entries,
+        partitions=partitions_of(entries.column("partition"), schema),
+        schema=schema,
+        file_schemas=file_schemas(schemas, entries),
+        options=schemas.newest().options,
+    )
+
+
 def _splits(
     storage: Storage,
     schemas: Schemas,
     entries: pa.Table,
-    schema: Schema,
-    options: Mapping[str, str],
     version: int,
+    vectors: Vectors | None = None,
+    *,
+    schema: Schema | None = None,
 ) -> list[Split]:
+    """Return a split per partition and bucket, read under a schema, the newest one without it."""
+    newest = schemas.newest()
+    schema, options = schema or newest, newest.options
     partitions = partitions_of(entries.column("partition"), schema)
     folders = folders_of(partitions, entries.column("bucket"), schema, options)
     return unmerged_splits(
@@ -171,8 +212,9 @@ def _splits(
         entries=entries,
         partitions=[partitions.texts[position] for position in partitions.of_rows.to_pylist()],
         paths=data_paths(entries, folders, storage, strict=True).to_pylist(),
-        file_schemas=schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist()),
+        file_schemas=file_schemas(schemas, entries),
         version=version,
+        vectors=vectors or {},
     )
 
 
@@ -182,27 +224,29 @@ def _plan(split: Split) -> Plan:
     return split.detail
 
 
-def _differences(storage: Storage, schemas: Schemas, first: Snapshot, last: Snapshot) -> list[Split]:
+def _differences(
+    storage: Storage, schemas: Schemas, first: Snapshot, last: Snapshot, predicate: Predicate | None
+) -> list[Split]:
     """Return a split per bucket in which two versions have other files.
 
-    Files that both have are set aside, as Paimon sets them aside: a key that was written again with the same values
-    is told as changed.
+    Files that both have are set aside, as Paimon sets them aside, whether or not a deletion vector of them changed: a
+    key that was written again with the same values is told as changed, and a row that only a vector took away is not
+    told. Other files are merged as the table merges them, each side's alone. By a condition files are left out that
+    have no key that passes.
     """
     schema = schemas.newest()
     options = schema.options
     check_table(schema, options, last.id)
     _check_schema(schema, options, last.id)
-    _check_engine(options, last.id)
-    before, after = (read_state(storage, one) for one in (first, last))
-    for one, state in ((first, before), (last, after)):
-        if schema.primary_keys and pc.any(pc.less(state.entries.column("bucket"), 0), min_count=0).as_py():
-            raise refused(one.id, "the difference of postponed buckets", "a bucket below 0")
-        if pc.any(pc.equal(state.indexes.column("index_type"), "DELETION_VECTORS"), min_count=0).as_py():
-            raise UnsupportedFeatureError(f"Version {one.id} has deletion vectors; its difference is not read.")
-    _check_buckets(before, after)
+    before, after = (_side(storage, schemas, one, predicate) for one in (first, last))
+    _check_buckets(before.entries, after.entries)
+    _warn_of_vectors(before, after, first.id, last.id)
     gone, new = _apart(before.entries, after.entries), _apart(after.entries, before.entries)
-    old = {_bucket(split): split for split in _splits(storage, schemas, gone, schema, options, first.id)}
-    now = {_bucket(split): split for split in _splits(storage, schemas, new, schema, options, last.id)}
+    if predicate is not None:
+        may_pass = keys_may_pass if schema.primary_keys else parts_may_pass
+        gone, new = (one.filter(pa.array(may_pass(_files(schemas, one, schema), predicate))) for one in (gone, new))
+    old = {_bucket(split): split for split in _splits(storage, schemas, gone, first.id, before.vectors)}
+    now = {_bucket(split): split for split in _splits(storage, schemas, new, last.id, after.vectors)}
     if not schema.primary_keys:
         return _appended(old, now, first.id, last.id)
     rules = merge_rules(schema, options, last.id)
@@ -223,13 +267,44 @@ def _differences(storage: Storage, schemas: Schemas, first: Snapshot, last: Snap
     return found
 
 
-def _check_engine(options: Mapping[str, str], version: int) -> None:
-    engine = options.get("merge-engine", "deduplicate").strip().lower()
-    if engine != "deduplicate" or flag(options, "deletion-vectors.enabled"):
-        what = f"merge-engine={engine}" if engine != "deduplicate" else "deletion-vectors.enabled=true"
-        raise UnsupportedFeatureError(
-            f"The difference of two versions is not read where a table has {what} (version {version}). Use "
-            "mode='delta' for what was written, or compare to_arrow() of both versions."
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """One of two versions that are compared."""
+
+    entries: pa.Table
+    """The live entries that a batch read looks at."""
+    vectors: Vectors
+    """The deletion vectors that it applies."""
+
+
+def _side(storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None) -> _Side:
+    """Return what a batch read of a version looks at."""
+    schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
+    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
+    if schema.primary_keys and pc.any(pc.less(state.entries.column("bucket"), 0), min_count=0).as_py():
+        raise refused(snapshot.id, "the difference of postponed buckets", "a bucket below 0")
+    entries = state.entries.filter(visible(state.entries, schema, options, snapshot.id))
+    vectors = vectors_in(storage, state.indexes, schema, options, strict=True)
+    return _Side(entries=entries, vectors=in_force(vectors, entries, schema, options, snapshot.id))
+
+
+def _warn_of_vectors(before: _Side, after: _Side, first: int, last: int) -> None:
+    """Say that rows were deleted in files that both versions have."""
+    if not before.vectors and not after.vectors:
+        return
+    names = ("partition", "bucket", "file_name")
+    sides = [
+        set(zip(*(side.entries.column(name).to_pylist() for name in names), strict=True)) for side in (before, after)
+    ]
+    changed = [key for key in sides[0] & sides[1] if before.vectors.get(key) != after.vectors.get(key)]
+    if changed:
+        log.warning(
+            "between versions %d and %d rows of %d files that both have were deleted by deletion vectors, such as of "
+            "%s: the difference sets such files aside, as Paimon's does, and does not tell of rows only deleted",
+            first,
+            last,
+            len(changed),
+            min(name for _, _, name in changed),
         )
 
 
@@ -260,11 +335,11 @@ def _apart(entries: pa.Table, others: pa.Table) -> pa.Table:
     return entries.drop_columns(["is_new"]).filter(pa.array(kept))
 
 
-def _check_buckets(before: State, after: State) -> None:
+def _check_buckets(before: pa.Table, after: pa.Table) -> None:
     """Refuse versions between which a partition's number of buckets changed."""
     counts: dict[bytes, int] = {}
-    for state in (before, after):
-        columns = (state.entries.column(name).to_pylist() for name in ("partition", "total_buckets"))
+    for entries in (before, after):
+        columns = (entries.column(name).to_pylist() for name in ("partition", "total_buckets"))
         for partition, count in zip(*columns, strict=True):
             if counts.setdefault(partition, count) != count:
                 raise UnsupportedFeatureError(

@@ -1,6 +1,5 @@
 """`inspect(name)`: which system table is asked for, and what has to be read for it."""
 
-from collections.abc import Mapping
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -9,6 +8,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.formats.paimon import system_files, system_tables
 from snapshot_explorer.formats.paimon.contents import State, guarded, read_lists_of, read_written
+from snapshot_explorer.formats.paimon.file_indexes import file_indexes
 from snapshot_explorer.formats.paimon.history import History
 from snapshot_explorer.formats.paimon.layout import Layout, manifest_path, safe_name
 from snapshot_explorer.formats.paimon.manifests import live
@@ -16,19 +16,12 @@ from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, 
 from snapshot_explorer.formats.paimon.schema import Schema
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.system_rows import system_rows
 from snapshot_explorer.formats.paimon.system_types import INSPECTIONS, schema_of
 from snapshot_explorer.storage import Storage
 
 _STATISTICS = "statistics"
 _LISTS = ("base", "delta", "changelog")
-_NOT_METADATA: Mapping[str, str] = {
-    "audit_log": "use changes_between(a, b), or changelog() of a snapshot",
-    "binlog": "use changes_between(a, b), or changelog() of a snapshot",
-    "ro": "use to_arrow() of the version of the last full compaction",
-    "row_tracking": "use to_arrow()",
-    "file_indexes": "use files, whose statistics say what pruning knows",
-}
-"""System tables that are not offered, with what is there instead."""
 
 
 class Inspector:
@@ -45,8 +38,10 @@ class Inspector:
         """Return a system table, at a version where it is one of a version.
 
         Raises:
-            BadReferenceError: There is no such system table, or a version is given where none makes sense.
+            BadReferenceError: There is no such system table, a version is given where none makes sense, or the table
+                keeps no row ids.
             SnapshotNotFoundError: The version does not exist, expired meanwhile, or only its changelog is left.
+            UnsupportedFeatureError: Its rows need a feature that is not read; no row has been read.
             BrokenTableError: A file is missing or damaged; the message names it.
         """
         found = next((one for one in INSPECTIONS if one.name == name), None)
@@ -58,6 +53,9 @@ class Inspector:
                     f"{name} tells of the table as it is now, not of a version. Leave {version} out."
                 )
             return self._of_table(name)
+        if found.of_rows:
+            snapshot = None if version is None else self._history.snapshots([version])[0]
+            return system_rows(self._storage, self._schemas, name, snapshot)
         if version is None:
             return schema_of(name).empty_table()
         return self._of_version(name, self._history.snapshots([version])[0])
@@ -101,11 +99,13 @@ class Inspector:
     def _files(self, name: str, state: State, parts: Partitions, schema: Schema) -> pa.Table:
         entries = state.entries
         folders = folders_of(parts, entries.column("bucket"), schema, self._schemas.newest().options)
-        paths = data_paths(entries, folders, self._storage, strict=False).to_pylist()
+        paths = data_paths(entries, folders, self._storage, strict=name == "file_indexes").to_pylist()
         external = entries.column("external_path").to_pylist()
         root = self._storage.root.rstrip("/")
         full = [path if beside else f"{root}/{path}" for path, beside in zip(paths, external, strict=True)]
         theirs = self._schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
+        if name == "file_indexes":
+            return file_indexes(self._storage, entries, parts, paths, full)
         if name == "files":
             return system_files.files(entries, parts, full, schema, theirs)
         return system_files.file_key_ranges(entries, parts, full, theirs)
@@ -128,10 +128,6 @@ class Inspector:
 
 def _unknown(name: str) -> BadReferenceError:
     names = [one.name for one in INSPECTIONS]
-    if name in _NOT_METADATA:
-        return BadReferenceError(
-            f"{name} is not among the system tables offered here: {_NOT_METADATA[name]}. Offered: {', '.join(names)}."
-        )
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return BadReferenceError(f"No system table is called {name!r}.{hint} There are: {', '.join(names)}.")

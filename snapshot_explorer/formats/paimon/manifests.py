@@ -25,13 +25,15 @@ LIST = pa.schema(
         pa.field("deleted", pa.int64()),
         pa.field("partition_min", pa.binary()),
         pa.field("partition_max", pa.binary()),
+        pa.field("partition_nulls", pa.list_(pa.int64())),
         pa.field("schema_id", pa.int64()),
         pa.field("min_row_id", pa.int64()),
         pa.field("max_row_id", pa.int64()),
     ]
 )
 """A row is a manifest of a manifest list: its file name, size, ADD and DELETE entries, BinaryRows with the least
-and greatest value of each partition column, the newest schema of its entries, and the range of their row ids."""
+and greatest value of each partition column and how many entries have null in it, the newest schema of its entries, and
+the range of their row ids."""
 
 ENTRIES = pa.schema(
     [
@@ -165,6 +167,7 @@ _LIST_PATHS = {
     "deleted": "_NUM_DELETED_FILES",
     "partition_min": "_PARTITION_STATS._MIN_VALUES",
     "partition_max": "_PARTITION_STATS._MAX_VALUES",
+    "partition_nulls": "_PARTITION_STATS._NULL_COUNTS",
     "schema_id": "_SCHEMA_ID",
     "min_row_id": "_MIN_ROW_ID",
     "max_row_id": "_MAX_ROW_ID",
@@ -320,10 +323,10 @@ def _named(files: Sequence[tuple[str, bytes]]) -> str:
     return files[0][0] if len(files) == 1 else f"{files[0][0]} or one of {len(files) - 1} files read with it"
 
 
-def live(entries: pa.Table) -> pa.Table:
+def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
     """Return the ADD entries that no DELETE entry takes away, in order.
 
-    A DELETE without its ADD is tolerated with a warning.
+    A DELETE without its ADD is tolerated, with a warning unless the entries are only some.
 
     Source: paimon FileEntry.Identifier and FileEntry.mergeEntries.
     """
@@ -334,7 +337,7 @@ def live(entries: pa.Table) -> pa.Table:
     keys = _identities(entries)
     dead = keys[deleted]
     orphans = ~np.isin(dead, keys[~deleted])
-    if orphans.any():
+    if orphans.any() and not is_partial:
         row = int(np.flatnonzero(deleted)[np.argmax(orphans)])
         log.warning(
             "%d DELETE entries take away files that were never added, such as %s",

@@ -22,9 +22,9 @@ from snapshot_explorer.formats.paimon.merge_engines import (
     FirstRow,
     PartialUpdate,
 )
-from snapshot_explorer.formats.paimon.merge_steps import RETRACTS, Crowd, Steps, group_starts
+from snapshot_explorer.formats.paimon.merge_steps import DELETE, RETRACTS, Crowd, Steps, group_starts
 
-__all__ = ["RETRACTS", "Rules", "columns_needed", "merge"]
+__all__ = ["DELETE", "RETRACTS", "Merged", "Rules", "columns_needed", "merge", "merge_all"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,18 @@ class Rules:
     """Whether, of a key's rows above level 0, only that of the lowest level counts."""
     engine: Engine = field(default_factory=Deduplicate)
     """What is made of the rows of a key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """A row per key, deleted keys included."""
+
+    rows: pa.Table
+    """The columns asked for."""
+    kinds: npt.NDArray[np.int8]
+    """The kind of each: that of the row it is, or +I or -D where it was made out of several."""
+    places: Codes
+    """The row whose place each has: the newest of its key, or (first-row) the oldest."""
 
 
 def columns_needed(rules: Rules, names: Sequence[str]) -> list[str]:
@@ -88,28 +100,57 @@ def merge(
     alone = alone[adds[alone]]
     match rules.engine:
         case Deduplicate() | FirstRow():
-            chosen = _newest(crowd, rules) if isinstance(rules.engine, Deduplicate) else _oldest(crowd, rules)
-            return rows.select(list(names)).take(pa.array(np.sort(np.concatenate([alone, chosen]))))
-        case PartialUpdate():
-            steps = partial_update.steps(rules.engine, rows, crowd, names, ignore_delete=rules.ignore_delete)
-        case Aggregation():
-            steps = aggregation.steps(rules.engine, rows, crowd, names)
-    return _folded(rows.select(list(names)), alone, crowd, steps)
+            chosen = _chosen(crowd, rules)
+            places = np.sort(np.concatenate([alone, chosen[adds[chosen]]]))
+            return rows.select(list(names)).take(pa.array(places))
+        case PartialUpdate() | Aggregation() as engine:
+            steps = _steps(engine, rows, crowd, names, rules)
+            return _folded(rows.select(list(names)), alone, crowd, steps, steps.left)[0]
 
 
-def deduplicate(
-    rows: pa.Table, rules: Rules, *, sequence: Codes, kinds: npt.NDArray[np.int8], levels: npt.NDArray[np.int32]
-) -> pa.Array:
-    """Return which rows are left, as ascending row numbers, where the engine chooses whole rows."""
-    numbered = rows.append_column(pa.field("", pa.int64()), pa.array(np.arange(rows.num_rows)))
-    left = merge(numbered, [""], rules, sequence=sequence, kinds=kinds, levels=levels)
-    return left.column(0).combine_chunks()
+def merge_all(
+    rows: pa.Table,
+    names: Sequence[str],
+    rules: Rules,
+    *,
+    sequence: Codes,
+    kinds: npt.NDArray[np.int8],
+    levels: npt.NDArray[np.int32],
+) -> Merged:
+    """Return a row per key, deleted ones included, each with its kind; arguments and errors as `merge`.
+
+    Source: paimon MergeFileSplitRead.forceKeepDelete.
+    """
+    alone, crowd = _crowded(rows, rules, sequence, kinds, levels)
+    match rules.engine:
+        case Deduplicate() | FirstRow():
+            places = np.sort(np.concatenate([alone, _chosen(crowd, rules)]))
+            return Merged(rows=rows.select(list(names)).take(pa.array(places)), kinds=kinds[places], places=places)
+        case PartialUpdate() | Aggregation() as engine:
+            steps = _steps(engine, rows, crowd, names, rules)
+            made, order = _folded(rows.select(list(names)), alone, crowd, steps, np.ones(len(steps.left), bool))
+            places = np.concatenate([alone, crowd.places[crowd.ends]])[order]
+            ends = np.where(steps.left, np.int8(0), np.int8(DELETE))
+            return Merged(rows=made, kinds=np.concatenate([kinds[alone], ends])[order], places=places)
 
 
-def _folded(rows: pa.Table, alone: Codes, crowd: Crowd, steps: Steps) -> pa.Table:
-    """Return the rows that stood alone beside those that the engine made, in the order of their newest rows."""
-    newest = crowd.places[crowd.ends][steps.left]
-    order = pa.array(np.argsort(np.concatenate([alone, newest]), kind="stable"))
+def _steps(
+    engine: PartialUpdate | Aggregation, rows: pa.Table, crowd: Crowd, names: Sequence[str], rules: Rules
+) -> Steps:
+    if isinstance(engine, PartialUpdate):
+        return partial_update.steps(engine, rows, crowd, names, ignore_delete=rules.ignore_delete)
+    return aggregation.steps(engine, rows, crowd, names)
+
+
+def _folded(
+    rows: pa.Table, alone: Codes, crowd: Crowd, steps: Steps, left: npt.NDArray[np.bool_]
+) -> tuple[pa.Table, Codes]:
+    """Return the rows that stood alone beside those that the engine made, in the order of their newest rows.
+
+    Also returned is which of all these, first those alone, is where.
+    """
+    newest = crowd.places[crowd.ends][left]
+    order = np.argsort(np.concatenate([alone, newest]), kind="stable")
     columns = []
     for name in rows.column_names:
         column = rows.column(name)
@@ -117,10 +158,10 @@ def _folded(rows: pa.Table, alone: Codes, crowd: Crowd, steps: Steps) -> pa.Tabl
             made = fold_column(column.take(pa.array(crowd.places)), crowd, steps.columns[name])
         except DamageError as error:
             raise DamageError(f"column {name!r}: {error}") from error
-        made = made.filter(pa.array(steps.left))
+        made = made.filter(pa.array(left))
         both = pa.chunked_array([*column.take(pa.array(alone)).chunks, made], column.type)
-        columns.append(both.take(order))
-    return pa.table(columns, schema=rows.schema)
+        columns.append(both.take(pa.array(order)))
+    return pa.table(columns, schema=rows.schema), order
 
 
 def _crowded(
@@ -159,15 +200,20 @@ def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) 
     return places[kept], groups[kept]
 
 
+def _chosen(crowd: Crowd, rules: Rules) -> Codes:
+    """Return the row that an engine chooses of each key; none of a key whose rows are all passed over."""
+    return _newest(crowd, rules) if isinstance(rules.engine, Deduplicate) else _oldest(crowd, rules)
+
+
 def _newest(crowd: Crowd, rules: Rules) -> Codes:
-    """Return the newest row of each key, if it is no retract.
+    """Return the newest row of each key, whatever its kind.
 
     Source: paimon DeduplicateMergeFunction.
     """
     counted = crowd.adds | (not rules.ignore_delete)
-    places, groups, adds = crowd.places[counted], crowd.groups[counted], crowd.adds[counted]
+    places, groups = crowd.places[counted], crowd.groups[counted]
     last = np.append(groups[1:] != groups[:-1], np.ones(min(len(groups), 1), bool))
-    found: Codes = places[last & adds]
+    found: Codes = places[last]
     return found
 
 

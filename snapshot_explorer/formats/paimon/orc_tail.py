@@ -1,6 +1,6 @@
-"""What pyarrow does not tell of an ORC file: the zone of the writer's clock.
+"""What pyarrow does not tell of an ORC file: the zone of the writer's clock, and whether its types can be.
 
-Source: ORC specification v1, "File Tail", "Stripe Footer", "Compression".
+Source: ORC specification v1, "File Tail", "Types", "Stripe Footer", "Compression".
 """
 
 import zlib
@@ -15,7 +15,12 @@ from snapshot_explorer.formats.damage import DamageError
 _TAIL = 16_384
 _GREATEST_FOOTER = 64 * 2**20
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
-_STRIPES = 3
+_STRIPES, _TYPES = 3, 4
+_KIND, _SUBTYPES, _PRECISION = 1, 2, 5
+_DECIMAL = 14
+_MOST_DIGITS = 38
+_DEEPEST = 100
+_SHORTEST = 8
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MATCH = 4
 """The shortest repetition that LZ4 encodes."""
@@ -38,7 +43,59 @@ def writer_zone(source: pa.NativeFile) -> str:
         DamageError: The tail is cut short or contradicts itself.
         UnsupportedFeatureError: The file is packed with a codec that is not read.
     """
+    footer, compression = _footer(source)
+    stripes = (value for field, value in _messages(footer) if field == _STRIPES and isinstance(value, bytes))
+    first = next(stripes, None)
+    return "" if first is None else _zone(source, dict(_messages(first)), compression)
+
+
+def check_types(source: pa.NativeFile) -> None:
+    """Refuse a file with types that pyarrow would not refuse, but end the process for.
+
+    That are decimals of more than 38 digits, and types within types without end. Reads the tail of the file. A file
+    packed with LZO is not looked at.
+
+    Raises:
+        DamageError: The types can not be, or the tail is cut short or contradicts itself.
+    """
+    try:
+        footer, _ = _footer(source)
+    except UnsupportedFeatureError:
+        return
+    depths = {0: 0}
+    for index, kind in enumerate(value for field, value in _messages(footer) if field == _TYPES):
+        depth = depths.get(index)
+        if not isinstance(kind, bytes) or depth is None:
+            raise DamageError("its types are no tree")
+        if depth > _DEEPEST:
+            raise DamageError(f"its types are nested more than {_DEEPEST} deep")
+        # Of a field that comes several times the last one counts, and of an integer its lower 32 bits.
+        plain = {field: value & 0xFFFF_FFFF for field, value in _messages(kind) if isinstance(value, int)}
+        if plain.get(_KIND) == _DECIMAL and plain.get(_PRECISION, 0) > _MOST_DIGITS:
+            raise DamageError(f"a decimal would have {plain[_PRECISION]} digits")
+        for number in _parts(kind):
+            if number <= index or number in depths:
+                raise DamageError("its types are no tree")
+            depths[number] = depth + 1
+
+
+def _parts(kind: bytes) -> Iterator[int]:
+    """Yield the numbers of the types of which a type is made."""
+    for field, value in _messages(kind):
+        if field == _SUBTYPES and isinstance(value, int):
+            yield value
+        elif field == _SUBTYPES and isinstance(value, bytes):
+            at = 0
+            while at < len(value):
+                number, at = _varint(value, at)
+                yield number
+
+
+def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
+    """Return the footer of a file, unpacked, and how the file is packed."""
     size = source.size()
+    if size < _SHORTEST:
+        raise DamageError("it is cut short")
     tail = _range(source, max(0, size - _TAIL), min(size, _TAIL))
     length = tail[-1]
     script = dict(_messages(tail[-1 - length : -1]))
@@ -46,10 +103,11 @@ def writer_zone(source: pa.NativeFile) -> str:
     footer_length = _number(script, 1)
     if footer_length > min(size, _GREATEST_FOOTER):
         raise DamageError(f"its footer would have {footer_length} bytes")
-    footer = _unpack(_range(source, size - 1 - length - footer_length, footer_length), compression)
-    stripes = (value for field, value in _messages(footer) if field == _STRIPES and isinstance(value, bytes))
-    first = next(stripes, None)
-    return "" if first is None else _zone(source, dict(_messages(first)), compression)
+    packed = _range(source, size - 1 - length - footer_length, footer_length)
+    try:
+        return _unpack(packed, compression), compression
+    except zlib.error as error:
+        raise DamageError(f"its footer can not be unpacked ({error})") from error
 
 
 def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression) -> str:

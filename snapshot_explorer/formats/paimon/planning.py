@@ -125,7 +125,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     return found
 
 
-def unmerged_splits(
+def unmerged_splits(  # noqa: PLR0913 - as `splits`
     *,
     schema: Schema,
     options: Mapping[str, str],
@@ -134,11 +134,12 @@ def unmerged_splits(
     paths: Sequence[str],
     file_schemas: Mapping[int, Schema],
     version: int,
+    vectors: Vectors,
 ) -> list[Split]:
     """Return a split per partition and bucket, in the order in which the entries first name them. Reads no file.
 
-    Its files are all the entries', in their order, and are for who reads them one by one, without merge and without
-    deletion vectors; arguments as `splits`.
+    Its files are all the entries', in their order, and are for who reads them one by one; arguments as `splits`, but
+    that the vectors are those to apply.
 
     Raises:
         UnsupportedFeatureError: A file is of a format that is not read, or holds only some columns.
@@ -150,7 +151,7 @@ def unmerged_splits(
         legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
         version=version,
         file_schemas={number: _bare(found) for number, found in file_schemas.items()},
-        vectors={},
+        vectors=vectors,
         has_vectors=False,
         row_tracking=False,
         evolving=False,

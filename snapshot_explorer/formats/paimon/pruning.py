@@ -15,8 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer import frames
 from snapshot_explorer.errors import BrokenTableError
-from snapshot_explorer.formats.paimon import buckets, statistics
+from snapshot_explorer.formats.paimon import binary_row, buckets, statistics
+from snapshot_explorer.formats.paimon.contents import Keep
 from snapshot_explorer.formats.paimon.partitions import Partitions
 from snapshot_explorer.formats.paimon.plans import Plan
 from snapshot_explorer.formats.paimon.refusals import flag
@@ -56,6 +58,40 @@ def by_partition(partitions: Partitions, schema: Schema, predicate: Predicate | 
     if part is None:
         return np.ones(len(partitions.of_rows), np.bool_)
     return _truths(part.mask(partitions.values).take(partitions.of_rows))
+
+
+def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
+    """Return what says which manifests may have entries of partitions that the predicate may match; None for all.
+
+    Judged is the least and greatest value of each partition column in a manifest list, and the number of nulls.
+
+    Source: paimon ManifestsReader.
+    """
+    part = predicate.on(frozenset(schema.partition_keys)) if predicate and schema.partition_keys else None
+    if part is None:
+        return None
+    fields = [schema.field(name) for name in schema.partition_keys]
+
+    def keep(listed: pa.Table) -> npt.NDArray[np.bool_]:
+        try:
+            ends = [
+                binary_row.decode(listed.column(name), fields, lenient=True)
+                for name in ("partition_min", "partition_max")
+            ]
+        except BrokenTableError as error:
+            log.warning("no manifest is skipped by its partitions: %s", error)
+            return np.ones(len(listed), np.bool_)
+        nulls = [statistics.null_counts(listed.column("partition_nulls"), place) for place in range(len(fields))]
+        counts = pc.add(listed.column("added"), listed.column("deleted"))
+        known = Bounds(
+            lower=ends[0],
+            upper=ends[1],
+            null_count=pa.table(nulls, names=list(schema.partition_keys)),
+            rows=statistics.together(counts),
+        )
+        return np.asarray(part.ruled_out(known).is_null().to_numpy(zero_copy_only=False), np.bool_)
+
+    return keep
 
 
 def before_planning(files: Files, predicate: Predicate) -> Reasons:
@@ -105,6 +141,31 @@ def after_planning(
             )
     reasons[:] = [dropped.get(path) for path in paths]
     return kept, reasons
+
+
+def parts_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+    """Return for each file whether rows of its partition and bucket may pass."""
+    kept = by_partition(files.partitions, files.schema, predicate).copy()
+    kept[kept] = ~buckets.ruled_out(files.where(kept).entries, files.schema, files.file_schemas, predicate)
+    return kept
+
+
+def keys_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+    """Return for each file of a primary-key table whether it may have a key of which a row may pass.
+
+    A file without one can be left out of a merge: of a key that passes it has nothing.
+    """
+    kept = parts_may_pass(files, predicate)
+    kept[kept] = [reason is None for reason in _of_keys(files.where(kept), predicate)]
+    return kept
+
+
+def rows_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+    """Return for each file whether a row of it may pass, where rows are judged as they are, before any merge."""
+    kept = keys_may_pass(files, predicate) if files.schema.primary_keys else parts_may_pass(files, predicate)
+    if _holds_whole_rows(files):
+        kept[kept] = [reason is None for reason in _of_values(files.where(kept), predicate)]
+    return kept
 
 
 def _none(count: int) -> Reasons:
@@ -201,6 +262,19 @@ def _put(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
     if name in table.column_names:
         return table.set_column(table.column_names.index(name), name, values)
     return table.append_column(name, values) if table.num_columns else pa.table({name: values})
+
+
+def without_partitions(skipped: pa.Table, *, files: int | None, rows: int | None) -> pa.Table:
+    """Return SKIPPED with one row for all that is skipped by partition, where not every manifest has been read.
+
+    Args:
+        skipped: SKIPPED, from the manifests that have been read.
+        files: How many files are skipped by partition, read of or not; None if unknown.
+        rows: How many rows they have; None if unknown.
+    """
+    told = skipped.filter(pc.not_equal(skipped.column("skipped"), "partition"))
+    row = {"partition": None, "bucket": None, "files": files, "rows": rows, "size_bytes": None, "skipped": "partition"}
+    return pa.concat_tables([told, pa.Table.from_pylist([row], frames.SKIPPED)])
 
 
 def skipped_files(files: Files, reasons: Reasons) -> pa.Table:

@@ -1,8 +1,11 @@
 """Rows of a split: files opened, their columns brought to the read schema, keys merged."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,7 +15,7 @@ from snapshot_explorer.formats.paimon import blobs, column_groups, data_files, e
 from snapshot_explorer.formats.paimon.column_groups import BLOB, ColumnGroup
 from snapshot_explorer.formats.paimon.data_files import DataFile
 from snapshot_explorer.formats.paimon.deletion_vectors import deleted
-from snapshot_explorer.formats.paimon.merge import RETRACTS, Rules, columns_needed, merge
+from snapshot_explorer.formats.paimon.merge import RETRACTS, Merged, Rules, columns_needed, merge, merge_all
 from snapshot_explorer.formats.paimon.planning import splits
 from snapshot_explorer.formats.paimon.plans import Plan
 from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field, arrow_type
@@ -175,10 +178,49 @@ def _merged(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a section after merging, in the order of its files."""
     names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted by a column
-    needed = [plan.schema.field(name) for name in columns_needed(rules, names)]
+    rows = _together(storage, plan, columns_needed(rules, names), gone)
+    if rows is None:
+        return
+    with _telling(plan):
+        merged = merge(rows.table, names, rules, sequence=rows.sequence, kinds=rows.kinds, levels=rows.levels)
+    if not fields:
+        yield _batch((), pa.schema([]), merged.num_rows)
+        return
+    yield from merged.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def last_events(
+    storage: Storage, plan: Plan, rules: Rules, names: Sequence[str]
+) -> tuple[Merged | None, npt.NDArray[np.int64]]:
+    """Return a row per key of the files, deleted keys included, and the sequence number of each; None without rows.
+
+    All rows are in memory at once. Raises: as `read`.
+    """
+    gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
+    rows = _together(storage, plan, columns_needed(rules, names), gone)
+    if rows is None:
+        return None, np.zeros(0, np.int64)
+    with _telling(plan):
+        merged = merge_all(rows.table, names, rules, sequence=rows.sequence, kinds=rows.kinds, levels=rows.levels)
+    return merged, rows.sequence[merged.places]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    """The rows of several files with a primary key."""
+
+    table: pa.Table
+    sequence: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int8]
+    levels: npt.NDArray[np.int32]
+
+
+def _together(storage: Storage, plan: Plan, columns: Sequence[str], gone: Mapping[str, Positions]) -> _Rows | None:
+    """Return all rows that deletion vectors leave; None if there is no file with any."""
+    needed = [plan.schema.field(name) for name in columns]
     rows: list[pa.RecordBatch] = []
     system: list[pa.RecordBatch] = []
-    levels: list[np.ndarray] = []
+    levels: list[npt.NDArray[np.int32]] = []
     for file in plan.files:
         for batch, own in _alive(storage, plan, file, needed, gone, system=(_SEQUENCE, _KIND)):
             _check_system(own, file)
@@ -186,17 +228,21 @@ def _merged(
             system.append(own)
             levels.append(np.full(batch.num_rows, file.level, np.int32))
     if not rows:
-        return
+        return None
     table, own_table = pa.Table.from_batches(rows), pa.Table.from_batches(system)
+    return _Rows(
+        table=table,
+        sequence=own_table.column(_SEQUENCE.name).to_numpy(),
+        kinds=own_table.column(_KIND.name).to_numpy(),
+        levels=np.concatenate(levels),
+    )
+
+
+@contextmanager
+def _telling(plan: Plan) -> Iterator[None]:
+    """Name the files in what goes wrong with a merge."""
     try:
-        merged = merge(
-            table,
-            names,
-            rules,
-            sequence=own_table.column(_SEQUENCE.name).to_numpy(),
-            kinds=own_table.column(_KIND.name).to_numpy(),
-            levels=np.concatenate(levels),
-        )
+        yield
     except DamageError as error:
         raise BrokenTableError(
             f"The rows of {_named(plan.files)} can not be merged: {error}. Paimon itself, from 2.0 on, "
@@ -204,10 +250,6 @@ def _merged(
         ) from error
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(f"Merging {_named(plan.files)}: {error}") from error
-    if not fields:
-        yield _batch((), pa.schema([]), merged.num_rows)
-        return
-    yield from merged.to_batches(max_chunksize=_BATCH_ROWS)
 
 
 def _named(files: Sequence[DataFile]) -> str:
@@ -232,13 +274,15 @@ def unmerged(
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
     """Yield a file's rows as they are, retracts included, with these columns in the types of the read schema.
 
-    Beside them the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`; None for a table without a primary key.
+    Beside them the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`; None for a table without a primary key. Rows that the
+    file's deletion vector takes away are left out, where the plan has one.
 
     Raises: as `read`.
     """
     fields = [plan.schema.field(name) for name in columns]
     keyed = bool(plan.schema.primary_keys)
-    for batch, own in _evolved(storage, plan, file, fields, system=(_SEQUENCE, _KIND) if keyed else ()):
+    gone = deleted(storage, ((file.path, file.vector, file.rows),)) if file.vector else {}
+    for batch, own in _alive(storage, plan, file, fields, gone, system=(_SEQUENCE, _KIND) if keyed else ()):
         if keyed:
             _check_system(own, file)
         yield batch, own if keyed else None

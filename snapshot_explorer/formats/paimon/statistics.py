@@ -62,11 +62,12 @@ def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int
         lower=_table(lower, names, types, len(entries)),
         upper=_table(upper, names, types, len(entries)),
         null_count=_table(nulls, names, [pa.int64()] * len(names), len(entries)),
-        rows=_together(entries.column("rows")),
+        rows=together(entries.column("rows")),
     )
 
 
-def _together(column: pa.ChunkedArray) -> pa.Array:
+def together(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece."""
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
@@ -100,7 +101,7 @@ def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Sch
         lower=_first_from(ends["min_key"], ends["key_min"]),
         upper=_first_from(ends["max_key"], ends["key_max"]),
         null_count=unknown,
-        rows=_together(entries.column("rows")),
+        rows=together(entries.column("rows")),
     )
 
 
@@ -109,7 +110,7 @@ def _first_from(keys: pa.Table, others: pa.Table) -> pa.Table:
 
 
 def _whole(values: pa.Table) -> pa.StructArray:
-    columns = [_together(column) for column in values.columns]
+    columns = [together(column) for column in values.columns]
     return pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
 
 
@@ -155,7 +156,7 @@ def _values(
                 continue
             # A cast may cut values, round them or make them null: of another type nothing is known.
             if replace(covered[position].type, nullable=True) == replace(field.type, nullable=True):
-                nulls[index].append((at, _null_counts(group, position)))
+                nulls[index].append((at, null_counts(group.column("value_null_counts"), position)))
                 lower[index].append((at, least.column(position).combine_chunks()))
                 upper[index].append((at, greatest.column(position).combine_chunks()))
     return lower, upper, nulls
@@ -167,8 +168,9 @@ def _without(group: pa.Table) -> pa.Array:
     return pc.if_else(spread, pa.scalar(None, pa.int64()), group.column("rows")).combine_chunks()
 
 
-def _null_counts(group: pa.Table, position: int) -> pa.Array:
-    lists = group.column("value_null_counts").combine_chunks()
+def null_counts(column: pa.ChunkedArray, position: int) -> pa.Array:
+    """Return the number at a position of each list in a column; null where a list is shorter or null."""
+    lists = together(column)
     sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     begins = np.cumsum(sizes) - sizes
     there = sizes > position

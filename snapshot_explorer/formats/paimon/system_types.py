@@ -23,6 +23,11 @@ INSPECTIONS = (
     Inspection(name="statistics", at_version=True, meaning="what the last ANALYZE found"),
     Inspection(name="aggregation_fields", at_version=False, meaning="the columns with their aggregate functions"),
     Inspection(name="table_indexes", at_version=True, meaning="index files, such as those of deletion vectors"),
+    Inspection(name="file_indexes", at_version=True, meaning="the indexes of data files: bloom filters and the like"),
+    Inspection(name="audit_log", at_version=True, meaning="the last event of each key, with its kind", of_rows=True),
+    Inspection(name="binlog", at_version=True, meaning="as audit_log, each value in a list", of_rows=True),
+    Inspection(name="ro", at_version=True, meaning="the rows of fully compacted files", of_rows=True),
+    Inspection(name="row_tracking", at_version=True, meaning="the rows with their ids", of_rows=True),
 )
 
 _FILE_HEAD = (
@@ -84,12 +89,18 @@ _COLUMNS: Mapping[str, str] = {
         "dv_ranges ARRAY<ROW<f0 STRING NOT NULL, f1 INT NOT NULL, f2 INT NOT NULL, _CARDINALITY BIGINT>>, "
         "row_range_start BIGINT, row_range_end BIGINT, index_field_id INT, index_field_name STRING"
     ),
+    "file_indexes": (
+        "`partition` STRING, bucket INT NOT NULL, file_path STRING NOT NULL, file_size_in_bytes BIGINT NOT NULL, "
+        "record_count BIGINT NOT NULL, schema_id BIGINT NOT NULL, column_name STRING NOT NULL, "
+        "index_type STRING NOT NULL, storage_type STRING NOT NULL, index_file_path STRING, "
+        "index_size_in_bytes BIGINT NOT NULL, index_container_size_in_bytes BIGINT NOT NULL, is_empty BOOLEAN NOT NULL"
+    ),
 }
 
 
 @cache
 def schema_of(name: str) -> pa.Schema:
-    """Return the Arrow schema of a system table: Paimon's column names and types, in Paimon's order.
+    """Return the Arrow schema of a system table of metadata: Paimon's column names and types, in Paimon's order.
 
     A TIMESTAMP(3) is timestamp[ms] without zone. Paimon shows the clock of the zone of its JVM; here it is UTC's,
     but for what the table itself holds by a writer's clock: creation_time of files and create_time of tags.

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,30 +12,21 @@ from snapshot_explorer.formats.paimon import blobs, fallback
 from snapshot_explorer.formats.paimon import read as rows
 from snapshot_explorer.formats.paimon.commit_frames import commits_frame, manifests_frame, readable_of
 from snapshot_explorer.formats.paimon.contents import (
-    State,
     check_known,
     read_changes,
     read_indexes_of,
     read_lists_of,
-    read_state,
 )
-from snapshot_explorer.formats.paimon.deletion_vectors import Vectors, vectors_of
 from snapshot_explorer.formats.paimon.events import Difference, Events, read_events
 from snapshot_explorer.formats.paimon.file_frames import changes_frame, files_frame
 from snapshot_explorer.formats.paimon.history import History
 from snapshot_explorer.formats.paimon.incremental import changelog_splits, splits_between
 from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
-from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.pruning import (
-    Files,
-    after_planning,
-    before_planning,
-    by_partition,
-    skipped_files,
-)
+from snapshot_explorer.formats.paimon.partitions import partitions_of
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
+from snapshot_explorer.formats.paimon.scans import file_schemas, paths_of, scan, state_where, vectors_in
 from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
@@ -177,13 +167,13 @@ class Paimon:
         options = self._schemas.newest().options
         schema = self._schema_of(snapshots[-1]) if snapshots else self._schemas.newest()
         indexes = read_indexes_of(self._storage, snapshots)
-        vectors = [self._vectors(index, schema, options) for index in indexes]
+        vectors = [vectors_in(self._storage, index, schema, options) for index in indexes]
         tables = []
         for kind in ("delta", "changelog"):
             changes = read_changes(self._storage, snapshots, kind)
             check_known(snapshots, changes, kind)
             partitions = partitions_of(changes.entries.column("partition"), schema)
-            paths = self._paths(changes.entries, partitions, schema, options, strict=False)
+            paths = paths_of(self._storage, changes.entries, partitions, schema, options, strict=False)
             tables.append(changes_frame(snapshots, changes, kind, partitions=partitions, paths=paths, vectors=vectors))
         return _by_version(tables, snapshots)
 
@@ -200,13 +190,13 @@ class Paimon:
         snapshot = self._snapshot(version)
         options = self._schemas.newest().options
         schema = self._schema_of(snapshot)
-        state, partitions = self._state(snapshot, schema, predicate)
-        paths = self._paths(state.entries, partitions, schema, options, strict=False)
-        vectors = self._vectors(state.indexes, schema, options)
+        state, partitions = state_where(self._storage, snapshot, schema, predicate)
+        paths = paths_of(self._storage, state.entries, partitions, schema, options, strict=False)
+        vectors = vectors_in(self._storage, state.indexes, schema, options)
         frame = files_frame(state, version=version, partitions=partitions, paths=paths, vectors=vectors)
         if not statistics:
             return frame
-        return with_statistics(frame, state.entries, schema, _file_schemas(self._schemas, state.entries))
+        return with_statistics(frame, state.entries, schema, file_schemas(self._schemas, state.entries))
 
     def schema(self, version: int | None) -> TableSchema:
         """Return the schema in force at a version; the newest one for None."""
@@ -278,60 +268,25 @@ class Paimon:
         """
         snapshot = self._snapshot(version)
         return fallback.plan(
-            self._storage, self._here, snapshot, lambda schemas, one: self._plan(schemas, one, predicate)
+            self._storage, self._here, snapshot, lambda schemas, one: scan(self._storage, schemas, one, predicate)
         )
 
-    def _plan(self, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None) -> ReadPlan:
-        """Return the plan of a version of one branch, which has these schemas."""
-        version, options = snapshot.id, schemas.newest().options
-        schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
-        state = read_state(self._storage, snapshot)
-        partitions = partitions_of(state.entries.column("partition"), schema)
-        kept = by_partition(partitions, schema, predicate)
-        reasons = np.array([None if might else "partition" for might in kept], np.object_)
-        every = Files(
-            entries=state.entries.drop_columns(["is_new"]),
-            partitions=partitions,
-            schema=schema,
-            file_schemas=_file_schemas(schemas, state.entries.filter(pa.array(kept))),
-            options=options,
-        )
-        if predicate is not None:
-            reasons[kept] = before_planning(every.where(kept), predicate)
-        left = np.array([reason is None for reason in reasons], np.bool_)
-        files = every.where(left)
-        paths = self._paths(files.entries, files.partitions, schema, options, strict=True).to_pylist()
-        splits = self._planned(files, state.indexes, paths, version)
-        if predicate is not None:
-            splits, reasons[left] = after_planning(splits, files, paths, predicate)
-        return ReadPlan(splits=tuple(splits), skipped=skipped_files(every, reasons))
-
-    def _planned(self, files: Files, indexes: pa.Table, paths: Sequence[str], version: int) -> list[Split]:
-        return rows.splits(
-            schema=files.schema,
-            options=files.options,
-            entries=files.entries,
-            vectors=self._vectors(indexes, files.schema, files.options, strict=True),
-            partitions=[files.partitions.texts[position] for position in files.partitions.of_rows.to_pylist()],
-            paths=paths,
-            file_schemas=files.file_schemas,
-            version=version,
-        )
-
-    def changelog(self, version: int) -> Sequence[Split]:
+    def changelog(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
         """Return the units of reading a version's changelog; long-lived changelogs are read too.
 
         Reads the changelog manifest list and its manifests; further as `incremental.changelog_splits`.
         """
-        return changelog_splits(self._storage, self._schemas, self._snapshot(version))
+        return changelog_splits(self._storage, self._schemas, self._snapshot(version), predicate)
 
-    def row_changes(self, first: int, last: int, mode: ChangeMode) -> Sequence[Split]:
+    def row_changes(
+        self, first: int, last: int, mode: ChangeMode, predicate: Predicate | None = None
+    ) -> Sequence[Split]:
         """Return the units of reading what changed after `first` up to `last`, under the newest schema.
 
         Reads the lists and manifests of all the versions at once; further as `incremental.splits_between`.
         """
         wanted = [first, last] if mode == "diff" else range(first + 1, last + 1)
-        return splits_between(self._storage, self._schemas, self._history.snapshots(wanted), mode)
+        return splits_between(self._storage, self._schemas, self._history.snapshots(wanted), mode, predicate)
 
     def change_schema(self, first: int, last: int) -> pa.Schema:  # noqa: ARG002 - the newest for every range
         """Return the newest schema: under it changes are told."""
@@ -355,31 +310,6 @@ class Paimon:
 
     def _schema_at(self, version: int | None) -> Schema:
         return self._schemas.newest() if version is None else self._schema_of(self._snapshot(version))
-
-    def _state(self, snapshot: Snapshot, schema: Schema, predicate: Predicate | None) -> tuple[State, Partitions]:
-        """Return the live files in the partitions that the predicate may match."""
-        state = read_state(self._storage, snapshot)
-        partitions = partitions_of(state.entries.column("partition"), schema)
-        if predicate is None:
-            return state, partitions
-        kept = by_partition(partitions, schema, predicate)
-        state = State(entries=state.entries.filter(pa.array(kept)), indexes=state.indexes)
-        return state, partitions.where(kept)
-
-    def _paths(
-        self, entries: pa.Table, partitions: Partitions, schema: Schema, options: Mapping[str, str], *, strict: bool
-    ) -> pa.Array:
-        folders = folders_of(partitions, entries.column("bucket"), schema, options)
-        return data_paths(entries, folders, self._storage, strict=strict)
-
-    def _vectors(
-        self, indexes: pa.Table, schema: Schema, options: Mapping[str, str], *, strict: bool = False
-    ) -> Vectors:
-        if not len(indexes):
-            return {}
-        partitions = partitions_of(indexes.column("partition"), schema)
-        folders = folders_of(partitions, indexes.column("bucket"), schema, options)
-        return vectors_of(indexes, folders.to_pylist(), options, self._storage, strict=strict)
 
 
 def _file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, Schema]:

@@ -6,7 +6,7 @@ from formats.paimon.avro_bytes import written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import builders
+import avro_schemas
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.manifests import (
     ENTRIES,
@@ -18,31 +18,6 @@ from snapshot_explorer.formats.paimon.manifests import (
 )
 
 NOTHING = bytes(12)
-RANGE = {
-    "type": "record",
-    "name": "range",
-    "fields": [
-        {"name": "f0", "type": "string"},
-        {"name": "f1", "type": "int"},
-        {"name": "f2", "type": "int"},
-        {"name": "_CARDINALITY", "type": ["null", "long"]},
-    ],
-}
-INDEX = {
-    "type": "record",
-    "name": "record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_KIND", "type": "int"},
-        {"name": "_PARTITION", "type": "bytes"},
-        {"name": "_BUCKET", "type": "int"},
-        {"name": "_INDEX_TYPE", "type": "string"},
-        {"name": "_FILE_NAME", "type": "string"},
-        {"name": "_FILE_SIZE", "type": "long"},
-        {"name": "_ROW_COUNT", "type": "long"},
-        {"name": "_DELETIONS_VECTORS_RANGES", "type": ["null", {"type": "array", "items": ["null", RANGE]}]},
-    ],
-}
 
 
 def entry(kind, name, level=0, **changes):
@@ -90,7 +65,7 @@ def raw_entry(kind=0, name="data-1", **changes):
 
 
 def manifest(*rows):
-    return ("manifest/manifest-1", written(builders.MANIFEST, list(rows)))
+    return ("manifest/manifest-1", written(avro_schemas.MANIFEST, list(rows)))
 
 
 def test_an_entry_has_every_field_under_its_name():
@@ -122,7 +97,7 @@ def test_an_entry_has_every_field_under_its_name():
 
 
 def test_a_manifest_of_the_oldest_writers_is_read():
-    old = ["null", builders.MANIFEST]
+    old = ["null", avro_schemas.MANIFEST]
 
     table, _ = read_entries([("manifest/manifest-1", written(old, [raw_entry(), raw_entry(kind=1)]))])
 
@@ -149,7 +124,7 @@ def test_entries_that_are_not_understood_are_refused(rows, error, found):
 
 
 def test_a_null_where_there_must_be_a_value_is_broken():
-    nullable = {**builders.MANIFEST, "fields": [*builders.MANIFEST["fields"]]}
+    nullable = {**avro_schemas.MANIFEST, "fields": [*avro_schemas.MANIFEST["fields"]]}
     nullable["fields"][3] = {"name": "_BUCKET", "type": ["null", "int"]}
 
     with pytest.raises(BrokenTableError, match="A row of manifest/manifest-1 has no _BUCKET"):
@@ -169,7 +144,7 @@ def test_a_manifest_list_names_its_manifests():
     }
 
     table, counts = read_lists(
-        [("manifest/list", written(builders.MANIFEST_LIST, [row])), ("l", written(builders.MANIFEST_LIST, []))]
+        [("manifest/list", written(avro_schemas.MANIFEST_LIST, [row])), ("l", written(avro_schemas.MANIFEST_LIST, []))]
     )
 
     assert counts == [1, 0]
@@ -181,6 +156,7 @@ def test_a_manifest_list_names_its_manifests():
             "deleted": 4,
             "partition_min": b"x",
             "partition_max": b"y",
+            "partition_nulls": [],
             "schema_id": 5,
             "min_row_id": None,
             "max_row_id": None,
@@ -212,7 +188,11 @@ def test_an_index_has_a_row_per_deletion_vector_and_any_other_one_row():
         index_row("DELETION_VECTORS", "index-1", vectors, bucket=1),
         index_row("DELETION_VECTORS", "index-2", []),
     ]
-    contents = [("a", written(INDEX, rows)), ("b", written(INDEX, [])), ("c", written(INDEX, rows[1:2]))]
+    contents = [
+        ("a", written(avro_schemas.INDEX, rows)),
+        ("b", written(avro_schemas.INDEX, [])),
+        ("c", written(avro_schemas.INDEX, rows[1:2])),
+    ]
 
     table, counts = read_indexes(contents)
 
