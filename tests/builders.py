@@ -148,7 +148,7 @@ class PaimonTable:
             "_FILE_SIZE": len(content),
             "_NUM_ADDED_FILES": sum(entry["_KIND"] == 0 for entry in entries),
             "_NUM_DELETED_FILES": sum(entry["_KIND"] == 1 for entry in entries),
-            "_PARTITION_STATS": self._partitions([self.names[entry["_FILE"]["_FILE_NAME"]] for entry in entries]),
+            "_PARTITION_STATS": self._partitions([self.names.get(entry["_FILE"]["_FILE_NAME"]) for entry in entries]),
             "_SCHEMA_ID": 0,
         }
 

@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.model import Listing
+from snapshot_explorer.model import Examined, Listing
 
 
 @dataclass
@@ -201,6 +201,66 @@ def test_a_table_whose_log_vanished_is_shown_as_empty():
     log.versions = ()
 
     assert management.update().version == -1
+
+
+def test_a_vanished_log_is_told_by_its_place(caplog):
+    log = Log(versions=(1,))
+    management = manage(log, log_name="delta log found for the Delta table at /data/t")
+    log.versions = ()
+
+    with caplog.at_level(logging.INFO):
+        management.update()
+
+    assert caplog.messages[0] == "No delta log found for the Delta table at /data/t"
+
+
+def test_the_start_of_the_last_listing_is_handed_back_and_none_at_the_beginning():
+    starts = []
+
+    def list_log(start):
+        starts.append(start)
+        return Listing(versions=(10, 11), identity=(11, len(starts)), checkpoint=10, start=10)
+
+    management = SnapshotManagement(list_log, Snap)
+    management.update()
+
+    assert starts == [None, 10]
+
+
+def test_listings_of_the_same_commit_are_equal_whatever_checkpoint_they_begin_with(caplog):
+    found = [Listing(versions=(10, 11), identity=(11,), checkpoint=10), Listing(versions=(11,), identity=(11,))]
+    management = SnapshotManagement(lambda start: found.pop(0), Snap)
+    first = management.current_snapshot
+
+    assert management.update() is first
+
+
+def test_what_contradicts_itself_is_a_warning_and_what_can_not_be_shown_an_error(caplog):
+    log = Log(versions=(1,))
+
+    def examine(version):
+        if version == 2:
+            raise StorageError("the version is damaged")
+        return Examined(table_id="a", notes=("7.crc contradicts the log",))
+
+    management = manage(log, examine=examine)
+    first, log.versions = management.current_snapshot, (1, 2)
+
+    assert "7.crc contradicts the log" in caplog.messages
+    with pytest.raises(StorageError, match="damaged"):
+        management.update()
+    assert management.current_snapshot is first
+
+
+def test_another_table_at_the_same_place_is_told(caplog):
+    log = Log(versions=(1,))
+    management = manage(log, examine=lambda version: Examined(table_id=f"t{version}", notes=()))
+    log.versions = (1, 2)
+
+    management.update()
+
+    told = "Change in the table id detected while updating snapshot. "
+    assert f"{told}\nPrevious snapshot = Snap(1)\nNew snapshot = Snap(2)." in caplog.messages
 
 
 def test_many_threads_see_versions_only_grow():

@@ -388,7 +388,15 @@ assert seen  # the hook does see writes
 def test_a_storage_has_no_way_to_write():
     public = {name for name in dir(Storage) if not name.startswith("_")}
 
-    assert public == {"exists", "list", "list_many", "open", "read", "read_many", "read_present", "resolve_external"}
+    listing, reading = {"exists", "exists_many", "list", "list_many"}, {"open", "read", "read_many", "read_present"}
+    assert public == {*listing, *reading, "resolve_external"}
+
+
+def test_many_files_are_asked_for_in_order(tmp_path):
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "folder").mkdir()
+
+    assert Storage(tmp_path).exists_many(["b", "a", "folder", "a"]) == [False, True, False, True]
 
 
 def test_every_file_that_is_read_is_logged_at_debug(tmp_path, caplog):

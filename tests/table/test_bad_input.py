@@ -45,13 +45,12 @@ def test_a_path_that_is_a_file(tmp_path):
         open_table(tmp_path / "notes.txt")
 
 
-@pytest.mark.parametrize("name", [None, "paimon"])
-def test_a_delta_path(tmp_path, name):
+def test_a_delta_path_opened_as_a_paimon_table(tmp_path):
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("{}")
 
-    with pytest.raises(TableNotFoundError, match="is a Delta table"):
-        open_table(tmp_path, format=name)
+    with pytest.raises(TableNotFoundError, match="is no paimon table but a delta table. Open it without --format"):
+        open_table(tmp_path, format="paimon")
 
 
 def test_an_unknown_format(url):

@@ -26,9 +26,9 @@ from snapshot_explorer.formats.delta.records import (
 )
 from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
 
-_AT_ONCE = 10_000
+_AT_ONCE = 2_000
 """File actions whose values are Python objects at the same time."""
-_TAKEN_AT_ONCE = 200
+_TAKEN_AT_ONCE = 100
 """File actions that are Python objects at the same time: more would not fit the processor's cache."""
 _FILES = ("add", "remove", "cdc")
 _WANTED = frozenset(

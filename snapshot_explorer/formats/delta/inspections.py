@@ -149,7 +149,9 @@ class Inspector:
         """
         commit = self._log.listing().commits().get(version)
         modified = None if commit is None else _moment(commit.modified_ms)
-        return modified or self._times.told([version], None)[0]
+        if modified is not None or commit is None:
+            return modified
+        return self._times.told([version], self._log.actions([version]).commit_infos)[0]
 
     def _history(self) -> pa.Table:
         versions = [*self._log.refresh().commits()][::-1]

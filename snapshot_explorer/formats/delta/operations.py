@@ -97,7 +97,7 @@ def kind_of(operation: str | None, parameters: Mapping[str, object], effect: Eff
         if effect.rearranged:
             return _rearranging(effect)
         chosen = parameters.get("mode" if operation == "WRITE" else "outputMode")
-        return "overwrite" if chosen in _OVERWRITING else kind
+        return "overwrite" if isinstance(chosen, str) and chosen in _OVERWRITING else kind
     if operation in _REPLACING and effect.removed_files:
         return "overwrite"
     return kind

@@ -107,6 +107,49 @@ class _Listed:
     clock: Clock
     """By which clock versions are told."""
 
+    def asks(self, version: int) -> bool:
+        """Return whether it takes a version's commitInfo to tell its time."""
+        return self.modified is None or self.clock.carries(version)
+
+    def time(self, version: int, infos: Infos) -> datetime | None:
+        """Return when a version was committed, None where nothing says so."""
+        if version not in self.paths:
+            return None
+        millis = self._said(version, infos) if self.asks(version) else (self.modified or {}).get(version)
+        try:
+            return None if millis is None else _EPOCH + timedelta(milliseconds=millis)
+        except OverflowError:
+            return None
+
+    def untold(self, version: int, infos: Infos) -> BrokenTableError:
+        """Return the error of a version of which nothing says when it was committed."""
+        path, advice = self.paths.get(version), "Ask for versions by their numbers."
+        if path is None:
+            return BrokenTableError(
+                f"Nothing says when version {version} was committed: its commit file is gone, and only its checkpoint "
+                f"is left. {advice}"
+            )
+        millis = self._said(version, infos)
+        if millis is not None:
+            return BrokenTableError(
+                f"{path} says that it was committed {millis} milliseconds after 1970: in none of the years 1 to "
+                f"9999. {advice}"
+            )
+        if not self.clock.carries(version):
+            return BrokenTableError(
+                f"Nothing says when version {version} was committed: the storage tells no times of its files, and "
+                f"{path} records none. {advice}"
+            )
+        lacks = "a commitInfo without inCommitTimestamp" if version in infos else "no commitInfo"
+        return BrokenTableError(
+            f"{path} holds {lacks}, and the table has {_ENABLED}=true, by which each commit carries its time "
+            f"(DELTA_MISSING_COMMIT_INFO, DELTA_MISSING_COMMIT_TIMESTAMP). {advice}"
+        )
+
+    def _said(self, version: int, infos: Infos) -> int | None:
+        name = "inCommitTimestamp" if self.clock.carries(version) else "timestamp"
+        return _whole(infos.get(version, {}).get(name))
+
 
 class Times:
     """When the versions of a table were committed. Keeps what the newest listing tells. Thread-safe."""
@@ -128,41 +171,29 @@ class Times:
             SnapshotNotFoundError: There is no commit file of a version.
             BrokenTableError: A commit does not carry the time that it must; its file is named.
         """
-        found = self.told(versions, None)
-        for version, time in zip(versions, found, strict=True):
+        listed = self._listed(versions)
+        wanted = [version for version in versions if version in listed.paths and listed.asks(version)]
+        infos = self._infos([listed.paths[version] for version in wanted], wanted)
+        found: list[datetime] = []
+        for version in versions:
+            time = listed.time(version, infos)
             if time is None:
-                raise BrokenTableError(
-                    f"Nothing says when version {version} was committed: its commit file is gone, or records no time "
-                    "where the storage tells none of its files. Ask for versions by their numbers."
-                )
-        return [time for time in found if time is not None]
+                raise listed.untold(version, infos)
+            found.append(time)
+        return found
 
-    def told(self, versions: Sequence[int], infos: Infos | None) -> list[datetime | None]:
+    def told(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
         """Return when each version was committed, None where nothing says so or its commit file is gone.
 
         Args:
             versions: Which.
-            infos: What their commitInfo says, where that has been read already.
+            infos: What their commitInfo says.
 
-        Raises: as `committed_at`.
+        Raises:
+            SnapshotNotFoundError: There is no such version.
         """
         listed = self._listed(versions)
-        clock, modified, paths = listed.clock, listed.modified, listed.paths
-        wanted = [one for one in versions if one in paths and (clock.carries(one) or modified is None)]
-        said = infos if infos is not None else self._infos([paths[version] for version in wanted], wanted)
-        found: list[datetime | None] = []
-        for version in versions:
-            if version not in paths:
-                found.append(None)
-                continue
-            if clock.carries(version):
-                millis: int | None = _carried(said.get(version), paths[version])
-            elif modified is not None:
-                millis = modified[version]
-            else:
-                millis = _whole(said.get(version, {}).get("timestamp"))
-            found.append(None if millis is None else _time(millis, paths[version]))
-        return found
+        return [listed.time(version, infos) for version in versions]
 
     def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return those of the versions among which the last one committed by a time is to be looked for.
@@ -216,30 +247,6 @@ class Times:
                 if info is not None:
                     found[version] = info
         return found
-
-
-def _carried(info: Mapping[str, Any] | None, path: str) -> int:
-    """Return the timestamp that a commit carries."""
-    millis = _whole((info or {}).get("inCommitTimestamp"))
-    if millis is None:
-        lacks = (
-            "no commitInfo (DELTA_MISSING_COMMIT_INFO)" if info is None else "a commitInfo without inCommitTimestamp"
-        )
-        raise BrokenTableError(
-            f"{path} holds {lacks}, and the table has {_ENABLED}=true, by which each commit carries its time "
-            "(DELTA_MISSING_COMMIT_TIMESTAMP). Ask for versions by their numbers."
-        )
-    return millis
-
-
-def _time(millis: int, path: str) -> datetime:
-    try:
-        return _EPOCH + timedelta(milliseconds=millis)
-    except OverflowError as error:
-        raise BrokenTableError(
-            f"{path} was committed {millis} milliseconds after 1970, it is said: that is in none of the years 1 to "
-            "9999. Ask for versions by their numbers."
-        ) from error
 
 
 def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:

@@ -6,6 +6,7 @@ Each costs what reading the rows of the version costs, and holds all of them in 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
@@ -128,4 +129,4 @@ def _in_lists(table: pa.Table) -> pa.Table:
 
 
 def _each_in_a_list(values: pa.Array, kind: pa.ListType) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), values, type=kind)
+    return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), values, type=kind)

@@ -1,11 +1,16 @@
 """The tables of metadata that Delta users know."""
 
+import json
+import uuid
 from datetime import UTC, datetime
 
+import fsspec
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from delta_builder import BASE_MILLIS, DeltaTable, add, cdc, domain, metadata, protocol, remove, txn
+from delta_builder import BASE_MILLIS, DeltaTable, add, cdc, domain, lines, metadata, protocol, remove, txn
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.inspections import DETAIL, HISTORY, table_features
@@ -124,6 +129,38 @@ def test_history_has_what_was_committed_since_the_table_was_opened(table):
     table.commit(add("a"))
 
     assert opened.inspect("history")["version"].to_pylist() == [1, 0]
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+SAID = st.sampled_from(
+    (
+        *("timestamp", "operation", "operationParameters", "operationMetrics", "userId", "userName", "job", "notebook"),
+        *("readVersion", "isBlindAppend", "txnId", "userMetadata", "inCommitTimestamp", "odd"),
+    )
+)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(SAID, JSON, max_size=6), st.sampled_from(["WRITE", "MERGE", "STREAMING UPDATE"]), JSON)
+def test_whatever_a_writer_says_of_its_commit_the_history_is_told(info, operation, mode):
+    table = DeltaTable(fsspec.filesystem("memory"), f"/{uuid.uuid4().hex}")
+    said = {"operationParameters": {"mode": mode, "outputMode": mode}, "operation": operation} | info
+    table.write("_delta_log/00000000000000000001.json", lines({"commitInfo": said}))
+    opened = open_table(table.url)
+
+    opened.inspect("history").to_arrow().validate(full=True)
+    history = opened.history().to_arrow()
+    history.validate(full=True)
+    assert json.loads(history["details"][0].as_py()).keys() == said.keys()
+    assert opened.changes_between(0, 1).num_rows == 0
 
 
 def test_history_tells_of_no_version(table):
