@@ -30,8 +30,8 @@ def _column(name: str, kind: pa.DataType, meaning: str, unit: str | None = None)
 COMMITS = pa.schema(
     [
         _column("version", pa.int64(), "Paimon snapshot id, Delta version"),
-        _column("committed_at", UTC_MILLIS, "when the version was committed, as the format tells it"),
-        _column("readable", pa.string(), "can the version still be loaded: yes, metadata, no; null if not known"),
+        _column("committed_at", UTC_MILLIS, "the writer's clock at the commit"),
+        _column("readable", pa.string(), "can the version still be loaded: yes, metadata, no"),
         _column("kind", pa.string(), "what sort of commit, in words common to all formats"),
         _column("operation", pa.string(), "the writer's own word"),
         _column("user", pa.string(), "who committed, as recorded"),

@@ -1,0 +1,53 @@
+"""Runs scripts beside this file in the environment of .ci/oracles; without it, the tests that ask are skipped."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+VARIABLE = "SNAPSHOT_EXPLORER_ORACLES"
+MISSING = f"set {VARIABLE} to the folder that .ci/oracles makes: .ci/oracles && {VARIABLE}=$PWD/.venv-oracles"
+TIMEOUT_SECONDS = 900
+
+
+@pytest.fixture(scope="session")
+def oracle(tmp_path_factory, request):
+    """A callable `oracle(script, *arguments)`: the folder into which a script of this folder has written.
+
+    The script is given the folder, which is empty, and the arguments. It runs once in a session, however many tests
+    and workers ask. A script that fails fails each test that asks, with what it printed.
+    """
+    environment = os.environ.get(VARIABLE)
+    if not environment:
+        pytest.skip(MISSING)
+    import fcntl  # where .ci/oracles runs there is one
+
+    python = Path(environment) / "bin" / "python"
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if hasattr(request.config, "workerinput") else base
+
+    def written(script, *arguments):
+        name = "-".join(["oracle", Path(script).stem, *map(str, arguments)])
+        folder, log = base / name, base / f"{name}.log"
+        with (base / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not log.exists():
+                folder.mkdir()
+                log.write_text(failure(python, script, folder, *arguments))
+        if log.read_text():
+            pytest.fail(log.read_text(), pytrace=False)
+        return folder
+
+    return written
+
+
+def failure(python, script, *arguments):
+    """Run a script of this folder; return what it printed if it failed, and nothing else."""
+    command = [str(python), str(HERE / script), *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        return f"{script} ran for more than {TIMEOUT_SECONDS} seconds:\n{error.stdout}\n{error.stderr}"
+    return f"{script} {arguments} failed:\n{done.stdout}\n{done.stderr}" if done.returncode else ""
