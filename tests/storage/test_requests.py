@@ -200,31 +200,3 @@ def test_the_store_that_refuses_writes_refuses_each(readonly, call):
     assert call == "_rm" or hasattr(fsspec.AbstractFileSystem, call) or hasattr(type(filesystem), call)
     with pytest.raises(stores.WriteAttempted):
         getattr(filesystem, call)("x")
-
-
-def test_reading_small_local_files_costs_no_more_than_a_plain_loop(tmp_path):
-    names = [f"f{i}" for i in range(3000)]
-    for name in names:
-        (tmp_path / name).write_bytes(b"x" * 700)
-    storage = Storage(tmp_path)
-
-    def plain():
-        contents = []
-        for name in names:
-            with open(f"{tmp_path}/{name}", "rb") as file:  # noqa: PTH123 - the plainest loop
-                contents.append(file.read())
-        return contents
-
-    def fastest(read):
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            contents = read()
-            times.append(time.perf_counter() - start)
-        return contents, min(times)
-
-    expected, loop = fastest(plain)
-    contents, ours = fastest(lambda: storage.read_many(names))
-
-    assert contents == expected
-    assert ours < 1.5 * loop
