@@ -132,6 +132,11 @@ def batches(
         for batch in _stored(opened_file, groups, names, rows):
             yield at, _conformed(batch, there, fields, opened_file)
             at += batch.num_rows
+        if at != start + rows:
+            raise BrokenTableError(
+                f"The data file {opened_file.file.path} gave {at - start} rows of row groups {groups}, but its footer "
+                f"says {rows}. It is damaged; compare it with a copy of the table."
+            )
 
 
 def _runs(opened_file: OpenFile, keep: Positions | None) -> Iterator[tuple[list[int], int, int]]:
