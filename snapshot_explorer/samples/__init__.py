@@ -4,9 +4,11 @@
 |---|---|
 | `orders` | a primary-key table (deduplicate, two buckets) with upserts, deletes, compactions, tags and a branch |
 | `events` | an append table partitioned by day, with an overwritten partition, deletes and schema changes |
+| `payments` | a Delta table with updates, deletes by vectors, merges, a restore, checkpoints and a renamed column |
 
-Apache Paimon 0.9.0 wrote them, through its connector for Spark 3.5 (`make.py` holds the script, `README.md` the
-story, snapshot by snapshot). Nothing in them was written or changed by this package.
+Apache Paimon 0.9.0 wrote the first two, through its connector for Spark 3.5, and Delta Lake 4.4.0 the third, through
+its connector for Spark 4.1 (`make.py` and `make_delta.py` hold the scripts, `README.md` the stories, version by
+version). Nothing in them was written or changed by this package.
 """
 
 from __future__ import annotations
@@ -26,7 +28,11 @@ __all__ = ["names", "path"]
 def names() -> tuple[str, ...]:
     """Return the names of the samples, sorted: what `path` answers to. One listing of the package's folder."""
     return tuple(
-        sorted(entry.name for entry in resources.files(__name__).iterdir() if entry.joinpath("schema").is_dir())
+        sorted(
+            entry.name
+            for entry in resources.files(__name__).iterdir()
+            if entry.joinpath("schema").is_dir() or entry.joinpath("_delta_log").is_dir()
+        )
     )
 
 

@@ -85,9 +85,13 @@ def batches(
     """
     log.debug("reading %s of %s (%s bytes)", [field.name for field in fields], file.path, file.size_bytes)
     reader = {"parquet": _parquet, "orc": _orc, "avro": _avro}[file.format]
+    given = 0
     with _translated(file):
         for batch in reader(storage, file, fields, legacy_zones=legacy_zones):
+            given += batch.num_rows
             yield _conformed(batch, file, fields)
+    # A damaged file may say one number of rows and give another.
+    _check_rows(file, given)
 
 
 @contextmanager

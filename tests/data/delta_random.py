@@ -1,0 +1,76 @@
+"""Random lives of Delta tables: the same seed tells the same story."""
+
+from __future__ import annotations
+
+import random
+
+from delta_lake import Story
+from delta_stories import create
+
+_PROPERTIES = (
+    "'delta.enableDeletionVectors' = 'true'",
+    "'delta.enableChangeDataFeed' = 'true'",
+    "'delta.enableRowTracking' = 'true'",
+    "'delta.enableInCommitTimestamps' = 'true'",
+    "'delta.columnMapping.mode' = 'name'",
+    "'delta.columnMapping.mode' = 'id'",
+    "'delta.checkpointPolicy' = 'v2'",
+    "'delta.checkpoint.writeStatsAsStruct' = 'true'",
+)
+_COLUMNS = "id BIGINT, a INT, b STRING, part STRING"
+
+
+def stories(seed: int, count: int = 3, steps: int = 12) -> tuple[Story, ...]:
+    """Return so many random stories with so many steps each."""
+    return tuple(_story(random.Random(seed * 1000 + number), f"random_{number}", steps) for number in range(count))
+
+
+def _story(choose: random.Random, name: str, steps: int) -> Story:
+    chosen = choose.sample(_PROPERTIES[:4] + _PROPERTIES[6:], choose.randint(1, 3))
+    chosen += choose.sample(_PROPERTIES[4:6], choose.randint(0, 1))
+    properties = (*chosen, f"'delta.checkpointInterval' = '{choose.randint(2, 6)}'")
+    more = choose.choice(("", "PARTITIONED BY (part)"))
+    told = [create(_COLUMNS, *properties, more=more), _append(choose, 0)]
+    told += [_step(choose, number) for number in range(1, steps)]
+    return Story(name=name, steps=tuple(told))
+
+
+def _append(choose: random.Random, number: int) -> str:
+    rows, files = choose.randint(1, 15), choose.randint(1, 3)
+    return (
+        f"INSERT INTO {{t}} (id, a, b, part) SELECT id, CAST(id % {choose.randint(2, 9)} AS INT), "
+        f"IF(id % 4 = 0, NULL, 'b' || id), array('x', 'y', NULL)[id % 3] "
+        f"FROM range({number * 100}, {number * 100 + rows}, 1, {files})"
+    )
+
+
+def _condition(choose: random.Random) -> str:
+    parts = (
+        f"id % {choose.randint(2, 7)} = {choose.randint(0, 2)}",
+        f"a = {choose.randint(0, 5)}",
+        "b IS NULL",
+        f"part = '{choose.choice('xy')}'",
+        f"id > {choose.randint(0, 900)}",
+    )
+    return choose.choice((" AND ", " OR ")).join(choose.sample(parts, choose.randint(1, 2)))
+
+
+def _step(choose: random.Random, number: int) -> str:
+    merge = (
+        f"MERGE INTO {{t}} t USING (SELECT id FROM range({choose.randint(0, 500)}, 800, {choose.randint(1, 90)}, 1)) s "
+        f"ON t.id = s.id WHEN MATCHED AND t.a = {choose.randint(0, 4)} THEN DELETE "
+        f"WHEN MATCHED THEN UPDATE SET b = 'm{number}' "
+        f"WHEN NOT MATCHED THEN INSERT (id, a, b, part) VALUES (s.id, {number}, 'new', 'z')"
+    )
+    kinds = (
+        (5, _append(choose, number)),
+        (4, f"DELETE FROM {{t}} WHERE {_condition(choose)}"),
+        (4, f"UPDATE {{t}} SET b = 'u{number}', a = a + 1 WHERE {_condition(choose)}"),
+        (4, merge),
+        (2, "OPTIMIZE {t}"),
+        (1, "REORG TABLE {t} APPLY (PURGE)"),
+        (2, f"RESTORE TABLE {{t}} TO VERSION AS OF {choose.randint(max(0, number // 3), number // 2)}"),
+        (1, "VACUUM {t} RETAIN 168 HOURS"),
+        (1, f"ALTER TABLE {{t}} ADD COLUMN extra_{number} INT"),
+    )
+    return choose.choices([text for _, text in kinds], [weight for weight, _ in kinds])[0]

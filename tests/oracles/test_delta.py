@@ -1,0 +1,84 @@
+"""Delta's connector writes tables in this run, one for each feature and some at random; we read the same rows."""
+
+import json
+import os
+
+import pytest
+
+import delta_random
+import delta_stories
+import delta_types
+import delta_writes
+from oracles import delta_answers as answers
+from snapshot_explorer.errors import UnsupportedFeatureError
+
+SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
+STORIES = (*delta_stories.STORIES, *delta_writes.STORIES, *delta_types.STORIES, *delta_random.stories(SEED))
+REFUSED = {"variants_shredded": "variantShredding"}
+OVERFLOWS = "deltalake 1.6.6 reads INT96 as nanoseconds, which end in 1677 and 2262"
+DIFFERENT = {
+    "times_stored": OVERFLOWS,
+    "types": OVERFLOWS,
+    "types_vectors_mapped": OVERFLOWS,
+    "variants": "deltalake gives the parts of a variant the other way round",
+}
+READ = [story.name for story in STORIES if story.name not in REFUSED]
+
+
+@pytest.fixture(scope="session")
+def written(oracle):
+    print(f"seed {SEED}; SNAPSHOT_EXPLORER_SEED sets another")  # noqa: T201 - shown where a test fails
+    return oracle("delta_tables.py", SEED)
+
+
+def about(written, name):
+    return json.loads((written / "expected" / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", READ)
+def test_every_version_has_the_rows_that_delta_reads(written, name):
+    table = answers.opened(written / "tables" / name)
+
+    for expected in answers.expected_versions(written / "expected" / name):
+        answers.assert_version(table, expected)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_every_version_changed_what_deltas_feed_shows(written, name):
+    table = answers.opened(written / "tables" / name)
+
+    for version, expected in about(written, name)["changes"].items():
+        answers.assert_changes(table, int(version), expected)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_history_and_detail_are_deltas(written, name):
+    table = answers.opened(written / "tables" / name)
+
+    answers.assert_history(table, about(written, name)["history"])
+    answers.assert_detail(table, about(written, name)["detail"])
+
+
+@pytest.mark.parametrize("name", READ)
+def test_every_version_is_found_by_its_time_and_has_the_files_of_its_commit(written, name):
+    table = answers.opened(written / "tables" / name)
+
+    answers.assert_times(table)
+    answers.assert_file_changes(table, written / "tables" / name)
+
+
+@pytest.mark.parametrize(("name", "feature"), REFUSED.items())
+def test_what_is_not_read_is_refused_by_name(written, name, feature):
+    snapshot = answers.opened(written / "tables" / name).current
+
+    with pytest.raises(UnsupportedFeatureError, match=feature):
+        snapshot.to_arrow()
+
+
+@pytest.mark.parametrize("name", [story.name for story in STORIES if story.name not in DIFFERENT])
+def test_where_deltalake_reads_a_version_it_reads_what_delta_reads(written, name):
+    assert (written / "deltalake" / name).is_dir()
+    for expected in answers.expected_versions(written / "expected" / name):
+        second = json.loads((written / "deltalake" / name / f"{expected['version']}.json").read_text())
+        if second["outcome"] == expected["outcome"] == "rows":
+            answers.assert_same(second["rows"], expected["rows"], f"version {expected['version']} read by deltalake")
