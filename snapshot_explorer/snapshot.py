@@ -276,7 +276,9 @@ class Snapshot:
         """Return the schema with those columns asked for that the format gives only then."""
         asked = [] if columns is None or isinstance(columns, str) else columns
         unknown = [name for name in asked if name not in schema.names]
-        return pa.schema([*schema, *self._format.hidden_columns(unknown)]) if unknown else schema
+        if not unknown:
+            return schema
+        return pa.schema([*schema, *self._format.hidden_columns(unknown, self._version_or_newest())])
 
     def _condition(self, where: str | None) -> local.Condition | None:
         return None if where is None else local.condition(where, self._arrow_schema())

@@ -121,13 +121,13 @@ class TableFormat(Protocol):
         """Return the Arrow schema of the rows at a version; of the newest schema for None."""
         ...
 
-    def hidden_columns(self, names: Sequence[str]) -> pa.Schema:
-        """Return those of the names that are columns which the format gives only when they are asked for.
+    def hidden_columns(self, names: Sequence[str], version: int | None) -> pa.Schema:
+        """Return those of the names that are columns which a version gives only when they are asked for.
 
         They are no part of any schema; `read` takes them like others.
 
         Raises:
-            BadReferenceError: The format has such a column, but this table does not keep it.
+            BadReferenceError: The format has such a column, but the table does not keep it at the version.
         """
         ...
 

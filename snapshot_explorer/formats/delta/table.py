@@ -196,13 +196,13 @@ class Delta:
         """Return the Arrow schema of the rows at a version; of the newest schema for None."""
         return schemas.arrow_schema(self._metadata(version))
 
-    def hidden_columns(self, names: Sequence[str]) -> pa.Schema:
+    def hidden_columns(self, names: Sequence[str], version: int | None) -> pa.Schema:
         """Return those of the names that are columns which are given only when asked for: `_row_id` and the like.
 
         Raises:
-            BadReferenceError: The table does not track its rows.
+            BadReferenceError: The table does not track its rows at the version.
         """
-        return rows.hidden_columns(names, self._metadata(None))
+        return rows.hidden_columns(names, self._metadata(version))
 
     def splits(self, version: int, predicate: Predicate | None = None) -> Sequence[Split]:
         """Return the units of reading the rows of a version that the predicate may match; see `plan`."""

@@ -237,7 +237,7 @@ class Paimon:
             fallback.check_empty(self._storage, self._here)
         return pa.schema([arrow_field(field) for field in self._schema_at(version).fields])
 
-    def hidden_columns(self, names: Sequence[str]) -> pa.Schema:
+    def hidden_columns(self, names: Sequence[str], version: int | None) -> pa.Schema:  # noqa: ARG002 - by the newest options
         """Return those of the names that are columns which are given only when asked for.
 
         `_ROW_ID` and the like; of a blob column `b` its descriptors, `b$descriptor`: where the values are, as Paimon's

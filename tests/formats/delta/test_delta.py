@@ -8,6 +8,7 @@ import pytest
 from delta_builder import BASE_MILLIS, DeltaTable, add, cdc, commit_name, inline_vector, metadata, protocol, remove
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import (
+    BadReferenceError,
     BrokenTableError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
@@ -359,3 +360,19 @@ def test_commits_that_land_while_threads_look_are_seen_whole_and_none_is_lost(tm
 
     assert not wrong
     assert opened.update().version == 40
+
+
+def test_row_ids_are_there_at_versions_that_tracked_them(tmp_path):
+    tracked = {
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "_row-id-col",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-version-col",
+    }
+    table = DeltaTable(None, tmp_path, configuration=tracked)
+    table.append([(1, "a")], baseRowId=7, defaultRowCommitVersion=1)
+    table.commit(metadata(configuration={}))
+    opened = open_table(table.root)
+
+    assert opened.at(1).to_arrow(columns=["_row_id"]).to_pylist() == [{"_row_id": 7}]
+    with pytest.raises(BadReferenceError, match="'_row_id' was asked for, but the table does not track its rows"):
+        opened.at(2).to_arrow(columns=["_row_id"])
