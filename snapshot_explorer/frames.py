@@ -90,6 +90,94 @@ CHANGES = pa.schema(
 
 FILES = pa.schema([*_FILE, _column("added_version", pa.int64(), "the version that added it; null if unknown")])
 
+LIFETIMES = pa.schema(
+    [
+        *(field for field in _FILE if field.name not in ("deletion_vector", "deleted_rows")),
+        _column("deletion_vector", pa.string(), "where its deletion vector was at `first_version`; null without one"),
+        _column("deleted_rows", pa.int64(), "rows that this deletion vector removed", "rows"),
+        _column("added_version", pa.int64(), "the version that added it; null if that is not known"),
+        _column("added_at", UTC_MILLIS, "when that was committed; null if it is not known"),
+        _column("first_version", pa.int64(), "the first version known to have it: added_version, or a later one"),
+        _column("removed_version", pa.int64(), "the first version known to have it no more; null while live"),
+        _column("removed_at", UTC_MILLIS, "when that was committed; null while live"),
+    ]
+)
+
+ENTRIES = pa.schema(
+    [
+        _column("change", pa.string(), "add or remove"),
+        *(field for field in _FILE if field.name not in ("deletion_vector", "deleted_rows", "data_change")),
+    ]
+)
+
+COMPARED_MANIFESTS = pa.schema(
+    [
+        _column("status", pa.string(), "carried over, added, merged away, rewritten or left behind; null if unknown"),
+        _column("list_a", pa.string(), "the list of A that names it: base, delta, changelog, index; null if none does"),
+        _column("list_b", pa.string(), "the list of B that names it; null if none does"),
+        *(field for field in MANIFESTS if field.name not in ("version", "list", "list_path", "position")),
+    ]
+)
+
+COMPARED_FILES = pa.schema(
+    [
+        _column("change", pa.string(), "added, removed, moved (to another level) or deletions (of its rows)"),
+        _column("data_change", pa.bool_(), "false where a commit only rearranged rows; null if that is not known"),
+        _column("version", pa.int64(), "the commit that did it; null if that is not known"),
+        *_FILE[:7],
+        _column("level_before", pa.int32(), "the level in A, of a file that is in both"),
+        _column("deleted_rows", pa.int64(), "rows that its deletion vector removes", "rows"),
+        _column("deleted_rows_before", pa.int64(), "rows that it removed in A, of a file that is in both", "rows"),
+    ]
+)
+
+COMPARED_PARTITIONS = pa.schema(
+    [
+        _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
+        _column("bucket", pa.int32(), "bucket; null where the format has none"),
+        _column("shared_files", pa.int64(), "data files that are in both", "files"),
+        _column("removed_files", pa.int64(), "data files of A that B has not", "files"),
+        _column("added_files", pa.int64(), "data files of B that A has not", "files"),
+        _column("removed_rows", pa.int64(), "rows in the removed files, before any merge", "rows"),
+        _column("added_rows", pa.int64(), "rows in the added files, before any merge", "rows"),
+        _column("net_rows", pa.int64(), "added less removed rows", "rows"),
+        _column("deleted_rows", pa.int64(), "rows that deletion vectors of shared files remove more than in A", "rows"),
+        _column("net_bytes", pa.int64(), "size of added less size of removed files", "bytes"),
+    ]
+)
+
+COMPARED_SCHEMAS = pa.schema(
+    [
+        _column("change", pa.string(), "added, dropped, renamed, widened, narrowed, retyped, reordered, ..."),
+        _column("id", pa.int64(), "the column's field id; null where the format has none, and for keys"),
+        _column("column", pa.string(), "the column's name in B, or in A where it was dropped; null for keys and order"),
+        _column("before", pa.string(), "what it is in A"),
+        _column("after", pa.string(), "what it is in B"),
+    ]
+)
+
+COMPARED_PROPERTIES = pa.schema(
+    [
+        _column("change", pa.string(), "added, removed or changed"),
+        _column("property", pa.string(), "the property's name"),
+        _column("before", pa.string(), "its value in A"),
+        _column("after", pa.string(), "its value in B"),
+    ]
+)
+
+COMPARED = pa.schema(
+    [
+        _column(
+            "part",
+            pa.string(),
+            "in A, shared, removed, added, in B; of those, what commits rearranged without a change of data",
+        ),
+        _column("files", pa.int64(), "data files", "files"),
+        _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
+        _column("size_bytes", pa.int64(), "size of the files", "bytes"),
+    ]
+)
+
 SKIPPED = pa.schema(
     [
         _column("partition", PARTITION, "partition column to value as text; empty without partitions"),

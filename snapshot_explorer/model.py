@@ -191,6 +191,8 @@ class Listing:
     """The version of the checkpoint that the newest version is made from, where the format has one."""
     start: int | None = field(default=None, compare=False)
     """From where the next listing need look, where the format need not ask its hint again."""
+    stateless: tuple[int, ...] = field(default=(), compare=False)
+    """Those of the versions whose files cannot be told any more, since only their row changes are left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """What was odd and tolerated, such as a hint that points nowhere; a sentence each."""
     earliest: int | None = field(default=None, compare=False)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.compare import Comparison
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, detect
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.history import CommitFilter, Known, drawn, read_history
+from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.model import ChangeMode, Kind
+from snapshot_explorer.model import ChangeMode
 from snapshot_explorer.past import Past
 from snapshot_explorer.refs import AsOf, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
@@ -22,26 +23,11 @@ from snapshot_explorer.snapshot import NO_VERSION, Snapshot, changes_condition, 
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
+    from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import Inspection, Listing, TableSchema
-
-_PAGE = 64
-"""How many commits are read at a time while a filter looks for matches."""
-_HISTORY = (
-    "version",
-    "committed_at",
-    "kind",
-    "operation",
-    "added_files",
-    "removed_files",
-    "added_rows",
-    "removed_rows",
-    "total_rows",
-    "readable",
-    "tags",
-)
 
 
 def open_table(
@@ -76,20 +62,6 @@ def open_table(
     return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is known of a table without asking the storage, for completion and status lines."""
-
-    versions: tuple[int, ...]
-    """The versions seen, ascending."""
-    commits: pa.Table
-    """COMMITS of those that have been read, newest first."""
-    tags: tuple[str, ...]
-    """Names of the tags seen."""
-    columns: tuple[str, ...]
-    """Names of the columns of the newest schema seen."""
-
-
 class Table:
     """A table through time, bound to one branch; `open_table` is the way to get one.
 
@@ -103,6 +75,7 @@ class Table:
         self._tags: Mapping[str, int] = {}
         self._columns: tuple[str, ...] = ()
         self._commits = frames.COMMITS.empty_table()
+        self._lifetimes: FileLifetimes | None = None
         self.path = path
         """Where the table is, without secrets."""
         self.format = table_format.name
@@ -157,14 +130,19 @@ class Table:
         self._versions = found.reachable
         return found
 
-    def history(
+    def history(  # noqa: PLR0913 - filters, which are combined freely
         self,
         between: str | None = None,
         *,
         limit: int | None = None,
         kind: str | None = None,
+        operation: str | None = None,
+        user: str | None = None,
         since: str | datetime | None = None,
+        until: str | datetime | None = None,
         text: str | None = None,
+        maintenance: bool = True,
+        stat: bool = False,
     ) -> Frame:
         """Return the COMMITS frame, newest first, reading no more commits than it takes to fill it.
 
@@ -172,25 +150,59 @@ class Table:
             between: Two refs `A..B`, both included; a missing side means earliest or latest.
             limit: Return at most this many commits.
             kind: Only commits of this kind, such as compact.
+            operation: Only commits with this word of the writer's own, such as MERGE.
+            user: Only commits of a committer whose recorded name holds this text.
             since: Only commits at or after this time, a ref `@...` or a datetime.
+            until: Only commits at or before this time.
             text: Only commits whose recorded details hold this text, upper and lower case alike.
+            maintenance: Whether to return commits that change no data: compact, analyze, maintenance.
+            stat: Draw files, rows and bytes added and removed; the data is the same.
 
         Raises:
             BadReferenceError: An argument is no ref, no kind, or negative.
             SnapshotNotFoundError: A ref names no version.
         """
-        if kind is not None and kind not in get_args(Kind):
-            raise BadReferenceError(f"No kind of commit is called {kind!r}. Kinds: {', '.join(get_args(Kind))}.")
+        chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         if limit is not None and limit < 0:
             raise BadReferenceError(f"A limit of {limit} commits makes no sense. Give 0 or more.")
-        versions = self._between(between, since)
-        found = list(frames.limited(self._pages(versions, limit, kind=kind, text=text), limit))
-        rows = self._commits = pa.concat_tables(found) if found else frames.COMMITS.empty_table()
-        total = len(versions) if kind is None and text is None else None
-        empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
-        empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
-        drawn = tuple(name for name in _HISTORY if name not in empty)
-        return Frame(rows, title=f"History of {self.path}", noun="versions", total=total, drawn=drawn, limit=limit)
+        versions = self._between(between, since, until)
+        rows = self._commits = read_history(self._format, versions, chosen, limit)
+        total = len(versions) if chosen.passes_all else None
+        return drawn(rows, stat=stat, title=f"History of {self.path}", total=total, limit=limit)
+
+    def lifetimes(self, *, cache_dir: str | PathLike[str] | None = None) -> FileLifetimes:
+        """Return when each data file came and went, over all versions whose files can be told.
+
+        One pass over the log; asked again, only what is new is read. From it follow, without reading, the files of
+        any version, the difference of any two, and sizes over time.
+
+        Args:
+            cache_dir: A folder of the user's, outside of the table, to keep what was read in and find it again.
+
+        Raises:
+            BadReferenceError: `cache_dir` is in the table.
+            StorageError: `cache_dir` cannot be written.
+            BrokenTableError: A file of the log is missing or damaged; it is named.
+        """
+        known, title = self._lifetimes, f"File lifetimes of {self.path}"
+        if cache_dir is None:
+            self._lifetimes = read_lifetimes(self._format, known, title=title)
+        else:
+            table = (self.path, self.format, self.branch)
+            self._lifetimes = keep_lifetimes(self._format, known, cache_dir=cache_dir, table=table, title=title)
+        return self._lifetimes
+
+    def compare(self, a: int | str | datetime | Ref, b: int | str | datetime | Ref = "latest") -> Comparison:
+        """Return how version `b` differs from version `a`: manifests, files, schema, properties, partitions.
+
+        Each part is read when it is first asked for. Either version may be the newer one.
+
+        Raises:
+            BadReferenceError: A text is no ref.
+            SnapshotNotFoundError: No version answers to one.
+        """
+        first, last = (self.at(ref).version for ref in (a, b))
+        return Comparison(self.path, self._format, first, last, self._format.listing(0))
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
         """Return the schema in force at a ref."""
@@ -357,7 +369,9 @@ class Table:
         version = NO_VERSION if listing.latest is None else listing.latest
         return Snapshot(self.path, self._format, version, listing)
 
-    def _between(self, between: str | None, since: str | datetime | None) -> Sequence[int]:
+    def _between(
+        self, between: str | None, since: str | datetime | None, until: str | datetime | None
+    ) -> Sequence[int]:
         """Return the existing versions of a range, newest first."""
         history = Past(self, self._format)
         versions = history.listed
@@ -365,30 +379,23 @@ class Table:
             first, last = sorted(resolve(ref, history) for ref in parse_range(between))
             versions = tuple(version for version in versions if first <= version <= last)
         if since is not None and versions:
-            before = self._last_before(since, Past(self, self._format, listed=history.listed))
+            before = self._last_at(self._time("since", since) - timedelta(milliseconds=1), history)
             versions = tuple(version for version in versions if version > before)
+        if until is not None and versions:
+            last_one = self._last_at(self._time("until", until), history)
+            versions = tuple(version for version in versions if version <= last_one)
         return versions[::-1]
 
-    def _last_before(self, since: str | datetime, history: Past) -> int:
-        """Return the last version committed before a time, one less than any if all came after it."""
-        ref = parse_ref(since)
+    def _time(self, name: str, given: str | datetime) -> datetime:
+        ref = parse_ref(given)
         if not isinstance(ref, AsOf):
-            raise BadReferenceError(f"since={since!r} is no time. Give one such as @2026-11-01, @3d or a datetime.")
+            raise BadReferenceError(f"{name}={given!r} is no time. Give one such as @2026-11-01, @3d or a datetime.")
+        return ref.time
+
+    def _last_at(self, time: datetime, history: Past) -> int:
+        """Return the last version committed at or before a time, one less than any if all came after it."""
+        every = Past(self, self._format, listed=history.listed)
         try:
-            return resolve(AsOf(time=ref.time - timedelta(milliseconds=1)), history)
+            return resolve(AsOf(time=time), every)
         except SnapshotNotFoundError:
             return NO_VERSION
-
-    def _pages(
-        self, versions: Sequence[int], limit: int | None, *, kind: str | None, text: str | None
-    ) -> Iterator[pa.Table]:
-        """Yield the commits that pass the filters, a page at a time."""
-        filtered = kind is not None or text is not None
-        page = _PAGE if filtered or limit is None else max(1, limit)
-        for start in range(0, len(versions), page):
-            rows = self._format.commits(versions[start : start + page])
-            if kind is not None:
-                rows = rows.filter(pc.equal(rows["kind"], kind))
-            if text is not None:
-                rows = rows.filter(pc.match_substring(rows["details"], text, ignore_case=True))
-            yield rows

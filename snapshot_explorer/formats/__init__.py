@@ -6,7 +6,7 @@ in `FORMATS`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -178,6 +178,30 @@ class TableFormat(Protocol):
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split as the format means them, with these columns in this order."""
+        ...
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """What a format tells of its own records, where it does: not every one is asked for it."""
+
+    def manifest_entries(self, version: int, path: str) -> pa.Table:
+        """Return the ENTRIES of a manifest that the version's lists name, in order. Reads the lists and the manifest.
+
+        Raises:
+            BadReferenceError: The version does not name it, or it holds no data files.
+        """
+        ...
+
+    def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
+        """Return the paths of the manifests that these commits wrote as their deltas; None if some are gone.
+
+        Reads the delta lists of all of them at once.
+        """
+        ...
+
+    def recorded_properties(self, version: int) -> Mapping[str, str]:
+        """Return the properties that were recorded with a version, whether or not they are in force."""
         ...
 
 

@@ -6,15 +6,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from IPython.core.error import UsageError
 
+from snapshot_explorer.compare import Comparison
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.grammar import Call
 from snapshot_explorer.jupyter.manual import Manual
 from snapshot_explorer.jupyter.variables import dict_variables
+from snapshot_explorer.refs import parse_range
 from snapshot_explorer.render.cells import moment, size
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 from snapshot_explorer.table import Table, open_table
 
+DIFF_PARTS = {
+    "stat": "summary",
+    "commits": "commits",
+    "schema": "schema",
+    "properties": "properties",
+    "partitions": "partitions",
+    "files": "files",
+    "manifests": "manifests",
+}
+"""The flags of `diff`, and the part of the comparison that each asks for."""
 ENGINES = ("pandas", "arrow")
 _PLANNED_ENGINES = ("spark",)
 
@@ -119,11 +131,34 @@ def log(call: Call) -> Frame:
     limit = call.settings.display_limit if asked is None else _number("-n", asked, also="all")
     _, table = call.table()
     frame = table.history(
-        given.get("a..b"), limit=limit, kind=given.get("kind"), since=given.get("since"), text=given.get("grep")
+        given.get("a..b"),
+        limit=limit,
+        kind=given.get("kind"),
+        operation=given.get("operation"),
+        user=given.get("user"),
+        since=given.get("since"),
+        until=given.get("until"),
+        text=given.get("grep"),
+        maintenance=not given.has("no-maintenance"),
+        stat=given.has("stat"),
     )
     if asked is not None:
         frame.limit = limit
     return frame
+
+
+def diff(call: Call) -> Comparison | Frame:
+    """Return how two versions differ, or the one part that was asked for."""
+    given = call.arguments
+    text = given.get("a..b") or "latest^..latest"
+    a, b = parse_range(text if ".." in text else f"{text}..latest")
+    _, table = call.table()
+    comparison = table.compare(a, b)
+    asked = [part for flag, part in DIFF_PARTS.items() if given.has(flag)]
+    if len(asked) == 1:
+        part: Frame = getattr(comparison, asked[0])
+        return part
+    return comparison.showing(*asked)
 
 
 def show(call: Call) -> Snapshot:

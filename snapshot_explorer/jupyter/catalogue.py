@@ -113,11 +113,53 @@ COMMANDS: Sequence[Command] = (
                 meaning="how many commits, or all; without it the setting display_limit (20)",
             ),
             Option(flags=("--kind",), value="K", holds="kind", meaning="only commits of a kind, such as compact"),
+            Option(
+                flags=("--operation",), value="WORD", meaning="only commits with this word of the writer's, as MERGE"
+            ),
+            Option(
+                flags=("--user",), value="TEXT", meaning="only commits of a user whose recorded name holds the text"
+            ),
             Option(flags=("--since",), value="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
+            Option(flags=("--until",), value="@TIME", meaning="only commits at or before a time"),
             Option(flags=("--grep",), value="TEXT", meaning="only commits whose stored details hold the text"),
+            Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
+            Option(flags=("--stat",), meaning="show files, rows and bytes that each commit added and removed"),
             TABLE,
         ),
-        notes="Reads no more commits than it returns, unless it has to look for a kind or a text.",
+        notes="Reads no more commits than it returns, unless it has to look for a kind or a text. Rows are those in "
+        "files, before any merge.",
+    ),
+    Command(
+        name="diff",
+        summary="What differs between two versions",
+        run=actions.diff,
+        python='orders.compare(17, "latest").files',
+        examples=(
+            "%snapshot diff 17..latest",
+            "%snapshot diff",
+            "%snapshot diff tag:v1..latest --files",
+            "%snapshot diff 17..18 --manifests",
+            "c = %snapshot diff @2026-11-01..@2026-11-02",
+        ),
+        arguments=(
+            Argument(
+                name="A..B",
+                holds="range",
+                meaning="from one version to another; A alone is A..latest, nothing is latest^..latest",
+            ),
+        ),
+        options=(
+            Option(flags=("--stat",), meaning="files, rows and bytes that are shared, removed and added"),
+            Option(flags=("--commits",), meaning="the commits between"),
+            Option(flags=("--schema",), meaning="columns and keys: added, dropped, renamed, widened, ..."),
+            Option(flags=("--properties",), meaning="properties that were set, changed or removed"),
+            Option(flags=("--partitions",), meaning="what differs by partition and bucket"),
+            Option(flags=("--files",), meaning="data files that are added, removed, moved, or have rows deleted"),
+            Option(flags=("--manifests",), meaning="each manifest: carried over, added, merged away or rewritten"),
+            TABLE,
+        ),
+        notes="Returns a Comparison, of which only the parts asked for are shown; with one flag that part, a frame. "
+        "Reads metadata only. The rows of a manifest: c.entries(PATH).",
     ),
     Command(
         name="show",

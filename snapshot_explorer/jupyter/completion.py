@@ -9,6 +9,7 @@ from typing import get_args
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from snapshot_explorer.formats import FORMATS
+from snapshot_explorer.history import Known
 from snapshot_explorer.jupyter.actions import ENGINES
 from snapshot_explorer.jupyter.catalogue import COMMANDS
 from snapshot_explorer.jupyter.grammar import TABLE, Argument, Command, Holds, Option
@@ -17,7 +18,7 @@ from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.jupyter.words import Word, split_words
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
-from snapshot_explorer.table import Known, Table
+from snapshot_explorer.table import Table
 
 MATCHER = "snapshot_explorer"
 """The matcher's name in IPython's completer."""

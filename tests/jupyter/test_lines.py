@@ -99,9 +99,9 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
     [
         (
             "%snapshot lgo",
-            "%snapshot has no command lgo. Did you mean log? Commands: open, status, tables, log, show, ",
+            "%snapshot has no command lgo. Did you mean log? Commands: open, status, tables, log, diff, ",
         ),
-        ("%snapshot diff", "%snapshot has no command diff. "),
+        ("%snapshot vacuum", "%snapshot has no command vacuum. "),
         ("%snapshot orders", "orders is a table, not a command. Try %snapshot status orders or %snapshot log orders."),
         ("%snapshot log --knd x", "%snapshot log has no option --knd. Did you mean --kind?"),
         ("%snapshot log -n many", "-n wants a whole number or all, not 'many'. Example: -n 20."),

@@ -30,6 +30,9 @@ def use_everything(table):
     for inspection in inspections:
         table.inspect(inspection.name)._repr_mimebundle_()
     versions = table.versions()
+    comparison = table.compare(versions[0])
+    for thing in (table.lifetimes(), comparison, comparison.showing("manifests", "commits", "properties")):
+        thing._repr_mimebundle_()
     for mode in ("auto", "delta", "changelog", "diff"):
         with contextlib.suppress(UnsupportedFeatureError):  # where files were rewritten
             table.changes_between(versions[0], "latest", mode=mode)

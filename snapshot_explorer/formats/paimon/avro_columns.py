@@ -89,9 +89,9 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
         shape: What each row is.
         wanted: The fields to return and their types; fields that the shape lacks are null.
     """
-    content = b"".join(block for _, block in blocks)
-    size = len(content)
-    padded = np.frombuffer(content + bytes(_PADDING), np.uint8)
+    content = b"".join([*(block for _, block in blocks), bytes(_PADDING)])
+    size = len(content) - _PADDING
+    padded = np.frombuffer(content, np.uint8)
     bounds = np.cumsum([0, *(len(block) for _, block in blocks)], dtype=np.int64)
     counts = np.array([rows for rows, _ in blocks], np.int64)
     try:
@@ -127,7 +127,7 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
     lead = _lead(content, begin, shape)
     head = content[begin : begin + lead]
     prefix = content[begin + lead + 1 : begin + lead + 1 + _PREFIX]
-    last = len(content) - lead - _PREFIX - 1
+    last = len(content) - _PADDING - lead - _PREFIX - 1
     if last <= 0:
         return firsts
     likely = padded[:last] == head[0]
@@ -139,7 +139,18 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
     same = np.ones(len(places), np.bool_)
     for index, byte in enumerate(prefix):
         same &= padded[behind + index] == byte
-    return np.union1d(places[same], firsts)
+    likeliest = places[same]
+    found = _among(firsts, likeliest)
+    return likeliest if found.all() else np.sort(np.concatenate([likeliest, firsts[~found]]))
+
+
+def _among(these: Places, those: Places) -> npt.NDArray[np.bool_]:
+    """Return which of these few places are among those many; all are sorted."""
+    if not len(those):
+        return np.zeros(len(these), np.bool_)
+    nearest = np.minimum(np.searchsorted(those, these), len(those) - 1)
+    among: npt.NDArray[np.bool_] = those[nearest] == these
+    return among
 
 
 def _lead(content: bytes, at: int, shape: Shape) -> int:
@@ -188,7 +199,7 @@ def _proven(starts: Places, ends: Places, bounds: Places, counts: Places) -> boo
         starts[0] == 0
         and ends[-1] == bounds[-1]
         and np.array_equal(starts[1:], ends[:-1])
-        and np.isin(bounds[:-1][counts > 0], starts).all()
+        and _among(bounds[:-1][counts > 0], starts).all()
         and np.array_equal(np.diff(np.searchsorted(starts, bounds)), counts)
     )
 

@@ -99,12 +99,14 @@ class History:
                 if newest is None:
                     continue
                 notes += self._oddities(snapshots)
-            found = {*snapshots, *(tag.id for tag in tags.values()), *self._numbers(listings[2], "changelog")}
+            whole = {*snapshots, *(tag.id for tag in tags.values())}
+            found = whole.union(self._numbers(listings[2], "changelog"))
             if newest is None:
                 self._forget()
             return Listing(
                 versions=tuple(sorted(version for version in found if version >= start)),
                 identity=_identity(newest) if newest else (),
+                stateless=tuple(sorted(version for version in found - whole if version >= start)),
                 notes=tuple(notes),
             )
         raise self._restless()

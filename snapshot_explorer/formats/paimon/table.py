@@ -23,6 +23,7 @@ from snapshot_explorer.formats.paimon.history import History
 from snapshot_explorer.formats.paimon.incremental import changelog_splits, splits_between
 from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
+from snapshot_explorer.formats.paimon.manifest_files import delta_manifests, entries_of
 from snapshot_explorer.formats.paimon.partitions import partitions_of
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
@@ -208,6 +209,20 @@ class Paimon:
         Source: paimon docs, "Time Travel"; paimon AbstractFileStoreTable.tryTimeTravel.
         """
         return self._schemas.newest().options
+
+    def recorded_properties(self, version: int) -> Mapping[str, str]:
+        """Return the options of the version's own schema: what was set then, though the newest are in force."""
+        return self._schema_at(version).options
+
+    def manifest_entries(self, version: int, path: str) -> pa.Table:
+        """Return the ENTRIES of a manifest that the version's lists name; see `manifest_files.entries_of`."""
+        snapshot = self._snapshot(version)
+        options = self._schemas.newest().options
+        return entries_of(self._storage, snapshot, path, schema=self._schema_of(snapshot), options=options)
+
+    def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
+        """Return the manifests that these commits wrote as their deltas; None if some are gone. A small file each."""
+        return delta_manifests(self._storage, self._history.snapshots(versions))
 
     def tags(self) -> Mapping[str, int]:
         """Return each tag's version, sorted by name."""

@@ -1,0 +1,286 @@
+"""`Comparison`: how two versions of a table differ."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from copy import copy
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.compare.files import compare_files, files_frame, partitions_frame, summary_frame
+from snapshot_explorer.compare.manifests import compare_manifests
+from snapshot_explorer.compare.proof import proven
+from snapshot_explorer.compare.schemas import compare_properties, compare_schemas
+from snapshot_explorer.errors import (
+    BadReferenceError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.formats import Recorded
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render.cells import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from snapshot_explorer.compare.files import FileDifference
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.model import Listing
+
+log = logging.getLogger(__name__)
+
+_COMMITS = (
+    "version",
+    "committed_at",
+    "kind",
+    "operation",
+    "added_files",
+    "removed_files",
+    "added_rows",
+    "removed_rows",
+)
+PARTS = ("summary", "commits", "schema", "properties", "partitions", "files", "manifests")
+"""What a comparison has to tell."""
+_DRAWN = ("summary", "schema", "properties", "partitions", "files")
+_NOTHING = {
+    "commits": "No commits lie between.",
+    "schema": "The schema is the same.",
+    "properties": "The properties are the same.",
+    "partitions": "No partition differs.",
+    "files": "No file differs.",
+    "manifests": "Neither version has a manifest.",
+}
+
+
+class Comparison:
+    """How version B of a table differs from version A. Draws itself; each part is read when it is first asked for.
+
+    Either may be the newer one. Parts are told from A to B: what only B has is added. The same version twice differs
+    in nothing.
+    """
+
+    def __init__(self, path: str, table_format: TableFormat, a: int, b: int, listing: Listing) -> None:
+        """Bind to two versions; `Table.compare` is the way to get one.
+
+        Args:
+            path: The table's location, for titles.
+            table_format: The table.
+            a: The version to compare with.
+            b: The version that is told of.
+            listing: All versions of the table.
+        """
+        self._path = path
+        self._format = table_format
+        self.a = a
+        """The version to compare with."""
+        self.b = b
+        """The version that is told of."""
+        older, newer = sorted((a, b))
+        self._between = tuple(version for version in listing.versions if older < version <= newer)
+        self._missing = newer - older - len(self._between)
+        self._stateless = listing.stateless
+        self._shown: tuple[str, ...] = ()
+
+    @cached_property
+    def commits(self) -> Frame:
+        """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.
+
+        Costs what `Table.history` costs.
+        """
+        rows = self._format.commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
+        total = len(self._between) + self._missing
+        return Frame(rows, title=self._title("Commits between"), noun="versions", total=total, drawn=_COMMITS)
+
+    @cached_property
+    def manifests(self) -> Frame:
+        """Return what became of each manifest of A and B: COMPARED_MANIFESTS; statuses are told in history's order.
+
+        Reads the manifest lists of both, and the delta lists of the commits between if a base has new manifests.
+        """
+        a, b = (self._format.manifests(version) for version in (self.a, self.b))
+        recorded = self._format if isinstance(self._format, Recorded) else None
+        older, newer = (b, a) if self._backwards else (a, b)
+        new = newer.filter(pc.invert(pc.is_in(newer["path"], pa.array(older["path"].to_pylist(), pa.string()))))
+        born = self._born(recorded) if pc.any(pc.equal(new["list"], "base")).as_py() else ()
+        rows = compare_manifests(a, b, born=born, backwards=self._backwards, merges=recorded is not None)
+        drawn: tuple[str, ...] = ("status", "list_a", "list_b", "path", "size_bytes", "added_files", "removed_files")
+        has_bounds = rows["partition_min"].null_count < len(rows) and any(rows["partition_min"].to_pylist())
+        drawn += ("partition_min", "partition_max") if has_bounds else ()
+        return Frame(rows, title=self._title("Manifests"), noun="manifests", drawn=drawn)
+
+    def entries(self, path: str) -> Frame:
+        """Return the entries of one of the manifests: ENTRIES, in order. Reads the manifest.
+
+        Args:
+            path: The manifest, as `manifests` spells it; its last part is enough.
+
+        Raises:
+            BadReferenceError: Neither version names it, or it holds no files.
+            UnsupportedFeatureError: The format does not tell them.
+        """
+        rows = self.manifests.to_arrow()
+        known = rows["path"].to_pylist()
+        place = next((number for number, one in enumerate(known) if path in (one, one.rpartition("/")[2])), None)
+        if place is None:
+            have = f"They have {len(known):,}, such as {known[0]}." if known else "They have none."
+            raise BadReferenceError(f"Neither version {self.a} nor version {self.b} has a manifest {path!r}. {have}")
+        if not isinstance(self._format, Recorded):
+            raise UnsupportedFeatureError(
+                f"Entries of manifests are not told yet for {self._format.name} tables. "
+                "The changes of a version say what its commit did."
+            )
+        version = self.a if rows["list_b"][place].as_py() is None else self.b
+        return Frame(self._format.manifest_entries(version, known[place]), title=f"Entries of {path}", noun="entries")
+
+    @cached_property
+    def files(self) -> Frame:
+        """Return the data files that differ: COMPARED_FILES. Reads both versions' files, and the commits between."""
+        rows = files_frame(self._difference, self._changes, backwards=self._backwards)
+        return Frame(rows, title=self._title("Files"), noun="files that differ", drawn=_telling(rows, ("schema_id",)))
+
+    @cached_property
+    def partitions(self) -> Frame:
+        """Return what differs by partition and bucket: COMPARED_PARTITIONS. Reads as `files` does."""
+        rows = partitions_frame(self._difference)
+        noun = "partitions and buckets that differ"
+        return Frame(rows, title=self._title("Partitions"), noun=noun, drawn=_telling(rows))
+
+    @cached_property
+    def schema(self) -> Frame:
+        """Return how the schemas differ, by field id: COMPARED_SCHEMAS. Reads a schema each."""
+        rows = compare_schemas(self._format.schema(self.a), self._format.schema(self.b))
+        return Frame(rows, title=self._title("Schema"), noun="changes of the schema", drawn=_telling(rows))
+
+    @cached_property
+    def properties(self) -> Frame:
+        """Return how the properties differ: COMPARED_PROPERTIES, as they were recorded with each version.
+
+        In Paimon the newest ones are in force at every version, whatever was recorded with it.
+        """
+        rows = compare_properties(self._recorded(self.a), self._recorded(self.b))
+        return Frame(rows, title=self._title("Properties"), noun="changes of properties")
+
+    @cached_property
+    def summary(self) -> Frame:
+        """Return COMPARED: files, rows and bytes of A and B, shared, removed and added. Reads as `files` does."""
+        return Frame(summary_frame(self._difference, self.files.to_arrow()), title=self._title("Summary"), noun="parts")
+
+    @cached_property
+    def proven(self) -> str:
+        """Return a sentence on what the metadata proves of the rows. Reads as `files` does, and the commits."""
+        if self.a == self.b:
+            return "A version is the same as itself."
+        kinds = None if self._missing else set(self.commits["kind"].to_pylist())
+        keyed = any(self._format.schema(version).primary_keys for version in (self.a, self.b))
+        said = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
+        return f"{said} The schema differs." if len(self.schema) else said
+
+    def showing(self, *names: str) -> Comparison:
+        """Return the same comparison, drawn with these parts only: summary, commits, schema, ...
+
+        Raises:
+            BadReferenceError: There is no part of that name.
+        """
+        for name in names:
+            if name not in PARTS:
+                raise BadReferenceError(f"No part is called {name!r}. Parts: {', '.join(PARTS)}.")
+        other = copy(self)
+        other._shown = names  # noqa: SLF001 - a copy of this object
+        return other
+
+    def drawing(self) -> Drawing:
+        """Return how the comparison looks: what is proven, and the parts in which something differs."""
+        parts: list[Part] = []
+        for name in self._shown or _DRAWN:
+            parts += [one for one in self._section(name) if not isinstance(one, Line) or one not in parts]
+        return Drawing(title=self._title(self._path), parts=tuple(parts))
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def _section(self, name: str) -> Sequence[Part]:
+        """Return how a part looks; an error where it cannot be told."""
+        try:
+            if name == "summary":
+                return [*self._facts(), *self.summary.drawing().parts]
+            frame: Frame = getattr(self, name)
+        except SnapshotExplorerError as error:
+            return [Line(str(error))]
+        if not len(frame):
+            return [Line(_NOTHING[name])] if name in self._shown else []
+        return [Line(f"{name.capitalize()}:"), *frame.drawing().parts]
+
+    def _facts(self) -> Sequence[Part]:
+        kinds = Counter(self.commits["kind"].to_pylist())
+        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
+        gone = f"; {self._missing:,} more have expired" if self._missing else ""
+        rows = [("A", self._spelled(self.a)), ("B", self._spelled(self.b)), ("commits between", told + gone)]
+        return [Line(self.proven), Pairs(tuple(rows))]
+
+    def _spelled(self, version: int) -> str:
+        told = self._format.commits([version])["committed_at"][0].as_py()
+        time = "a time that nothing tells" if told is None else moment(told)
+        side = "" if self.a == self.b else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"
+        return f"version {version} of {time}{side}"
+
+    def _title(self, what: str) -> str:
+        return f"{what}: version {self.a} to {self.b}"
+
+    @property
+    def _backwards(self) -> bool:
+        return self.a > self.b
+
+    @cached_property
+    def _difference(self) -> FileDifference:
+        a = self._format.files(self.a)
+        return compare_files(a, a if self.a == self.b else self._format.files(self.b))
+
+    @cached_property
+    def _changes(self) -> pa.Table | None:
+        """Return what the commits between changed; None if some of it is gone."""
+        if not self._is_whole:
+            return None
+        if not self._between:
+            return frames.CHANGES.empty_table()
+        try:
+            changes = self._format.changes(self._between)
+        except SnapshotNotFoundError as error:
+            log.debug("not told: %s", error)
+            return None
+        return changes.filter(pc.equal(changes["list"], "delta"))
+
+    @property
+    def _is_whole(self) -> bool:
+        """Return whether all commits between the versions are there, with what they did."""
+        return not self._missing and not set(self._between).intersection(self._stateless)
+
+    def _born(self, recorded: Recorded | None) -> Collection[str] | None:
+        """Return which manifests the commits between wrote as their deltas; None if some are gone."""
+        if recorded is None or not self._is_whole:
+            return None
+        return recorded.delta_manifests(self._between)
+
+    def _recorded(self, version: int) -> Mapping[str, str]:
+        known = self._format
+        return known.recorded_properties(version) if isinstance(known, Recorded) else known.properties(version)
+
+
+def _telling(rows: pa.Table, but: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the columns that say something of a row, but for some: those to draw."""
+    names = [name for name in rows.column_names if name not in but]
+    told = tuple(name for name in names if rows[name].null_count < len(rows) and not _is_empty(rows[name]))
+    return told if len(rows) else tuple(names)
+
+
+def _is_empty(column: pa.ChunkedArray) -> bool:
+    return pa.types.is_map(column.type) and not any(column.to_pylist())

@@ -1,0 +1,239 @@
+"""How the data files of two versions differ, in all, and by partition and bucket."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.lifetimes.codes import Codes, codes_of, codes_of_maps, together
+
+_Mask = npt.NDArray[np.bool_]
+_KEY = ("path", "level", "deletion_vector")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDifference:
+    """The data files of versions A and B, side by side."""
+
+    a: pa.Table
+    """FILES of A."""
+    b: pa.Table
+    """FILES of B."""
+    of_a: npt.NDArray[np.int64]
+    """For each file of A the place of the same file in B, -1 where it has none."""
+    of_b: npt.NDArray[np.int64]
+    """For each file of B the place of the same file in A."""
+    moved: _Mask
+    """For each file of B whether A has it at another level."""
+    deleted: _Mask
+    """For each file of B whether A has it with another deletion vector."""
+
+    @property
+    def removed(self) -> pa.Table:
+        """Return the files of A that B has not."""
+        return self.a.filter(pa.array(self.of_a < 0))
+
+    @property
+    def added(self) -> pa.Table:
+        """Return the files of B that A has not."""
+        return self.b.filter(pa.array(self.of_b < 0))
+
+    @property
+    def shared(self) -> pa.Table:
+        """Return the files of B that A has too, at whatever level, with whatever deletion vector."""
+        return self.b.filter(pa.array(self.of_b >= 0))
+
+    def before(self, chosen: _Mask) -> pa.Table:
+        """Return, for files of B that A has too, the same files as A has them."""
+        return self.a.take(pa.array(self.of_b[chosen]))
+
+
+def compare_files(a: pa.Table, b: pa.Table) -> FileDifference:
+    """Return the FILES of two versions side by side.
+
+    A file is the same where its path is; where a version has a path twice, where level and deletion vector are too.
+    """
+    both = pa.concat_tables([a.select(_KEY), b.select(_KEY)])
+    codes = codes_of([both.column("path")])
+    if any(len(np.unique(part)) < len(part) for part in (codes[: len(a)], codes[len(a) :])):
+        codes = codes_of(both.columns)
+    of_a, of_b = _places(codes[: len(a)], codes[len(a) :]), _places(codes[len(a) :], codes[: len(a)])
+    there = of_b >= 0
+    before, after = a.take(pa.array(of_b[there])), b.filter(pa.array(there))
+    moved, deleted = np.zeros(len(b), np.bool_), np.zeros(len(b), np.bool_)
+    moved[there] = _unlike(before, after, "level")
+    # The same vector may be written again elsewhere, where levels are: then its rows tell, which only grow in number.
+    where, rows = _unlike(before, after, "deletion_vector"), _unlike(before, after, "deleted_rows")
+    counted = _valid(after, "level") & (_valid(after, "deleted_rows") | _valid(before, "deleted_rows"))
+    deleted[there] = np.where(counted, rows, where | rows)
+    return FileDifference(a=a, b=b, of_a=of_a, of_b=of_b, moved=moved, deleted=deleted)
+
+
+def _places(these: Codes, those: Codes) -> npt.NDArray[np.int64]:
+    """Return for each of these codes where it is among those, -1 where it is not."""
+    found = pc.index_in(pa.array(these), pa.array(those))
+    places: npt.NDArray[np.int64] = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    return places
+
+
+def _valid(files: pa.Table, name: str) -> _Mask:
+    valid: _Mask = together(files.column(name).is_valid()).to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _unlike(before: pa.Table, after: pa.Table, name: str) -> _Mask:
+    codes = codes_of([pa.concat_arrays([together(before.column(name)), together(after.column(name))])])
+    unlike: _Mask = codes[: len(before)] != codes[len(before) :]
+    return unlike
+
+
+def files_frame(difference: FileDifference, changes: pa.Table | None, *, backwards: bool) -> pa.Table:
+    """Return COMPARED_FILES: what is removed, added, moved, or has rows deleted; files that are alike are left out.
+
+    Args:
+        difference: The files.
+        changes: CHANGES of the commits between the versions, in their order; None if they are not all known.
+        backwards: Whether A is the newer one.
+    """
+    both = difference.of_b >= 0
+    parts = [
+        _part(difference.removed, "removed", changes, "add" if backwards else "remove"),
+        _part(difference.added, "added", changes, "remove" if backwards else "add"),
+    ]
+    for word, chosen in (("moved", difference.moved & ~difference.deleted), ("deletions", difference.deleted)):
+        files = difference.b.filter(pa.array(both & chosen))
+        parts.append(_part(files, word, changes, "remove" if backwards else "add", difference.before(both & chosen)))
+    return pa.concat_tables(parts)
+
+
+def _part(files: pa.Table, word: str, changes: pa.Table | None, event: str, before: pa.Table | None = None) -> pa.Table:
+    """Return the rows of one kind of change, with the commit that did it: the last to add or remove the file."""
+    data_change, version = _reasons(files, changes, event)
+    # With levels, no change of a file tells of its deletion vector.
+    told = (
+        together(files.column("level").is_null()) if word == "deletions" else pa.array([True] * len(files), pa.bool_())
+    )
+    columns = {
+        "change": pa.array([word] * len(files), pa.string()),
+        "data_change": pc.if_else(told, data_change, pa.scalar(None, pa.bool_())),
+        "version": pc.if_else(told, version, pa.scalar(None, pa.int64())),
+        "level_before": pa.nulls(len(files), pa.int32()) if before is None else before.column("level"),
+        "deleted_rows_before": pa.nulls(len(files), pa.int64()) if before is None else before.column("deleted_rows"),
+    }
+    names = frames.COMPARED_FILES.names
+    return pa.table(
+        [columns[name] if name in columns else files.column(name) for name in names], schema=frames.COMPARED_FILES
+    )
+
+
+def _reasons(files: pa.Table, changes: pa.Table | None, event: str) -> tuple[pa.Array, pa.Array]:
+    """Return whether the commit that added or removed each file changed data, and which it was."""
+    if changes is None or not len(changes):
+        return pa.nulls(len(files), pa.bool_()), pa.nulls(len(files), pa.int64())
+    events = changes.filter(pc.equal(changes["change"], event))
+    names = ("path", "level")
+    codes = codes_of(pa.concat_tables([events.select(names), files.select(names)]).columns)
+    # Of equal codes the last one is found first.
+    last = _places(codes[len(events) :], codes[: len(events)][::-1])
+    found = pa.array(len(events) - 1 - last, mask=last < 0)
+    return together(events.column("data_change")).take(found), together(events.column("version")).take(found)
+
+
+def partitions_frame(difference: FileDifference) -> pa.Table:
+    """Return COMPARED_PARTITIONS: partitions and buckets in which something differs, in the order of their paths."""
+    parts = [difference.removed, difference.added, difference.shared]
+    files = pa.concat_tables([part.select(["partition", "bucket", "rows", "size_bytes"]) for part in parts])
+    kinds = np.repeat(np.arange(3), [len(part) for part in parts])
+    groups = codes_of([pa.array(codes_of_maps(files.column("partition"))), files.column("bucket")])
+    _, firsts, of_rows = np.unique(groups, return_index=True, return_inverse=True)
+    count = len(firsts)
+    deleted = _more_deleted(difference)
+    grown = _summed(deleted, of_rows[kinds == 2], count)  # noqa: PLR2004 - the third part, of what is shared
+    columns: dict[str, pa.Array] = {
+        "partition": together(files.column("partition")).take(pa.array(firsts)),
+        "bucket": together(files.column("bucket")).take(pa.array(firsts)),
+        "deleted_rows": grown,
+    }
+    for kind, word in enumerate(("removed", "added", "shared")):
+        chosen = kinds == kind
+        columns[f"{word}_files"] = pa.array(np.bincount(of_rows[chosen], minlength=count))
+        for unit, name in (("rows", "rows"), ("bytes", "size_bytes")):
+            values = together(files.column(name)).filter(pa.array(chosen))
+            columns[f"{word}_{unit}"] = _summed(values, of_rows[chosen], count)
+    for unit in ("rows", "bytes"):
+        columns[f"net_{unit}"] = pc.subtract(columns[f"added_{unit}"], columns[f"removed_{unit}"])
+    table = pa.table([columns[name] for name in frames.COMPARED_PARTITIONS.names], schema=frames.COMPARED_PARTITIONS)
+    changed = np.bincount(of_rows[kinds < 2], minlength=count) > 0  # noqa: PLR2004 - removed or added
+    changed |= np.bincount(of_rows[kinds == 2], difference.deleted[difference.of_b >= 0], count) > 0  # noqa: PLR2004
+    return table.filter(pa.array(changed)).take(_in_order(files, firsts[changed]))
+
+
+def _in_order(files: pa.Table, places: npt.NDArray[np.int64]) -> pa.Array:
+    """Return the order of some partitions and buckets, by their text and number."""
+    some = files.take(pa.array(places)).select(["partition", "bucket"]).to_pylist()
+    spelled = [
+        ([(name, value is not None, value or "") for name, value in one["partition"]], one["bucket"] or 0)
+        for one in some
+    ]
+    return pa.array(sorted(range(len(some)), key=spelled.__getitem__), pa.int64())
+
+
+def _more_deleted(difference: FileDifference) -> pa.Array:
+    """Return, for each shared file, how many rows more its deletion vector removes in B than in A; null if unknown."""
+    both = difference.of_b >= 0
+    rows = [
+        pc.if_else(together(files["deletion_vector"]).is_null(), 0, together(files["deleted_rows"]))
+        for files in (difference.before(both), difference.b.filter(pa.array(both)))
+    ]
+    # Of a file whose vector is the same one, it does not matter how many rows that removes.
+    same = pa.array(~difference.deleted[both])
+    return pc.if_else(same, pa.scalar(0, pa.int64()), pc.subtract(rows[1], rows[0]))
+
+
+def _summed(values: pa.Array, groups: npt.NDArray[np.int64], count: int) -> pa.Array:
+    """Return the sum of the values of each group; null where one is null."""
+    sums, unknown = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    np.add.at(sums, groups, pc.fill_null(values, 0).to_numpy())
+    unknown[groups[values.is_null().to_numpy(zero_copy_only=False)]] = True
+    return pa.array(sums, mask=unknown)
+
+
+def total_deleted(difference: FileDifference) -> tuple[int | None, int | None]:
+    """Return how many rows more, and how many fewer, deletion vectors of shared files remove in B; None if unknown."""
+    more = _more_deleted(difference)
+    if more.null_count:
+        return None, None
+    values = more.to_numpy(zero_copy_only=False)
+    return int(values[values > 0].sum()), -int(values[values < 0].sum())
+
+
+def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
+    """Return COMPARED: files, rows and bytes of A and B, and what is shared, removed and added.
+
+    Args:
+        difference: The files.
+        files: COMPARED_FILES.
+    """
+    quiet = pc.fill_null(pc.invert(files["data_change"]), fill_value=False)
+    parts = (
+        ("in A", difference.a),
+        ("shared", difference.shared),
+        ("removed", difference.removed),
+        ("removed, rearranged", files.filter(pc.and_(quiet, pc.equal(files["change"], "removed")))),
+        ("added", difference.added),
+        ("added, rearranged", files.filter(pc.and_(quiet, pc.equal(files["change"], "added")))),
+        ("in B", difference.b),
+    )
+    rows = [(word, len(part), total(part, "rows"), total(part, "size_bytes")) for word, part in parts]
+    columns = [
+        pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), frames.COMPARED.types, strict=True)
+    ]
+    return pa.table(columns, schema=frames.COMPARED)
+
+
+def total(files: pa.Table, name: str) -> int | None:
+    """Return the sum of a column; None where a value is not known."""
+    return None if files[name].null_count else pc.sum(files[name]).as_py() or 0

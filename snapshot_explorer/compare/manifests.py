@@ -1,0 +1,72 @@
+"""How the manifest lists of two versions differ: what became of each manifest."""
+
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+
+_STATES = ("base", "delta")
+CARRIED, ADDED, MERGED, REWRITTEN, LEFT = "carried over", "added", "merged away", "rewritten", "left behind"
+
+
+def compare_manifests(
+    a: pa.Table, b: pa.Table, *, born: Collection[str] | None, backwards: bool, merges: bool
+) -> pa.Table:
+    """Return what became of each manifest: COMPARED_MANIFESTS, those of B in list order, then those that only A has.
+
+    Told from the older to the newer version, whichever is A. `carried over`: both name it. `added`: a commit between
+    wrote it as its delta, or changelog. `rewritten`: only the newer one names it, and it was made of others. `merged
+    away`: only the older one names it, its entries are in others now. `left behind`: a changelog of the older commit,
+    which no later version names. Null: that it was not carried over is all that can be told.
+
+    Args:
+        a: MANIFESTS of A.
+        b: MANIFESTS of B.
+        born: Paths of the manifests that commits between wrote as their deltas; None if they are not all known.
+        backwards: Whether A is the newer one.
+        merges: Whether a base may name deltas of earlier commits; otherwise all in it is made of others.
+    """
+    older, newer = (b, a) if backwards else (a, b)
+    before, after = _lists(older), _lists(newer)
+    made = frozenset[str]() if not merges else born
+    lists = {"a": after if backwards else before, "b": before if backwards else after}
+    rows, statuses = [], []
+    seen = set()
+    for manifest in [*b.to_pylist(maps_as_pydicts=None), *a.to_pylist(maps_as_pydicts=None)]:
+        path = manifest["path"]
+        if path in seen:
+            continue
+        seen.add(path)
+        rows.append(manifest)
+        statuses.append(_status(path, before, after, made))
+    columns: dict[str, pa.Array] = {
+        "status": pa.array(statuses, pa.string()),
+        "list_a": pa.array([lists["a"].get(row["path"]) for row in rows], pa.string()),
+        "list_b": pa.array([lists["b"].get(row["path"]) for row in rows], pa.string()),
+    }
+    plain = pa.Table.from_pylist(rows, frames.MANIFESTS)
+    names = frames.COMPARED_MANIFESTS.names
+    return pa.table(
+        [columns[name] if name in columns else plain.column(name) for name in names], schema=frames.COMPARED_MANIFESTS
+    )
+
+
+def _lists(manifests: pa.Table) -> Mapping[str, str]:
+    return dict(zip(manifests["path"].to_pylist(), manifests["list"].to_pylist(), strict=True))
+
+
+def _status(path: str, before: Mapping[str, str], after: Mapping[str, str], born: Collection[str] | None) -> str | None:
+    """Return what became of a manifest, by the lists that name it in the older and the newer version."""
+    old, new = before.get(path), after.get(path)
+    if old is not None and new is not None:
+        return CARRIED
+    if new is None:
+        return LEFT if old == "changelog" else MERGED
+    if new == "index":
+        return REWRITTEN if "index" in before.values() else ADDED
+    if new != "base":
+        return ADDED
+    if born is None:
+        return None
+    return ADDED if path in born else REWRITTEN

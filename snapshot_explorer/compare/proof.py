@@ -1,0 +1,88 @@
+"""What the metadata of two versions proves of their rows, in a sentence."""
+
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.compare.files import FileDifference, total, total_deleted
+
+_QUIET = {"compact", "analyze"}
+"""Kinds of commits that change no data."""
+
+
+def proven(
+    difference: FileDifference, files: pa.Table, changes: pa.Table | None, kinds: Collection[str] | None, *, keyed: bool
+) -> str:
+    """Return a sentence on how much the rows of two versions can differ, under one schema.
+
+    A row that differs is in a file that only one of them has, or was deleted by a vector that changed; in a table with
+    a primary key it may be in a file that left level 0, too, since readers may pass over that level. That a commit only
+    rearranged a file proves nothing alone: the file may hold rows that a commit before it brought.
+
+    Args:
+        difference: The files.
+        files: COMPARED_FILES.
+        changes: CHANGES of the commits between; None if they are not all known.
+        kinds: Kinds of the commits between; None if they are not all known.
+        keyed: Whether rows are merged by a primary key.
+    """
+    shared, every = len(difference.shared), len(difference.shared) + len(difference.removed) + len(difference.added)
+    if not every:
+        return "Neither version has a file."
+    told = f"{shared:,} of {every:,} files are shared" if shared < every else f"{_all(shared)} shared"
+    if not files.num_rows:
+        return f"{told}: the rows are the same."
+    reveals = keyed and _leave_the_young(files)
+    if kinds is not None and _QUIET.issuperset(kinds) and not reveals and _keeps_rows(files, changes, keyed=keyed):
+        return f"{told}; only compactions lie between: the rows are the same."
+    rows = _most(difference, files, changes, reveals=reveals)
+    if rows is None:
+        return f"{told}; how many rows changed cannot be told from metadata."
+    return f"{told}, at most {rows:,} rows changed." if rows else f"{told}: the rows are the same."
+
+
+def _all(files: int) -> str:
+    return "The only file is" if files == 1 else f"All {files:,} files are"
+
+
+def _leave_the_young(files: pa.Table) -> bool:
+    """Return whether files of level 0, or that wait for their bucket, are among those that differ."""
+    young = [pc.equal(files[name], 0) for name in ("level", "level_before")] + [pc.less(files["bucket"], 0)]
+    return any(pc.any(one).as_py() for one in young)
+
+
+def _keeps_rows(files: pa.Table, changes: pa.Table | None, *, keyed: bool) -> bool:
+    """Return whether compactions kept all rows: writers of Paimon call a commit one too that only deletes by a vector.
+
+    Without a primary key, what they wrote must have as many rows as what they took away.
+    """
+    if pc.any(pc.equal(files["change"], "deletions")).as_py():
+        return False
+    if keyed:
+        return True
+    sums = [
+        None if changes is None else total(changes.filter(pc.equal(changes["change"], word)), "rows")
+        for word in ("remove", "add")
+    ]
+    return sums[0] is not None and sums[0] == sums[1]
+
+
+def _most(difference: FileDifference, files: pa.Table, changes: pa.Table | None, *, reveals: bool) -> int | None:
+    """Return how many rows can have changed at most; None if that is not known."""
+    whole = pc.is_in(files["change"], pa.array(["removed", "added"]))
+    if reveals:
+        # Also of a file of which rows were deleted as it moved, all others may have come to light.
+        whole = pc.or_(whole, pc.fill_null(pc.not_equal(files["level"], files["level_before"]), fill_value=False))
+    deleted = total_deleted(difference)
+    if None in deleted:
+        # Some do not say how many: at most all.
+        deleted = (total(files.filter(pc.equal(files["change"], "deletions")), "rows"), 0)
+    parts = [total(files.filter(whole), "rows"), *deleted]
+    bounds = [sum(part for part in parts if part is not None)] if None not in parts else []
+    if changes is not None and all(part["level"].null_count == len(part) for part in (difference.a, difference.b)):
+        # Without levels all that changes data is told file by file, deletion vectors too.
+        loud = changes.filter(pc.fill_null(changes["data_change"], fill_value=True))
+        brought = total(loud, "rows")
+        bounds += [] if brought is None else [brought]
+    return min(bounds, default=None)

@@ -1,0 +1,146 @@
+"""How two schemas, or two sets of properties, differ."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.model import Column, TableSchema
+
+_Row = tuple[str, int | None, str | None, str | None, str | None]
+_WIDER = (
+    ("byte", "tinyint", "short", "smallint", "int", "integer", "bigint", "long"),
+    ("float", "double"),
+    ("char", "varchar", "string"),
+    ("binary", "varbinary", "bytes"),
+    ("date", "timestamp", "timestamp_ntz"),
+)
+"""Names of types, each of which holds all that those before it on its line hold."""
+_TYPE = re.compile(r"([a-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.DOTALL)
+
+
+def compare_schemas(a: TableSchema, b: TableSchema) -> pa.Table:
+    """Return how schema `b` differs from `a`: COMPARED_SCHEMAS, a row per change, none for equal schemas.
+
+    Columns are the same where their field ids are; where the format has none, where their names are. A change is
+    added, dropped, renamed, widened (every value fits), narrowed, retyped, nullable, not null, comment, reordered
+    (the names of the columns that both have, in order), primary key or partition key.
+    """
+    rows = [*_columns(a, b), *_order(a, b), *_keys(a, b)]
+    return _table(rows, frames.COMPARED_SCHEMAS)
+
+
+def compare_properties(a: Mapping[str, str], b: Mapping[str, str]) -> pa.Table:
+    """Return how properties `b` differ from `a`: COMPARED_PROPERTIES, sorted by name."""
+    rows = [
+        ("added" if name not in a else "removed" if name not in b else "changed", name, a.get(name), b.get(name))
+        for name in sorted(a.keys() | b.keys())
+        if a.get(name) != b.get(name)
+    ]
+    return _table(rows, frames.COMPARED_PROPERTIES)
+
+
+def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.table([pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)], schema=schema)
+
+
+def _key(column: Column) -> int | str:
+    return column.name if column.id is None else column.id
+
+
+def _columns(a: TableSchema, b: TableSchema) -> Iterator[_Row]:
+    before = {_key(column): column for column in a.columns}
+    after = {_key(column): column for column in b.columns}
+    for key, column in before.items():
+        if key not in after:
+            yield "dropped", column.id, column.name, _spelled(column), None
+    for key, column in after.items():
+        if key not in before:
+            yield "added", column.id, column.name, None, _spelled(column)
+        else:
+            yield from _changes(before[key], column)
+
+
+def _spelled(column: Column) -> str:
+    return column.type if column.nullable or _says_not_null(column.type) else f"{column.type} NOT NULL"
+
+
+def _says_not_null(kind: str) -> bool:
+    return kind.upper().endswith("NOT NULL")
+
+
+def _changes(before: Column, after: Column) -> Iterator[_Row]:
+    about = after.id, after.name
+    if before.name != after.name:
+        yield "renamed", *about, before.name, after.name
+    types = _bare(before.type), _bare(after.type)
+    if types[0] != types[1]:
+        yield _retyping(*types), *about, before.type, after.type
+    if before.nullable != after.nullable:
+        words = {True: "nullable", False: "not null"}
+        yield words[after.nullable], *about, words[before.nullable], words[after.nullable]
+    if before.comment != after.comment:
+        yield "comment", *about, before.comment, after.comment
+
+
+def _bare(kind: str) -> str:
+    return re.sub(r"\s+not null$", "", kind, flags=re.IGNORECASE)
+
+
+def _retyping(before: str, after: str) -> str:
+    """Return whether all values of a type fit another, the reverse, or neither."""
+    if _fits(before, after):
+        return "widened"
+    return "narrowed" if _fits(after, before) else "retyped"
+
+
+def _fits(narrow: str, wide: str) -> bool:
+    one, other = (_TYPE.fullmatch(kind.strip().lower()) for kind in (narrow, wide))
+    if one is None or other is None or one[4] != other[4]:
+        return False
+    if one[1] == other[1]:
+        return _size_fits(one[1], _sizes(one), _sizes(other))
+    order = next((line for line in _WIDER if one[1] in line and other[1] in line), ())
+    if not order or order.index(one[1]) > order.index(other[1]):
+        return False
+    lengths = _sizes(one), _sizes(other)
+    # A length where there was one before, as of CHAR and VARCHAR, must not shrink.
+    return lengths[1] == () or lengths[0] == () or lengths[0] <= lengths[1]
+
+
+def _sizes(kind: re.Match[str]) -> tuple[int, ...]:
+    return tuple(int(size) for size in kind.group(2, 3) if size is not None)
+
+
+def _size_fits(name: str, narrow: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    """Return whether the sizes of a type, such as its length, leave room for those of another."""
+    if name == "decimal":
+        digits, scale = (*narrow, 0, 0)[:2]
+        more, finer = (*wide, 0, 0)[:2]
+        return finer >= scale and more - finer >= digits - scale
+    return len(narrow) == len(wide) == 1 and narrow <= wide
+
+
+def _order(a: TableSchema, b: TableSchema) -> Iterator[_Row]:
+    both = {_key(column) for column in a.columns} & {_key(column) for column in b.columns}
+    before, after = ([column for column in schema.columns if _key(column) in both] for schema in (a, b))
+    if [_key(column) for column in before] != [_key(column) for column in after]:
+        yield "reordered", None, None, _listed(column.name for column in before), _listed(c.name for c in after)
+
+
+def _keys(a: TableSchema, b: TableSchema) -> Iterator[_Row]:
+    for word, before, after in (
+        ("primary key", a.primary_keys, b.primary_keys),
+        ("partition key", a.partition_keys, b.partition_keys),
+    ):
+        names = {_key(column): column.name for column in b.columns}
+        now = {column.name: names.get(_key(column), column.name) for column in a.columns}
+        # A key column that only got another name is the same key.
+        if tuple(now.get(name, name) for name in before) != after:
+            yield word, None, None, _listed(before) or None, _listed(after) or None
+
+
+def _listed(names: Iterator[str] | Sequence[str]) -> str:
+    return ", ".join(names)

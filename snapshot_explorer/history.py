@@ -1,0 +1,138 @@
+"""The commits of a table that pass filters, newest first, read no further than it takes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import Kind
+
+_PAGE = 64
+"""How many commits are read at a time while a filter looks for matches."""
+_UPKEEP = ("compact", "analyze", "maintenance")
+"""Kinds of commits that change no data."""
+_DRAWN = (
+    "version",
+    "committed_at",
+    "kind",
+    "operation",
+    "added_files",
+    "removed_files",
+    "added_rows",
+    "removed_rows",
+    "total_rows",
+    "readable",
+    "tags",
+)
+_STAT = (
+    "version",
+    "committed_at",
+    "kind",
+    "added_files",
+    "removed_files",
+    "added_rows",
+    "removed_rows",
+    "added_bytes",
+    "removed_bytes",
+    "total_rows",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a table without asking the storage, for completion and status lines."""
+
+    versions: tuple[int, ...]
+    """The versions seen, ascending."""
+    commits: pa.Table
+    """COMMITS of those that have been read, newest first."""
+    tags: tuple[str, ...]
+    """Names of the tags seen."""
+    columns: tuple[str, ...]
+    """Names of the columns of the newest schema seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFilter:
+    """Which commits to tell of."""
+
+    kind: str | None = None
+    """Only of this kind, such as compact."""
+    operation: str | None = None
+    """Only with this word of the writer's own, upper and lower case alike."""
+    user: str | None = None
+    """Only by a committer whose recorded name holds this text, upper and lower case alike."""
+    text: str | None = None
+    """Only those whose recorded details hold this text, upper and lower case alike."""
+    maintenance: bool = True
+    """Whether to tell of commits that change no data: compact, analyze, maintenance."""
+
+    def __post_init__(self) -> None:
+        """Refuse a kind that there is not."""
+        if self.kind is not None and self.kind not in get_args(Kind):
+            kinds = ", ".join(get_args(Kind))
+            raise BadReferenceError(f"No kind of commit is called {self.kind!r}. Kinds: {kinds}.")
+        if not self.maintenance and self.kind in _UPKEEP:
+            raise BadReferenceError(
+                f"Commits of kind {self.kind} are maintenance: they cannot be asked for and hidden."
+            )
+
+    @property
+    def passes_all(self) -> bool:
+        """Return whether every commit passes."""
+        return self == CommitFilter()
+
+    def passing(self, commits: pa.Table) -> pa.Table:
+        """Return those of the COMMITS that pass."""
+        if self.kind is not None:
+            commits = commits.filter(pc.equal(commits["kind"], self.kind))
+        if self.operation is not None:
+            commits = commits.filter(pc.equal(pc.utf8_upper(commits["operation"]), self.operation.upper()))
+        for name, wanted in (("user", self.user), ("details", self.text)):
+            if wanted is not None:
+                commits = commits.filter(pc.match_substring(commits[name], wanted, ignore_case=True))
+        return commits if self.maintenance else commits.filter(pc.invert(pc.is_in(commits["kind"], pa.array(_UPKEEP))))
+
+
+def read_history(
+    table_format: TableFormat, versions: Sequence[int], chosen: CommitFilter, limit: int | None
+) -> pa.Table:
+    """Return the COMMITS of the versions, in their order, that pass, reading no more than it takes to find `limit`."""
+    found = list(_limited(_pages(table_format, versions, chosen, limit), limit))
+    return pa.concat_tables(found) if found else frames.COMMITS.empty_table()
+
+
+def drawn(rows: pa.Table, *, stat: bool, title: str, total: int | None, limit: int | None) -> Frame:
+    """Return COMMITS as a frame that draws the columns which say something; with `stat`, what was added and removed."""
+    empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
+    empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
+    names = _STAT if stat else tuple(name for name in _DRAWN if name not in empty)
+    return Frame(rows, title=title, noun="versions", total=total, drawn=names, limit=limit)
+
+
+def _pages(
+    table_format: TableFormat, versions: Sequence[int], chosen: CommitFilter, limit: int | None
+) -> Iterator[pa.Table]:
+    """Yield the commits that pass the filters, a page at a time."""
+    page = max(1, limit) if chosen.passes_all and limit is not None else _PAGE
+    for start in range(0, len(versions), page):
+        yield chosen.passing(table_format.commits(versions[start : start + page]))
+
+
+def _limited(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
+    """Yield pages until `limit` rows have come, cutting the last one."""
+    left = limit
+    for page in pages:
+        if left is None:
+            yield page
+            continue
+        yield page.slice(0, left)
+        left -= min(left, page.num_rows)
+        if left == 0:
+            return

@@ -1,0 +1,6 @@
+"""When each data file of a table came and went, from one pass over its log."""
+
+from snapshot_explorer.lifetimes.index import FileLifetimes
+from snapshot_explorer.lifetimes.reading import keep_lifetimes, read_lifetimes
+
+__all__ = ["FileLifetimes", "keep_lifetimes", "read_lifetimes"]

@@ -1,0 +1,64 @@
+"""Numbers in place of values: equal numbers where the values are equal, nulls among themselves too."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Codes = npt.NDArray[np.int64]
+
+_GREATEST = 2**62
+
+
+def together(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return a column in one piece."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    joined = column.combine_chunks()
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
+    """Return a number per row, equal where all the columns are."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    distinct = 1
+    for column in columns:
+        if column.null_count == len(column):
+            continue
+        encoded = together(column).dictionary_encode(null_encoding="encode")
+        number = len(encoded.dictionary)
+        if distinct * number > _GREATEST:
+            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+            distinct = len(codes)
+        codes = codes * number + encoded.indices.to_numpy(zero_copy_only=False)
+        distinct *= number
+    return codes
+
+
+def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
+    """Return a number per map from text to text, equal where the maps are."""
+    maps = together(column)
+    names = pc.unique(maps.keys).to_pylist()
+    values = [pc.map_lookup(maps, pa.scalar(name, maps.type.key_type), "first") for name in names]
+    # A key that is missing and one whose value is null look alike, so the keys count too.
+    keys = pc.binary_join(pa.ListArray.from_arrays(maps.offsets, maps.keys.cast(pa.string())), "\0")
+    return codes_of([maps.is_null(), keys, *values])
+
+
+def distinct_maps(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Codes]:
+    """Return the distinct maps of a column from text to text, and the position of each row's among them."""
+    maps = together(column)
+    _, firsts, places = np.unique(codes_of_maps(maps), return_index=True, return_inverse=True)
+    return maps.take(pa.array(firsts)), places.astype(np.int64)
+
+
+def split_paths(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the folder of each path, with the slash behind it, and the name: joined they are the path."""
+    parts = pc.split_pattern(together(column), "/", max_splits=1, reverse=True)
+    offsets = parts.offsets.to_numpy()
+    names = parts.values.take(pa.array(offsets[1:] - 1))
+    folders = pc.binary_join_element_wise(parts.values.take(pa.array(offsets[:-1])), "", "/")
+    alone = pa.array(np.diff(offsets) == 1)
+    return pc.if_else(alone, "", folders), names

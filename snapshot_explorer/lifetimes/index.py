@@ -1,0 +1,302 @@
+"""`FileLifetimes`: when each data file of a table came and went, and what follows from it without reading."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.lifetimes.codes import together
+from snapshot_explorer.lifetimes.growth import OPEN, Stays, nothing, stay_identities, with_changes, with_state
+from snapshot_explorer.render import mimebundle, text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import numpy.typing as npt
+    import pandas as pd
+
+    from snapshot_explorer.render import Drawing
+
+_EXACT = tuple(name for name in frames.FILES.names if name not in ("deletion_vector", "deleted_rows"))
+_SUMMED = ("rows", "size_bytes")
+_TOTALS = [frames.FILES.field(name) for name in _SUMMED]
+_FILES = frames.COMMITS.field("added_files").with_name("files")
+
+
+class FileLifetimes:
+    """When each data file came and went, over the versions whose files are known. Immutable.
+
+    Draws itself as the LIFETIMES frame, and is taken by anything that takes Arrow data. Nothing here reads.
+    """
+
+    def __init__(
+        self,
+        *,
+        title: str = "File lifetimes",
+        versions: tuple[int, ...] = (),
+        committed_at: pa.Array | None = None,
+        stays: Stays | None = None,
+    ) -> None:
+        """Know no version yet, or what was kept of others; `with_state` and `extended` tell of more."""
+        self._title = title
+        self.versions = versions
+        """The versions whose files are known, ascending."""
+        self.committed_at: pa.Array = pa.array([], frames.UTC_MILLIS) if committed_at is None else committed_at
+        """When each of them was committed; null where that is not known."""
+        self.stays = nothing() if stays is None else stays
+        """What is kept of each file."""
+        self.identity = ""
+        """What told the table's newest commit from others when it was last looked at; see `marked`."""
+        self.mark = ""
+        """What tells the newest known commit from another of its number."""
+
+    def with_state(self, version: int, committed_at: datetime | None, files: pa.Table) -> FileLifetimes:
+        """Return lifetimes that know one version more: the next one whose files are known.
+
+        For the first version, and behind a gap: what the commits in it did is not known. Files that were there before
+        it and after it have stayed.
+
+        Args:
+            version: Greater than all known ones.
+            committed_at: When it was committed; None if that is not known.
+            files: Its FILES.
+        """
+        stays = with_state(self.stays, files, len(self.versions))
+        return self._with(stays, [version], pa.array([committed_at], frames.UTC_MILLIS))
+
+    def extended(self, versions: Sequence[int], committed_at: Sequence[datetime], changes: pa.Table) -> FileLifetimes:
+        """Return lifetimes that know further versions, which follow the known ones without a gap.
+
+        Costs time in proportion to the files that are live at the last known version, and to the changes.
+
+        Args:
+            versions: Ascending, from the one after the last known one.
+            committed_at: When each was committed.
+            changes: Their CHANGES, in the order of the versions; those of changelogs are passed over.
+        """
+        changes = changes.filter(pc.equal(changes["list"], "delta"))
+        places = np.searchsorted(np.asarray(versions, np.int64), changes["version"].to_numpy())
+        stays = with_changes(self.stays, changes, places + len(self.versions))
+        return self._with(stays, versions, pa.array(committed_at, frames.UTC_MILLIS))
+
+    def marked(self, identity: str, mark: str) -> FileLifetimes:
+        """Return the same, with what tells later whether the table's history is still this one."""
+        marked = self._with(self.stays, (), self.committed_at[:0])
+        marked.identity, marked.mark = identity, mark
+        return marked
+
+    def time_of(self, version: int) -> datetime | None:
+        """Return when a known version was committed, aware, UTC; None if that is not known.
+
+        Raises:
+            SnapshotNotFoundError: It is not known.
+        """
+        time: datetime | None = self.committed_at[self._position(version)].as_py()
+        return time
+
+    def _with(self, stays: Stays, versions: Sequence[int], committed_at: pa.Array) -> FileLifetimes:
+        return FileLifetimes(
+            title=self._title,
+            versions=(*self.versions, *versions),
+            committed_at=pa.concat_arrays([self.committed_at, committed_at]),
+            stays=stays,
+        )
+
+    def files_at(self, version: int) -> pa.Table:
+        """Return the live files of a version: FILES without deletion_vector and deleted_rows.
+
+        A deletion vector may have been replaced while its file stayed (in Paimon), so that of a version is no part of
+        a lifetime; `Snapshot.files` reads it. `added_version` is known of more files than there. Partition columns
+        are called as they were when the file was added.
+
+        Raises:
+            SnapshotNotFoundError: The files of the version are not known.
+        """
+        return self._files(self._live(self._position(version)))
+
+    def difference(self, a: int, b: int) -> pa.Table:
+        """Return what is different from version `a` to version `b`: change (add, remove), then as `files_at`.
+
+        A file that came to another level is removed and added under one path.
+
+        Raises:
+            SnapshotNotFoundError: The files of a version are not known.
+        """
+        before, after = self._live(self._position(a)), self._live(self._position(b))
+        before, after = before & ~after, after & ~before
+        again = self._identities
+        if again is not None:
+            # A file that came back between them is in both.
+            alike = np.intersect1d(again[before], again[after])
+            both = np.isin(again, alike[alike >= 0])
+            before, after = before & ~both, after & ~both
+        removed, added = self._files(before), self._files(after)
+        words = pa.array(["remove"] * len(removed) + ["add"] * len(added), pa.string())
+        return pa.concat_tables([removed, added]).add_column(0, frames.CHANGES.field("change"), words)
+
+    def totals(self) -> pa.Table:
+        """Return the size of the table at each known version: version, committed_at, files, rows, size_bytes.
+
+        Rows are those in files, before any merge; null where those of some file are not known.
+        """
+        count = len(self.versions)
+        rows = self.stays.rows
+        first, last = self._ranges()
+        sums = {"files": _running(np.ones(len(rows), np.int64), first, last, count)}
+        for name in _SUMMED:
+            sums[name], sums[f"{name} unknown"] = (
+                _running(values, first, last, count) for values in _known(rows.column(name))
+            )
+        columns = [pa.array(self.versions, pa.int64()), self.committed_at, pa.array(sums["files"])]
+        columns += [pa.array(sums[name], mask=sums[f"{name} unknown"] > 0) for name in _SUMMED]
+        head = [frames.LIFETIMES.field("first_version").with_name("version"), frames.COMMITS.field("committed_at")]
+        return pa.table(columns, schema=pa.schema([*head, _FILES, *_TOTALS]))
+
+    def partition_totals(self) -> pa.Table:
+        """Return the size of each partition at each version that changed it.
+
+        Columns: partition, version, files, rows, size_bytes; by partition, in the order of its first file, then by
+        version. A partition keeps its size until its next row; one without files has a row of zeros.
+        """
+        first, last = self._ranges()
+        rows = self.stays.rows
+        partition = rows.column("partition").to_numpy().astype(np.int64)
+        ended = np.flatnonzero(last < OPEN)
+        places = np.concatenate([np.arange(len(rows)), ended])
+        signs = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(ended), np.int64)])
+        count = max(1, len(self.versions))
+        keys = partition[places] * count + np.concatenate([first, last[ended]])
+        order = np.argsort(keys, kind="stable")
+        keys, places, signs = keys[order], places[order], signs[order]
+        is_last = np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])
+        chosen = np.flatnonzero(is_last)
+        of_rows = keys[chosen] // count
+        columns = [
+            self.stays.partitions.take(pa.array(of_rows)),
+            pa.array(np.asarray(self.versions, np.int64)[keys[chosen] % count]),
+            pa.array(_within(signs, chosen, of_rows)),
+        ]
+        for name in _SUMMED:
+            values, unknown = _known(rows.column(name))
+            lacking = _within(signs * unknown[places], chosen, of_rows)
+            columns.append(pa.array(_within(signs * values[places], chosen, of_rows), mask=lacking > 0))
+        head = [frames.FILES.field("partition"), frames.LIFETIMES.field("first_version").with_name("version")]
+        return pa.table(columns, schema=pa.schema([*head, _FILES, *_TOTALS]))
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Return the LIFETIMES frame, oldest first."""
+        rows = self.to_arrow()
+        names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version", "removed_version")
+        drawn = tuple(name for name in names if not rows.num_rows or rows[name].null_count < rows.num_rows)
+        return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the LIFETIMES frame as an Arrow table."""
+        rows = self.stays.rows
+        first, last = self._ranges()
+        versions = np.asarray(self.versions, np.int64)
+        open_ = last == OPEN
+        at = np.where(open_, 0, last)
+        added = rows.column("added_version")
+        known = pc.index_in(added, pa.array(versions))
+        columns = {
+            "path": self.stays.paths(rows),
+            "partition": self.stays.partition(rows),
+            "first_version": pa.array(versions[first]),
+            "added_at": self.committed_at.take(together(known)),
+            "removed_version": pa.array(versions[at] if len(at) else at, pa.int64(), mask=open_),
+            "removed_at": self.committed_at.take(pa.array(at, mask=open_)),
+        }
+        arrays = [columns[name] if name in columns else rows.column(name) for name in frames.LIFETIMES.names]
+        return pa.table(arrays, schema=frames.LIFETIMES)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the LIFETIMES frame as pandas with Arrow dtypes."""
+        return frames.as_pandas(self.to_arrow())
+
+    def __len__(self) -> int:
+        return int(self.stays.rows.num_rows)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def drawing(self) -> Drawing:
+        """Return how the lifetimes look: as their frame."""
+        return self.frame.drawing()
+
+    @cached_property
+    def _identities(self) -> npt.NDArray[np.int64] | None:
+        """Return a number per file that has several stays, -1 for all others; None if there is no such file."""
+        codes = stay_identities(self.stays)
+        _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        several = counts[places] > 1
+        return np.where(several, codes, -1) if several.any() else None
+
+    def _position(self, version: int) -> int:
+        place = int(np.searchsorted(np.asarray(self.versions, np.int64), version))
+        if place < len(self.versions) and self.versions[place] == version:
+            return place
+        known = "None are known"
+        if self.versions:
+            known = f"Known are {len(self.versions):,} from {self.versions[0]} to {self.versions[-1]}"
+        raise SnapshotNotFoundError(
+            f"The files of version {version} are not known to these lifetimes. {known}; "
+            "choose one of them, or make the lifetimes anew."
+        )
+
+    def _ranges(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        return self.stays.rows.column("first").to_numpy(), self.stays.rows.column("last").to_numpy()
+
+    def _live(self, position: int) -> npt.NDArray[np.bool_]:
+        first, last = self._ranges()
+        live: npt.NDArray[np.bool_] = (first <= position) & (position < last)
+        return live
+
+    def _files(self, chosen: npt.NDArray[np.bool_]) -> pa.Table:
+        rows = self.stays.rows.filter(pa.array(chosen))
+        columns = {"path": self.stays.paths(rows), "partition": self.stays.partition(rows)}
+        schema = pa.schema([frames.FILES.field(name) for name in _EXACT])
+        return pa.table([columns[name] if name in columns else rows.column(name) for name in _EXACT], schema=schema)
+
+
+def _known(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the values, 0 for null, and 1 for each that is null."""
+    unknown = together(column.is_null()).to_numpy(zero_copy_only=False)
+    return pc.fill_null(column, 0).to_numpy(), unknown.astype(np.int64)
+
+
+def _running(
+    values: npt.NDArray[np.int64], first: npt.NDArray[np.int32], last: npt.NDArray[np.int32], count: int
+) -> npt.NDArray[np.int64]:
+    """Return the sum of the values that are there at each position."""
+    changes = np.zeros(count, np.int64)
+    np.add.at(changes, first, values)
+    ended = last < OPEN
+    np.subtract.at(changes, last[ended], values[ended])
+    return np.cumsum(changes)
+
+
+def _within(
+    values: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return sums of the values up to the chosen places, from where each group begins; both are sorted."""
+    sums = np.cumsum(values)[chosen]
+    begins = np.flatnonzero(np.concatenate([np.ones(min(1, len(groups)), np.bool_), groups[1:] != groups[:-1]]))
+    before = np.concatenate([[0], sums])[begins]
+    within: npt.NDArray[np.int64] = sums - np.repeat(before, np.diff([*begins, len(groups)]))
+    return within

@@ -1,0 +1,163 @@
+"""From a table's log to its `FileLifetimes`, reading what is not known yet."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import blake2b
+from itertools import pairwise
+from os import PathLike
+
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.lifetimes.index import FileLifetimes
+from snapshot_explorer.lifetimes.stored import file_of, load, save
+from snapshot_explorer.model import Listing
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 2_000
+"""Versions whose changes are in memory at the same time."""
+_TRIES = 5
+
+
+def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None, *, title: str) -> FileLifetimes:
+    """Return the lifetimes of the data files of a table, over all versions whose files can be told.
+
+    One pass over the log: the files of the earliest version, and of each behind a gap, and the changes of all others.
+    Of a table that is known already only its newer versions are read, and a listing and the newest known commit, which
+    tell that it is the same history still; otherwise, and if no known version is left, all is read anew. Versions that
+    have expired since stay known.
+
+    Args:
+        table_format: The table.
+        known: Lifetimes of the table that were read before.
+        title: What to call them when they are drawn.
+
+    Raises:
+        BrokenTableError: A file of the log is missing or damaged; the message names it.
+        SnapshotNotFoundError: Versions kept expiring while they were read.
+    """
+    for left in reversed(range(_TRIES)):
+        listing = table_format.listing(0)
+        base = known if known is not None and _continues(table_format, known, listing) else FileLifetimes(title=title)
+        try:
+            grown = _grown(table_format, base, listing)
+        except SnapshotNotFoundError:
+            # A version may have expired since the listing.
+            if not left:
+                raise
+            continue
+        if grown is base or _is_still(table_format, grown, base, listing):
+            return grown
+    raise SnapshotNotFoundError(
+        f"Versions expired, or history was rewritten, each of {_TRIES} times it was read. "
+        "Try again when less is going on."
+    )
+
+
+def keep_lifetimes(
+    table_format: TableFormat,
+    known: FileLifetimes | None,
+    *,
+    cache_dir: str | PathLike[str],
+    table: Sequence[str | None],
+    title: str,
+) -> FileLifetimes:
+    """Return lifetimes like `read_lifetimes`, which are kept in a folder: there what was read before is found.
+
+    Args:
+        table_format: The table.
+        known: Lifetimes of the table that were read before; without it those in the folder, if there are.
+        cache_dir: The user's folder, never in the table.
+        table: What tells the table from others, its location first.
+        title: What to call them when they are drawn.
+
+    Raises:
+        BadReferenceError: The folder is in the table.
+        StorageError: The folder cannot be written.
+    """
+    file = file_of(cache_dir, table)
+    kept = load(file, title=title)
+    newer = known if known is not None and (kept is None or known.versions[-1:] > kept.versions[-1:]) else kept
+    found = read_lifetimes(table_format, newer, title=title)
+    if found is not kept and found.versions:
+        save(file, found)
+    return found
+
+
+def mark_of(table_format: TableFormat, version: int) -> str:
+    """Return what tells a commit from another of the same number. Costs what `commits` costs."""
+    commit = table_format.commits([version]).select(["version", "committed_at", "details"])
+    return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
+
+
+def _time(table_format: TableFormat, version: int) -> datetime | None:
+    """Return when a version was committed; None if nothing says so, as where only a checkpoint is left."""
+    try:
+        return table_format.committed_at([version])[0]
+    except BrokenTableError as error:
+        log.debug("no time: %s", error)
+        return None
+
+
+def _states(listing: Listing) -> list[int]:
+    return sorted(set(listing.reachable).difference(listing.stateless))
+
+
+def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing) -> bool:
+    """Return whether a listing is of the history that is known, or of one that goes on from it."""
+    states = _states(listing)
+    if not states or not known.versions or states[-1] < known.versions[-1]:
+        return False
+    newest = known.versions[-1]
+    if newest in states:
+        return repr(listing.identity) == known.identity or mark_of(table_format, newest) == known.mark
+    # The newest known one has expired. One that is still there, such as a tag's, must be the same.
+    both = max(set(states).intersection(known.versions), default=None)
+    return both is not None and _time(table_format, both) == known.time_of(both)
+
+
+def _grown(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> FileLifetimes:
+    """Return lifetimes that know the newer versions of a listing too."""
+    newest = base.versions[-1] if base.versions else None
+    grown = base
+    for run in _runs([version for version in _states(listing) if newest is None or version > newest]):
+        rest = run
+        if not grown.versions or grown.versions[-1] + 1 != run[0]:
+            grown, rest = _begun(table_format, grown, run)
+        for begin in range(0, len(rest), _AT_ONCE):
+            some = rest[begin : begin + _AT_ONCE]
+            times = table_format.committed_at(some)
+            grown = grown.extended(some, times, table_format.changes(some))
+    if grown is base:
+        return base
+    return grown.marked(repr(listing.identity), mark_of(table_format, grown.versions[-1]))
+
+
+def _begun(table_format: TableFormat, base: FileLifetimes, run: Sequence[int]) -> tuple[FileLifetimes, Sequence[int]]:
+    """Return lifetimes that know the first version of a run whose files can be told, and the versions behind it."""
+    for place, version in enumerate(run):
+        try:
+            files = table_format.files(version)
+        except SnapshotNotFoundError as error:
+            log.debug("left out: %s", error)
+            continue
+        return base.with_state(version, _time(table_format, version), files), run[place + 1 :]
+    return base, ()
+
+
+def _runs(versions: Sequence[int]) -> list[Sequence[int]]:
+    """Return versions, ascending, in pieces without gaps."""
+    cuts = [place for place in range(1, len(versions)) if versions[place] != versions[place - 1] + 1]
+    return [versions[begin:end] for begin, end in pairwise([0, *cuts, len(versions)]) if begin < end]
+
+
+def _is_still(table_format: TableFormat, grown: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
+    """Return whether the versions that were read are still there, and the newest is still the same."""
+    again = table_format.listing(0)
+    if not set(grown.versions).difference(base.versions) <= set(_states(again)):
+        return False
+    newest = grown.versions[-1:]
+    return again.identity == listing.identity or all(
+        _time(table_format, version) == grown.time_of(version) for version in newest
+    )

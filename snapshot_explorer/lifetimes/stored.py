@@ -1,0 +1,154 @@
+"""Lifetimes kept on disk: a file per table in a folder of the user's, never in the table.
+
+A file is a few bytes that name its kind, a checksum, and two Arrow IPC streams: what is known of the table, and its
+stays. What does not fit, to the last bit, is no file of ours: it is passed over, and written anew.
+"""
+
+import logging
+import os
+import tempfile
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BadReferenceError, StorageError
+from snapshot_explorer.lifetimes.codes import together
+from snapshot_explorer.lifetimes.growth import OPEN, STAYS, Stays
+from snapshot_explorer.lifetimes.index import FileLifetimes
+
+log = logging.getLogger(__name__)
+
+_KIND = b"snapshot_explorer lifetimes 1\n"
+_CHECKSUM = 32
+_VERSIONS = pa.schema([pa.field("version", pa.int64(), nullable=False), pa.field("committed_at", frames.UTC_MILLIS)])
+_FOLDERS = pa.schema([pa.field("folder", pa.string(), nullable=False)])
+_PARTITIONS = pa.schema([pa.field("partition", frames.PARTITION)])
+
+
+def file_of(cache_dir: str | os.PathLike[str], table: Sequence[str | None]) -> Path:
+    """Return the file that keeps the lifetimes of a table.
+
+    Args:
+        cache_dir: The user's folder.
+        table: What tells the table from others, its location first.
+
+    Raises:
+        BadReferenceError: The folder is in the table: nothing is ever written there.
+    """
+    folder = Path(cache_dir).expanduser().resolve()
+    location = (table[0] or "").removeprefix("file://")
+    if "://" not in location and folder.is_relative_to(Path(location).resolve()):
+        raise BadReferenceError(
+            f"cache_dir={str(cache_dir)!r} is in the table's own folder, where nothing is ever written. "
+            "Give a folder outside of the table."
+        )
+    name = blake2b("\0".join(part or "" for part in table).encode(), digest_size=16).hexdigest()
+    return folder / f"{name}.lifetimes"
+
+
+def load(file: Path, *, title: str) -> FileLifetimes | None:
+    """Return the lifetimes that a file keeps; None if there is none that fits."""
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        log.warning("%s is not read: %s", file.name, error.strerror)
+        return None
+    try:
+        return _parsed(content, title)
+    except (pa.ArrowException, ValueError, IndexError, KeyError, OSError, UnicodeDecodeError) as error:
+        log.warning("%s keeps no lifetimes that are understood (%s); they are made anew", file.name, error)
+        return None
+
+
+def save(file: Path, lifetimes: FileLifetimes) -> None:
+    """Write lifetimes to a file, in one step: who reads at the same time sees the old or the new one.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    content = _spelled(lifetimes)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(content)
+            Path(name).replace(file)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StorageError(
+            f"The lifetimes could not be kept in {file.parent}: {error.strerror}. "
+            "Give a cache_dir that can be written, or none."
+        ) from error
+
+
+def _spelled(lifetimes: FileLifetimes) -> bytes:
+    about = {"identity": lifetimes.identity, "mark": lifetimes.mark}
+    versions = pa.table([pa.array(lifetimes.versions, pa.int64()), lifetimes.committed_at], schema=_VERSIONS)
+    stays = lifetimes.stays
+    parts = [
+        versions.replace_schema_metadata(about),
+        pa.table([stays.folders], schema=_FOLDERS),
+        pa.table([stays.partitions], schema=_PARTITIONS),
+        stays.rows,
+    ]
+    out = pa.BufferOutputStream()
+    for part in parts:
+        with pa.ipc.new_stream(out, part.schema) as writer:
+            writer.write_table(part)
+    body: bytes = out.getvalue().to_pybytes()
+    return _KIND + _digest(body) + body
+
+
+def _digest(body: bytes) -> bytes:
+    return blake2b(body, digest_size=_CHECKSUM).digest()
+
+
+def _parsed(content: bytes, title: str) -> FileLifetimes:
+    begin = len(_KIND) + _CHECKSUM
+    body = content[begin:]
+    if content[:begin] != _KIND + _digest(body):
+        raise ValueError("it is of another kind, cut short or damaged")
+    source = pa.BufferReader(body)
+    versions, folders, partitions, rows = (
+        _table(source, schema) for schema in (_VERSIONS, _FOLDERS, _PARTITIONS, STAYS)
+    )
+    about = {key.decode(): value.decode() for key, value in (versions.schema.metadata or {}).items()}
+    stays = Stays(
+        rows=rows.replace_schema_metadata(),
+        folders=together(folders.column(0)),
+        partitions=together(partitions.column(0)),
+    )
+    numbers = tuple(versions.column("version").to_pylist())
+    _check(stays, numbers)
+    return FileLifetimes(
+        title=title, versions=numbers, committed_at=together(versions.column("committed_at")), stays=stays
+    ).marked(about["identity"], about["mark"])
+
+
+def _table(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
+    found = pa.ipc.open_stream(source).read_all()
+    if not found.schema.equals(schema, check_metadata=False):
+        raise ValueError("its columns are others")
+    found.validate(full=True)
+    return found.combine_chunks()
+
+
+def _check(stays: Stays, versions: tuple[int, ...]) -> None:
+    """Check that every place is one that there is."""
+    rows = stays.rows
+    columns = {name: rows.column(name).to_numpy() for name in ("first", "last", "folder", "partition")}
+    bounds = {"first": len(versions), "folder": len(stays.folders), "partition": len(stays.partitions)}
+    fits = all(((columns[name] >= 0) & (columns[name] < bound)).all() for name, bound in bounds.items())
+    ends = columns["last"]
+    fits = fits and ((ends > columns["first"]) & ((ends < len(versions)) | (ends == OPEN))).all()
+    if not fits or (np.diff(np.array(versions, np.int64)) <= 0).any():
+        raise ValueError("its numbers contradict each other")

@@ -1,0 +1,179 @@
+"""Measure the lifetimes of all data files of a Paimon table, and one large manifest, against peers in the same run.
+
+    python tests/benchmarks/lifetimes.py [--snapshots 2000] [--entries 20000]
+        [--pypaimon PYTHON] [--polars PYTHON]
+
+PYTHON is the interpreter of an environment that has pypaimon, or polars-avro; they do not go with the project's own
+dependencies. Prints seconds, the best of several runs; asserts nothing.
+"""
+
+# ruff: noqa: T201 - it prints what it measured
+import argparse
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import fastavro
+import fastavro._read as fastavro_read
+import numpy as np
+import paimon_history
+import pyarrow as pa
+from paimon_manifests import best, entry, manifest, read_zstandard
+
+from snapshot_explorer import frames
+from snapshot_explorer.formats.paimon import Paimon, manifests
+from snapshot_explorer.lifetimes import FileLifetimes, read_lifetimes
+from snapshot_explorer.storage import Storage
+
+LARGE = 100_000
+TIMED = """
+import io, sys, time
+def best(work, runs=5):
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+"""
+WITH_POLARS = """
+import polars_avro
+content = open(sys.argv[1], "rb").read()
+print(best(lambda: polars_avro.read_avro(io.BytesIO(content))))
+"""
+WITH_PYPAIMON = """
+from pypaimon.table.file_store_table import FileStoreTable
+print(best(lambda: FileStoreTable.from_path(sys.argv[1]).new_read_builder().new_scan().plan(), 3))
+"""
+
+
+def in_peer(python: str | None, script: str, argument: Path) -> float | None:
+    """Return the seconds that a script prints which is run by another interpreter; None without one."""
+    if python is None:
+        return None
+    done = subprocess.run([python, "-c", TIMED + script, str(argument)], capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def with_fastavro(folder: Path) -> int:
+    """Return the number of entries of all delta manifests: snapshots, delta lists and manifests, a file each."""
+    entries = 0
+    for file in folder.glob("snapshot/snapshot-*"):
+        snapshot = json.loads(file.read_bytes())
+        for listed in rows(folder / "manifest" / snapshot["deltaManifestList"]):
+            entries += len(rows(folder / "manifest" / listed["_FILE_NAME"]))
+    return entries
+
+
+def rows(file: Path) -> list[dict]:
+    return list(fastavro.reader(io.BytesIO(file.read_bytes())))
+
+
+def of_all(folder: Path) -> FileLifetimes:
+    return read_lifetimes(Paimon(Storage(str(folder))), title="lifetimes")
+
+
+def large_index(files: int = LARGE) -> FileLifetimes:
+    """Return lifetimes of so many files: 1,000 commits, each of which takes away a third of what it adds."""
+    each, random = files // 1_000, np.random.default_rng(0)
+    names = [f"dt=2026-01-{day + 1:02}/bucket-{bucket}/" for day in range(28) for bucket in range(8)]
+    parts = []
+    for version in range(1_000):
+        added = [
+            f"{names[number]}data-{version:08x}-{number:024x}-{place}.parquet"
+            for place, number in enumerate(random.integers(0, len(names), each).tolist())
+        ]
+        parts.append((version, "add", added))
+        if version:
+            parts.append(
+                (version, "remove", random.permutation(parts[-3 if version > 1 else -2][2])[: each // 3].tolist())
+            )
+    columns = {
+        "version": np.concatenate([np.full(len(paths), version) for version, _, paths in parts]),
+        "change": [change for _, change, paths in parts for _ in paths],
+        "path": [path for _, _, paths in parts for path in paths],
+    }
+    count = len(columns["path"])
+    columns |= {
+        "list": ["delta"] * count,
+        "partition": [[("dt", path[3:13])] for path in columns["path"]],
+        "bucket": [int(path.split("bucket-")[1].split("/")[0]) for path in columns["path"]],
+        "level": [0] * count,
+        "rows": [1_000] * count,
+        "size_bytes": [1_000_000] * count,
+        "schema_id": [0] * count,
+    }
+    arrays = [
+        pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(count, field.type)
+        for field in frames.CHANGES
+    ]
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    times = [begin + timedelta(minutes=version) for version in range(1_000)]
+    return FileLifetimes().extended(range(1_000), times, pa.table(arrays, schema=frames.CHANGES))
+
+
+def say(what: str, seconds: float | None, *against: tuple[str, float | None]) -> None:
+    """Print a line: the seconds, and their ratio to those of peers."""
+    told = "not measured" if seconds is None else f"{seconds:8.4f} s"
+    ratios = [f"{seconds / other:.2f} of {name}" for name, other in against if seconds and other]
+    print(f"{what:<58} {told}  {', '.join(ratios)}")
+
+
+def history(folder: Path, pypaimon: str | None) -> None:
+    """Measure the lifetimes of a table of many commits."""
+    peer = in_peer(pypaimon, WITH_PYPAIMON, folder)
+    floor = best(lambda: with_fastavro(folder), 3)
+    ours = best(lambda: of_all(folder), 3)
+    say("fastavro over the same files", floor)
+    say("pypaimon, plan of the newest version", peer)
+    say("lifetimes of all versions", ours, ("fastavro", floor), ("pypaimon", peer))
+
+
+def one_manifest(folder: Path, polars: str | None) -> None:
+    """Measure one large manifest."""
+    file = folder / "large"
+    file.write_bytes(content := manifest([entry(number) for number in range(LARGE)]))
+    peer = in_peer(polars, WITH_POLARS, file)
+    ours = best(lambda: manifests.read_entries([("large", content)]))
+    say(f"polars-avro, a manifest of {LARGE:,} entries", peer)
+    say("ours", ours, ("polars-avro", peer))
+
+
+def questions() -> None:
+    """Measure what follows from lifetimes without reading."""
+    lifetimes = large_index()
+    first, middle, last = (lifetimes.versions[place] for place in (0, 500, -1))
+    print(f"{len(lifetimes):,} lifetimes, {lifetimes.files_at(last).num_rows:,} files at the last version")
+    say("files of the last version", best(lambda: lifetimes.files_at(last)))
+    say("files of a version in the middle", best(lambda: lifetimes.files_at(middle)))
+    say("difference of the first and the last version", best(lambda: lifetimes.difference(first, last)))
+    say("totals of all versions", best(lifetimes.totals))
+    say("totals of all partitions over all versions", best(lifetimes.partition_totals))
+    kept = lifetimes.stays
+    size = kept.rows.nbytes + kept.folders.nbytes + kept.partitions.nbytes
+    print(f"memory: {size / len(lifetimes):.0f} bytes a lifetime")
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=sys.modules[__name__].__doc__)
+    asked.add_argument("--snapshots", type=int, default=2_000)
+    asked.add_argument("--entries", type=int, default=20_000)
+    asked.add_argument("--pypaimon")
+    asked.add_argument("--polars")
+    given = asked.parse_args()
+    # fastavro needs a further package for zstandard; here it is given pyarrow's, as ours has.
+    fastavro_read.BLOCK_READERS["zstandard"] = read_zstandard
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "table"
+        paimon_history.write(folder, given.snapshots, given.entries)
+        history(folder, given.pypaimon)
+        one_manifest(Path(name), given.polars)
+    questions()
+
+
+if __name__ == "__main__":
+    main()

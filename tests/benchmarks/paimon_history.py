@@ -1,0 +1,130 @@
+"""Write a Paimon table of many small commits, for the benchmarks of whole histories.
+
+    python tests/benchmarks/paimon_history.py FOLDER [snapshots] [entries] [compacted]
+
+Only its metadata is there, no data file. Entries are as Paimon 1.x writes them, manifests are compressed with
+zstandard, and the base is merged every 30 commits. With `compacted`, every tenth commit is a compaction: it takes away
+what the nine before it added, and adds as many files of its own as the others.
+"""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import fastavro
+from paimon_manifests import STATS, entry, manifest
+
+LIST = {
+    "type": "record",
+    "name": "org.apache.paimon.avro.generated.record",
+    "fields": [
+        {"name": "_VERSION", "type": "int"},
+        {"name": "_FILE_NAME", "type": "string"},
+        {"name": "_FILE_SIZE", "type": "long"},
+        {"name": "_NUM_ADDED_FILES", "type": "long"},
+        {"name": "_NUM_DELETED_FILES", "type": "long"},
+        {"name": "_PARTITION_STATS", "type": {"type": "record", "name": "record_stats", "fields": STATS}},
+        {"name": "_SCHEMA_ID", "type": "long"},
+    ],
+}
+_MERGED_EVERY = 30
+_COMPACTED_EVERY = 10
+_MINUTE = 60_000
+_BEGIN = 1_767_225_600_000
+
+
+class Written:
+    """A table that grows commit by commit."""
+
+    def __init__(self, folder: Path, *, compacted: bool) -> None:
+        self.folder, self.compacted = folder, compacted
+        self.live: dict[str, dict[str, Any]] = {}
+        self.young: list[str] = []
+        self.base: list[dict[str, Any]] = []
+        self.rows = 0
+        for name in ("schema", "snapshot", "manifest"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        fields = [{"id": 0, "name": "day", "type": "INT"}]
+        fields += [{"id": number, "name": f"c{number}", "type": "BIGINT"} for number in range(1, 10)]
+        schema = {
+            "version": 3,
+            "id": 0,
+            "fields": fields,
+            "highestFieldId": 9,
+            "partitionKeys": ["day"],
+            "primaryKeys": ["day", "c1"],
+            "options": {"bucket": "8"},
+            "timeMillis": 0,
+        }
+        (folder / "schema" / "schema-0").write_text(json.dumps(schema))
+
+    def commit(self, version: int, added: list[dict[str, Any]]) -> None:
+        """Add a snapshot."""
+        compacts = self.compacted and version % _COMPACTED_EVERY == 0
+        entries = [self.live.pop(name) | {"_KIND": 1} for name in (self.young if compacts else ())]
+        self.young = [] if compacts else [*self.young, *(one["_FILE"]["_FILE_NAME"] for one in added)]
+        self.live |= {one["_FILE"]["_FILE_NAME"]: one for one in added}
+        entries += added
+        delta = self._manifest(f"manifest-{version:032x}-0", entries)
+        lists = [
+            self._list(f"manifest-list-{version:032x}-{part}", rows) for part, rows in ((0, self.base), (1, [delta]))
+        ]
+        self.base = [*self.base, delta]
+        if version % _MERGED_EVERY == 0:
+            self.base = [self._manifest(f"manifest-{version:032x}-1", list(self.live.values()))]
+        changed = sum(one["_FILE"]["_ROW_COUNT"] * (1 - 2 * one["_KIND"]) for one in entries)
+        self.rows += changed
+        snapshot = {
+            "version": 3,
+            "id": version,
+            "schemaId": 0,
+            "baseManifestList": lists[0][0],
+            "baseManifestListSize": lists[0][1],
+            "deltaManifestList": lists[1][0],
+            "deltaManifestListSize": lists[1][1],
+            "changelogManifestList": None,
+            "commitUser": "benchmark",
+            "commitIdentifier": version,
+            "commitKind": "COMPACT" if compacts else "APPEND",
+            "timeMillis": _BEGIN + version * _MINUTE,
+            "totalRecordCount": self.rows,
+            "deltaRecordCount": changed,
+            "watermark": -(2**63),
+        }
+        (self.folder / "snapshot" / f"snapshot-{version}").write_text(json.dumps(snapshot, indent=2))
+        (self.folder / "snapshot" / "LATEST").write_text(str(version))
+
+    def _manifest(self, name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+        content = manifest(entries)
+        (self.folder / "manifest" / name).write_bytes(content)
+        days = [one["_PARTITION"] for one in entries]
+        return {
+            "_VERSION": 2,
+            "_FILE_NAME": name,
+            "_FILE_SIZE": len(content),
+            "_NUM_ADDED_FILES": sum(1 - one["_KIND"] for one in entries),
+            "_NUM_DELETED_FILES": sum(one["_KIND"] for one in entries),
+            "_PARTITION_STATS": {"_MIN_VALUES": min(days), "_MAX_VALUES": max(days), "_NULL_COUNTS": [0]},
+            "_SCHEMA_ID": 0,
+        }
+
+    def _list(self, name: str, rows: list[dict[str, Any]]) -> tuple[str, int]:
+        out = io.BytesIO()
+        fastavro.writer(out, LIST, rows, codec="deflate")
+        (self.folder / "manifest" / name).write_bytes(out.getvalue())
+        return name, len(out.getvalue())
+
+
+def write(folder: Path, snapshots: int = 2_000, entries: int = 20_000, *, compacted: bool = False) -> None:
+    """Write the table: so many snapshots, which add so many files together."""
+    table = Written(folder, compacted=compacted)
+    each = max(1, entries // snapshots)
+    for version in range(1, snapshots + 1):
+        begin = (version - 1) * each
+        table.commit(version, [entry(number) for number in range(begin, begin + each)])
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), *map(int, sys.argv[2:4]), compacted="compacted" in sys.argv)

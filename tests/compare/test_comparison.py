@@ -1,0 +1,369 @@
+"""Two versions of a table, against reading both and taking them apart plainly."""
+
+import uuid
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import fsspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import PaimonTable
+from snapshot_explorer.compare import Comparison
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.formats.paimon import Paimon
+from snapshot_explorer.lifetimes import read_lifetimes
+from snapshot_explorer.storage import Storage
+
+TABLES = Path(__file__).parents[1] / "data" / "paimon"
+TURNED = {"added": "removed", "removed": "added", "moved": "moved", "deletions": "deletions"}
+
+
+def compared(table_format, a, b):
+    return Comparison("table", table_format, a, b, table_format.listing(0))
+
+
+def files_of(comparison):
+    names = ["change", "path", "data_change", "version", "rows", "size_bytes"]
+    return Counter(tuple(row.values()) for row in comparison.files.to_arrow().select(names).to_pylist())
+
+
+def assert_mirrored(there, back):
+    """Check that a comparison and the one turned round tell the same."""
+    assert files_of(there) == Counter({(TURNED[row[0]], *row[1:]): count for row, count in files_of(back).items()})
+    ours, theirs = (one.manifests.to_arrow() for one in (there, back))
+    statuses = [
+        sorted(zip(*(rows[name].to_pylist() for name in names), strict=True), key=str)
+        for rows, names in (
+            (ours, ("path", "status", "list_a", "list_b")),
+            (theirs, ("path", "status", "list_b", "list_a")),
+        )
+    ]
+    assert statuses[0] == statuses[1]
+    for name in ("net_rows", "net_bytes", "deleted_rows"):
+        sums = [
+            {(str(row["partition"]), row["bucket"]): row[name] for row in one.partitions.to_dict()}
+            for one in (there, back)
+        ]
+        assert sums[0] == {key: None if value is None else -value for key, value in sums[1].items()}
+    assert there.commits.to_arrow().equals(back.commits.to_arrow())
+    assert there.proven == back.proven
+    changes = [
+        sorted((row["column"] or "", row["before"] or "", row["after"] or "") for row in one.schema.to_dict())
+        for one in (there, back)
+    ]
+    assert len(changes[0]) == len(changes[1])
+
+
+def assert_as_read(table_format, comparison):
+    """Check files and manifests against the two versions, taken apart plainly."""
+    older, newer = sorted((comparison.a, comparison.b))
+    live = [
+        {
+            path: (level, rows)
+            for path, level, rows in zip(
+                *(table_format.files(version)[name].to_pylist() for name in ("path", "level", "rows")), strict=True
+            )
+        }
+        for version in (comparison.a, comparison.b)
+    ]
+    told = comparison.files.to_dict()
+    assert {row["path"] for row in told if row["change"] == "removed"} == live[0].keys() - live[1].keys()
+    assert {row["path"] for row in told if row["change"] == "added"} == live[1].keys() - live[0].keys()
+    moved = {path for path in live[0].keys() & live[1].keys() if live[0][path][0] != live[1][path][0]}
+    assert {row["path"] for row in told if row["level_before"] not in (None, row["level"])} == moved
+    summary = {row["part"]: row for row in comparison.summary.to_dict()}
+    assert summary["in A"]["rows"] == sum(rows for _, rows in live[0].values())
+    assert summary["in A"]["files"] - summary["removed"]["files"] == summary["shared"]["files"]
+    assert summary["shared"]["files"] + summary["added"]["files"] == summary["in B"]["files"] == len(live[1])
+    partitions = comparison.partitions.to_dict()
+    assert sum(row["added_files"] for row in partitions) == summary["added"]["files"]
+    assert sum(row["net_rows"] for row in partitions) == summary["in B"]["rows"] - summary["in A"]["rows"]
+    assert sum(row["net_bytes"] for row in partitions) == summary["in B"]["size_bytes"] - summary["in A"]["size_bytes"]
+    lists = [table_format.manifests(version).to_pylist() for version in (older, newer)]
+    before, after = ({row["path"]: row["list"] for row in rows} for rows in lists)
+    for row in comparison.manifests.to_dict():
+        is_both = row["path"] in before and row["path"] in after
+        assert (row["status"] == "carried over") == is_both
+        assert row["status"] is None or (row["status"] in ("merged away", "left behind")) == (row["path"] not in after)
+
+
+def states(table_format):
+    listing = table_format.listing(0)
+    return [version for version in listing.versions if version not in listing.stateless]
+
+
+@pytest.mark.parametrize("name", sorted(folder.name for folder in TABLES.iterdir()))
+def test_versions_of_tables_that_paimon_wrote_differ_as_plain_reading_says(name):
+    table_format = Paimon(Storage(str(TABLES / name)))
+    versions = states(table_format)
+    lifetimes = read_lifetimes(table_format, title="")
+    pairs = {*pairwise(versions[-3:]), (versions[0], versions[-1])} if versions else set()
+
+    for a, b in pairs:
+        there, back = compared(table_format, a, b), compared(table_format, b, a)
+        assert_as_read(table_format, there)
+        assert_as_read(table_format, back)
+        assert_mirrored(there, back)
+        difference = lifetimes.difference(a, b)
+        moved = sum(row["level_before"] not in (None, row["level"]) for row in there.files.to_dict())
+        plain = [row["change"] for row in there.files.to_dict() if row["change"] in ("added", "removed")]
+        assert len(difference) == len(plain) + 2 * moved
+        there._repr_mimebundle_(), back.showing("manifests", "properties")._repr_mimebundle_()
+
+
+def test_a_version_compared_with_itself_differs_in_nothing():
+    table_format = Paimon(Storage(str(TABLES / "evolution_pk")))
+
+    comparison = compared(table_format, 2, 2)
+
+    for part in (comparison.files, comparison.partitions, comparison.schema, comparison.properties, comparison.commits):
+        assert len(part) == 0
+    assert set(comparison.manifests["status"].to_pylist()) == {"carried over"}
+    assert comparison.proven == "A version is the same as itself."
+    assert "commits between  none" in repr(comparison)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("commit"), st.integers(0, 3), st.sampled_from(["APPEND", "COMPACT", "OVERWRITE"])),
+        st.tuples(st.just("merge"), st.just(0), st.just("")),
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+@settings(max_examples=25)
+@given(STEPS, st.data())
+def test_versions_of_any_history_differ_as_plain_reading_says(steps, data):
+    table = PaimonTable(fsspec.filesystem("memory"), f"/{uuid.uuid4().hex}")
+    for step, number, kind in [("commit", 0, "APPEND"), *steps]:
+        if step == "merge":
+            table.merge_manifests()
+        else:
+            table.commit([(1, "x")] * (number + 1), removed=list(table.live)[:number], kind=kind)
+    a, b = (data.draw(st.integers(1, table.snapshots)) for _ in range(2))
+
+    there, back = (compared(opened(table), *pair) for pair in ((a, b), (b, a)))
+
+    assert_as_read(opened(table), there)
+    assert_mirrored(there, back)
+    assert (a == b) == (not len(there.commits))
+    if a == b:
+        assert not len(there.files)
+    older, newer = sorted((a, b))
+    born = {path for version in range(older + 1, newer + 1) for path in deltas(opened(table), version)}
+    for row in there.manifests.to_dict():
+        if row["status"] in ("added", "rewritten"):
+            assert (row["status"] == "added") == (row["path"] in born)
+
+
+def deltas(table_format, version):
+    rows = table_format.manifests(version)
+    return [
+        path
+        for path, kind in zip(*(rows[name].to_pylist() for name in ("path", "list")), strict=True)
+        if kind == "delta"
+    ]
+
+
+@pytest.fixture
+def table(memory_root):
+    return PaimonTable(*memory_root)
+
+
+def opened(table):
+    return Paimon(Storage(f"memory:/{table.root}"))
+
+
+def manifests(comparison):
+    rows = comparison.manifests.to_dict()
+    return {row["path"].removeprefix("manifest/"): (row["status"], row["list_a"], row["list_b"]) for row in rows}
+
+
+def test_manifests_are_carried_over_from_delta_to_base_and_added_by_commits_between(table):
+    for _ in range(4):
+        table.commit()
+
+    assert manifests(compared(opened(table), 2, 4)) == {
+        "manifest-1": ("carried over", "base", "base"),
+        "manifest-2": ("carried over", "delta", "base"),
+        "manifest-3": ("added", None, "base"),
+        "manifest-4": ("added", None, "delta"),
+    }
+
+
+def test_manifests_that_were_merged_are_told_with_what_they_were_merged_into(table):
+    for _ in range(3):
+        table.commit()
+    table.merge_manifests()
+    table.commit()
+
+    assert manifests(compared(opened(table), 2, 4)) == {
+        "manifest-merged-3": ("rewritten", None, "base"),
+        "manifest-4": ("added", None, "delta"),
+        "manifest-1": ("merged away", "base", None),
+        "manifest-2": ("merged away", "delta", None),
+    }
+
+
+def test_told_backwards_manifests_keep_their_history(table):
+    for _ in range(3):
+        table.commit()
+    table.merge_manifests()
+    table.commit()
+
+    assert manifests(compared(opened(table), 4, 2)) == {
+        "manifest-1": ("merged away", None, "base"),
+        "manifest-2": ("merged away", None, "delta"),
+        "manifest-merged-3": ("rewritten", "base", None),
+        "manifest-4": ("added", "delta", None),
+    }
+
+
+def test_where_commits_between_have_expired_a_new_manifest_of_the_base_has_no_status(table):
+    for _ in range(5):
+        table.commit()
+    table.tag("kept", 1)
+    table.expire(4)
+
+    found = manifests(compared(opened(table), 1, 5))
+
+    assert found["manifest-1"] == ("carried over", "delta", "base")
+    assert found["manifest-4"] == (None, None, "base")
+    assert found["manifest-5"] == ("added", None, "delta")
+
+
+def test_entries_of_a_manifest_are_read_when_they_are_asked_for(table):
+    table.commit()
+    table.commit()
+    table.commit([(1, "x")] * 3, removed=["data-1.parquet"], kind="OVERWRITE")
+    comparison = compared(opened(table), 2, 3)
+
+    names = ["change", "path", "rows"]
+    assert comparison.entries("manifest/manifest-3").to_arrow().select(names).to_pylist() == [
+        {"change": "remove", "path": "bucket-0/data-1.parquet", "rows": 1},
+        {"change": "add", "path": "bucket-0/data-3.parquet", "rows": 3},
+    ]
+    assert comparison.entries("manifest-2")["path"].to_pylist() == ["bucket-0/data-2.parquet"]
+
+
+def test_a_manifest_that_neither_version_names_is_refused(table):
+    for _ in range(3):
+        table.commit()
+
+    with pytest.raises(
+        BadReferenceError, match=r"Neither version 1 nor version 2 has a manifest 'manifest-3'. They have 2"
+    ):
+        compared(opened(table), 1, 2).entries("manifest-3")
+    with pytest.raises(BadReferenceError, match="Version 1 has no manifest 'schema/schema-0'"):
+        opened(table).manifest_entries(1, "schema/schema-0")
+
+
+def test_an_index_manifest_has_no_entries_of_data_files():
+    table_format = Paimon(Storage(str(TABLES / "dv")))
+    comparison = compared(table_format, *states(table_format)[-2:])
+    index = next(row["path"] for row in comparison.manifests.to_dict() if "index" in (row["list_a"], row["list_b"]))
+
+    with pytest.raises(BadReferenceError, match="is the index manifest of version"):
+        comparison.entries(index)
+
+
+def test_files_say_which_commit_came_between_and_whether_it_changed_data(table):
+    table.commit()
+    table.commit([(1, "x")] * 2)
+    table.commit([(1, "x")] * 3, removed=["data-1.parquet", "data-2.parquet"], kind="COMPACT")
+    table.commit([(1, "x")] * 5)
+
+    told = (
+        compared(opened(table), 2, 4).files.to_arrow().select(["change", "path", "version", "data_change"]).to_pylist()
+    )
+
+    assert [tuple(row.values()) for row in told] == [
+        ("removed", "bucket-0/data-1.parquet", 3, False),
+        ("removed", "bucket-0/data-2.parquet", 3, False),
+        ("added", "bucket-0/data-3.parquet", 3, False),
+        ("added", "bucket-0/data-4.parquet", 4, True),
+    ]
+
+
+def test_what_a_deletion_vector_deletes_is_told_but_not_which_commit_wrote_it():
+    table_format = Paimon(Storage(str(TABLES / "dv_bitmap64")))
+    versions = states(table_format)
+    pairs = [compared(table_format, a, b).files.to_dict() for a in versions for b in versions if a < b]
+
+    told = [row for rows in pairs for row in rows if row["change"] == "deletions"]
+
+    assert told
+    assert {(row["version"], row["data_change"]) for row in told} == {(None, None)}
+    assert all(row["deleted_rows"] != row["deleted_rows_before"] for row in told)
+
+
+def test_where_commits_between_have_expired_it_is_not_told_what_they_were(table):
+    for _ in range(5):
+        table.commit()
+    table.tag("kept", 1)
+    table.expire(4)
+    comparison = compared(opened(table), 1, 5)
+
+    assert comparison.files["version"].to_pylist() == [None] * 4
+    assert comparison.files["data_change"].to_pylist() == [None] * 4
+    assert "commits between  2 append; 2 more have expired" in repr(comparison)
+    assert comparison.proven == "1 of 5 files are shared, at most 4 rows changed."
+
+
+def test_of_a_version_whose_files_have_expired_the_rest_is_still_told():
+    table_format = Paimon(Storage(str(TABLES / "expired")))
+
+    comparison = compared(table_format, 3, 9)
+
+    assert "Version 3 has expired: only its changelog is left" in repr(comparison)
+    assert set(comparison.manifests["status"].to_pylist()) >= {"left behind"}
+    assert len(comparison.schema) == 0
+    with pytest.raises(SnapshotNotFoundError, match="Version 3 has expired"):
+        _ = comparison.files
+
+
+def test_parts_are_drawn_as_they_are_asked_for(table):
+    table.commit()
+    table.commit()
+    comparison = compared(opened(table), 1, 2)
+
+    drawn = repr(comparison.showing("manifests", "schema"))
+
+    assert "manifest/manifest-2" in drawn
+    assert "The schema is the same." in drawn
+    assert "data-2" not in drawn
+    with pytest.raises(BadReferenceError, match="No part is called 'rows'. Parts: summary, commits"):
+        comparison.showing("rows")
+
+
+def test_what_a_table_is_called_cannot_break_the_page(table):
+    table.commit([(1, "x")])
+    table_format = opened(table)
+
+    page = Comparison("<script>alert(1)</script>", table_format, 1, 1, table_format.listing(0))._repr_mimebundle_()
+
+    assert "<script>" not in page["text/html"]
+
+
+def reads(work, caplog):
+    caplog.clear()
+    with caplog.at_level("DEBUG", logger="snapshot_explorer.storage"):
+        work()
+    return [record.getMessage().split()[1] for record in caplog.records if record.getMessage().startswith("read ")]
+
+
+def test_parts_are_read_only_when_they_are_asked_for(table, caplog):
+    for _ in range(6):
+        table.commit()
+    comparison = compared(opened(table), 1, 6)
+
+    schema = reads(lambda: comparison.schema, caplog)
+    lists = reads(lambda: comparison.manifests, caplog)
+
+    assert not any("manifest" in path for path in schema)
+    assert not any(path.startswith("manifest/manifest-") and "list" not in path for path in lists)

@@ -1,0 +1,161 @@
+"""What is proven of rows by metadata: against the rows themselves."""
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from builders import PaimonTable
+from snapshot_explorer import frames, open_table
+from snapshot_explorer.compare import Comparison
+from snapshot_explorer.compare.files import compare_files, files_frame
+from snapshot_explorer.compare.proof import proven
+from snapshot_explorer.formats.paimon import Paimon
+from snapshot_explorer.storage import Storage
+
+TABLES = Path(__file__).parents[1] / "data" / "paimon"
+
+
+def changed_rows(before, after, keys):
+    """Return how many rows differ, an updated one counted once where rows have keys."""
+    counts = Counter(map(repr, before)), Counter(map(repr, after))
+    differing = (counts[0] - counts[1]) + (counts[1] - counts[0])
+    if not keys:
+        return sum(differing.values())
+    return len({tuple(repr(row[key]) for key in keys) for row in (*before, *after) if repr(row) in differing})
+
+
+def bound_of(sentence):
+    """Return how many rows a sentence says have changed at most."""
+    if "the rows are the same" in sentence or "Neither" in sentence:
+        return 0
+    return int(sentence.partition("at most ")[2].split()[0].replace(",", ""))
+
+
+@pytest.mark.parametrize("name", ["dv", "dv_append", "aggregation", "append_bucketed", "first_row", "many_levels"])
+def test_no_more_rows_differ_than_is_said(name):
+    table = open_table(str(TABLES / name))
+    versions = table.versions()
+    rows = {version: table.at(version).to_arrow().to_pylist() for version in versions}
+
+    for a, b in {*pairwise(versions), (versions[0], versions[-1]), (versions[-1], versions[0])}:
+        comparison = table.compare(a, b)
+        if not len(comparison.schema):
+            keys = table.schema(b).primary_keys
+            assert changed_rows(rows[a], rows[b], keys) <= bound_of(comparison.proven), (a, b, comparison.proven)
+
+
+@pytest.fixture
+def table(memory_root):
+    return PaimonTable(*memory_root)
+
+
+def said(table, a, b):
+    table_format = Paimon(Storage(f"memory:/{table.root}"))
+    return Comparison("t", table_format, a, b, table_format.listing(0)).proven
+
+
+def test_shared_files_and_the_rows_of_the_others_are_counted(table):
+    for rows in (2, 3, 4):
+        table.commit([(1, "x")] * rows)
+    table.commit([(1, "x")] * 5, removed=["data-1.parquet"], kind="OVERWRITE")
+
+    assert said(table, 2, 4) == "1 of 4 files are shared, at most 11 rows changed."
+    assert said(table, 4, 2) == said(table, 2, 4)
+
+
+def test_what_only_compactions_did_leaves_the_rows_the_same(table):
+    table.commit()
+    table.commit()
+    table.commit([(1, "a")] * 2, removed=["data-1.parquet", "data-2.parquet"], kind="COMPACT")
+
+    assert said(table, 2, 3) == "0 of 3 files are shared; only compactions lie between: the rows are the same."
+
+
+def test_a_compaction_that_lost_rows_proves_nothing(table):
+    table.commit()
+    table.commit([(1, "x")] * 3)
+    table.commit([(1, "a")] * 2, removed=["data-1.parquet", "data-2.parquet"], kind="COMPACT")
+
+    assert said(table, 2, 3) == "0 of 3 files are shared, at most 6 rows changed."
+
+
+def test_a_compaction_of_what_a_commit_between_brought_proves_nothing(table):
+    table.commit()
+    table.commit()
+    table.commit([(1, "a")] * 2, removed=["data-1.parquet", "data-2.parquet"], kind="COMPACT")
+
+    assert said(table, 1, 3) == "0 of 2 files are shared, at most 3 rows changed."
+
+
+def test_versions_with_the_same_files_have_the_same_rows(table):
+    table.commit()
+    table.commit(rows=())
+
+    assert said(table, 1, 2) == "The only file is shared: the rows are the same."
+
+
+def test_versions_without_files_are_told(table):
+    table.commit(rows=())
+    table.commit(rows=())
+
+    assert said(table, 1, 2) == "Neither version has a file."
+
+
+def files(*rows):
+    plain = {"partition": [], "rows": 10, "size_bytes": 100, "schema_id": 0, "data_change": True}
+    return pa.Table.from_pylist([plain | row for row in rows], frames.FILES)
+
+
+def changes(*rows):
+    plain = {"version": 2, "list": "delta", "partition": [], "rows": 10, "size_bytes": 100, "data_change": True}
+    return pa.Table.from_pylist([plain | row for row in rows], frames.CHANGES)
+
+
+def without_levels(a, b, *between, keyed=False):
+    """Return what is said of two versions of a format without levels, as Delta is."""
+    difference = compare_files(files(*a), files(*b))
+    told = files_frame(difference, changes(*between), backwards=False)
+    return proven(difference, told, changes(*between), {"other"}, keyed=keyed)
+
+
+def test_without_levels_a_new_deletion_vector_counts_the_rows_that_it_deletes_more():
+    before = {"path": "a", "deletion_vector": "v1", "deleted_rows": 1}
+    after = {"path": "a", "deletion_vector": "v2", "deleted_rows": 4}
+    between = [before | {"change": "remove"}, after | {"change": "add"}]
+
+    assert without_levels([before], [after], *between) == "The only file is shared, at most 3 rows changed."
+
+
+def test_without_levels_a_commit_that_says_that_it_changes_no_data_is_believed():
+    between = [
+        {"path": "a", "change": "remove", "data_change": False},
+        {"path": "b", "change": "add", "data_change": False},
+    ]
+
+    assert (
+        without_levels([{"path": "a"}], [{"path": "b"}], *between) == "0 of 2 files are shared: the rows are the same."
+    )
+
+
+def test_without_levels_what_commits_between_brought_counts_though_it_was_rearranged_since():
+    between = [
+        {"path": "b", "change": "add", "rows": 3},
+        {"path": "a", "change": "remove", "data_change": False},
+        {"path": "b", "change": "remove", "rows": 3, "data_change": False},
+        {"path": "c", "change": "add", "rows": 13, "data_change": False},
+    ]
+
+    told = without_levels([{"path": "a"}], [{"path": "c", "rows": 13}], *between)
+
+    assert told == "0 of 2 files are shared, at most 3 rows changed."
+
+
+def test_where_the_rows_of_a_file_are_not_known_nothing_is_said_of_them():
+    one = {"path": "a", "rows": None}
+
+    assert without_levels([], [one], one | {"change": "add"}) == (
+        "0 of 1 files are shared; how many rows changed cannot be told from metadata."
+    )

@@ -1,0 +1,64 @@
+"""`%snapshot diff`, in a real shell, against a real table."""
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+from snapshot_explorer.compare import PARTS, Comparison
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.actions import DIFF_PARTS
+
+
+def test_diff_compares_two_versions(orders):
+    comparison = orders.ok("%snapshot diff 1..3").result
+
+    assert isinstance(comparison, Comparison)
+    assert (comparison.a, comparison.b) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "pair"),
+    [("", (4, 5)), ("2", (2, 5)), ("..2", (1, 2)), ("3..", (3, 5)), ("4..2", (4, 2)), ("orders@2..orders@3", (2, 3))],
+)
+def test_a_side_that_is_missing_is_the_nearest_that_makes_sense(orders, words, pair):
+    comparison = orders.ok(f"%snapshot diff {words}").result
+
+    assert (comparison.a, comparison.b) == pair
+
+
+@pytest.mark.parametrize("flag", DIFF_PARTS)
+def test_one_part_that_is_asked_for_is_a_frame(orders, flag):
+    frame = orders.ok(f"%snapshot diff 1..3 --{flag}").result
+
+    assert isinstance(frame, Frame)
+    assert set(DIFF_PARTS.values()) == set(PARTS)
+
+
+def test_several_parts_are_drawn_alone(orders):
+    cell = orders.ok("%snapshot diff 1..3 --manifests --schema")
+
+    assert isinstance(cell.result, Comparison)
+    assert "carried over" in cell.shown["text/plain"]
+    assert "The schema is the same." in cell.shown["text/plain"]
+    assert "commits between" not in cell.shown["text/plain"]
+
+
+def test_what_is_no_range_is_said_in_a_line(orders):
+    assert orders.fails("%snapshot diff 1..99").startswith("Version 99 does not exist.")
+    assert "is no ref" in orders.fails("%snapshot diff nonsense")
+
+
+def test_flags_of_diff_are_completed(orders):
+    with provisionalcompleter():
+        found = [item.text for item in orders.ip.Completer.completions("%snapshot diff 1..3 --ma", 24)]
+
+    assert found == ["--manifests"]
+
+
+def test_log_passes_its_filters_on(orders):
+    assert orders.ok("%snapshot log --user tests --until @2026-01-01T00:03:00Z -n 2").result["version"].to_pylist() == [
+        3,
+        2,
+    ]
+    assert orders.ok("%snapshot log --operation MERGE").result.num_rows == 0
+    shown = orders.ok("%snapshot log --no-maintenance --stat").shown["text/plain"]
+    assert "500 B" in shown

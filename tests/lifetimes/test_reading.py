@@ -1,0 +1,350 @@
+"""Lifetimes of tables: against reading each version, and as a table goes on."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import PaimonTable
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.formats.paimon import Paimon
+from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
+from snapshot_explorer.storage import Storage
+
+TABLES = Path(__file__).parents[1] / "data" / "paimon"
+
+
+def lifetimes_of(table_format, known=None):
+    return read_lifetimes(table_format, known, title="File lifetimes")
+
+
+def spelled(rows, names):
+    return sorted(map(repr, rows.select(names).to_pylist()))
+
+
+def assert_as_read(table_format, lifetimes):
+    """Compare the files of every version, and the differences of all pairs, with reading the versions."""
+    direct = {version: table_format.files(version) for version in lifetimes.versions}
+    for version, read in direct.items():
+        told = lifetimes.files_at(version)
+        # Reading a version tells of fewer files which commit added them, and why.
+        names = [name for name in told.column_names if name not in ("added_version", "data_change")]
+        assert spelled(told, names) == spelled(read, names)
+    live = {
+        version: set(zip(*(read[name].to_pylist() for name in ("path", "level")), strict=True))
+        for version, read in direct.items()
+    }
+    for a in direct:
+        for b in direct:
+            difference = lifetimes.difference(a, b).select(["change", "path", "level"]).to_pylist()
+            expected = {("remove", *one) for one in live[a] - live[b]} | {("add", *one) for one in live[b] - live[a]}
+            assert {tuple(row.values()) for row in difference} == expected
+            assert len(difference) == len(expected)
+
+
+@pytest.mark.parametrize("name", sorted(folder.name for folder in TABLES.iterdir()))
+def test_lifetimes_agree_with_reading_every_version_of_tables_that_paimon_wrote(name):
+    table_format = Paimon(Storage(str(TABLES / name)))
+    listing = table_format.listing(0)
+
+    lifetimes = lifetimes_of(table_format)
+
+    assert set(lifetimes.versions) == set(listing.versions).difference(listing.stateless)
+    assert_as_read(table_format, lifetimes)
+
+
+def test_versions_of_which_only_the_changelog_is_left_are_passed_over():
+    table_format = Paimon(Storage(str(TABLES / "expired")))
+
+    lifetimes = lifetimes_of(table_format)
+
+    assert lifetimes.versions == (1, 8, 9, 10, 11)
+    assert table_format.listing(0).stateless == (2, 3, 4, 5, 6, 7)
+
+
+@pytest.fixture
+def table(memory_root):
+    return PaimonTable(*memory_root)
+
+
+def opened(table):
+    return Paimon(Storage(f"memory:/{table.root}"))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("commit"), st.integers(0, 3), st.sampled_from(["APPEND", "COMPACT", "OVERWRITE"])),
+        st.tuples(st.sampled_from(["merge", "tag", "look"]), st.just(0), st.just("")),
+        st.tuples(st.just("expire"), st.integers(1, 3), st.just("")),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=40)
+@given(STEPS)
+def test_lifetimes_that_grow_with_a_table_agree_with_reading_it(steps):
+    import uuid
+
+    import fsspec
+
+    table = PaimonTable(fsspec.filesystem("memory"), f"/{uuid.uuid4().hex}")
+    lifetimes = None
+    for step, number, kind in [("commit", 0, "APPEND"), *steps]:
+        match step:
+            case "commit":
+                table.commit(removed=list(table.live)[:number], kind=kind)
+            case "merge":
+                table.merge_manifests()
+            case "tag":
+                table.tag(f"t{table.snapshots}", table.snapshots)
+            case "expire":
+                table.expire(max(1, table.snapshots - number))
+            case _:
+                lifetimes = lifetimes_of(opened(table), lifetimes)
+
+    anew, grown = lifetimes_of(opened(table)), lifetimes_of(opened(table), lifetimes)
+
+    assert_as_read(opened(table), anew)
+    assert set(anew.versions) <= set(grown.versions)
+    for version in anew.versions:
+        names = [name for name in anew.files_at(version).column_names if name not in ("added_version", "data_change")]
+        assert spelled(grown.files_at(version), names) == spelled(anew.files_at(version), names)
+
+
+def test_a_table_without_versions_has_no_lifetimes(table):
+    lifetimes = lifetimes_of(opened(table))
+
+    assert (len(lifetimes), lifetimes.versions) == (0, ())
+    assert "no lifetimes" in repr(lifetimes)
+
+
+def reads(table_format, work, caplog):
+    """Return how many files the work reads."""
+    caplog.clear()
+    with caplog.at_level("DEBUG", logger="snapshot_explorer.storage"):
+        work()
+    return sum(record.getMessage().startswith("read ") for record in caplog.records)
+
+
+def test_only_what_is_new_is_read_again(table, caplog):
+    for _ in range(30):
+        table.commit()
+    first = lifetimes_of(opened(table))
+    table.commit()
+
+    table_format = opened(table)
+    all_of_it = reads(table_format, lambda: lifetimes_of(opened(table)), caplog)
+    more = reads(table_format, lambda: lifetimes_of(table_format, first), caplog)
+
+    assert all_of_it > 90
+    assert more < 25
+
+
+def test_lifetimes_of_which_nothing_is_new_are_the_same_object(table):
+    table.commit()
+    table_format = opened(table)
+    lifetimes = lifetimes_of(table_format)
+
+    assert lifetimes_of(table_format, lifetimes) is lifetimes
+
+
+def test_what_expired_since_stays_known(table):
+    for _ in range(4):
+        table.commit()
+    lifetimes = lifetimes_of(opened(table))
+    table.commit(removed=["data-1.parquet"])
+    table.expire(4)
+
+    grown = lifetimes_of(opened(table), lifetimes)
+
+    assert grown.versions == (1, 2, 3, 4, 5)
+    assert grown.difference(1, 5)["change"].to_pylist() == ["remove", "add", "add", "add", "add"]
+
+
+def test_a_history_of_which_no_known_version_is_left_is_read_anew(table):
+    for _ in range(4):
+        table.commit()
+    lifetimes = lifetimes_of(opened(table))
+    table.commit()
+    table.expire(5)
+
+    assert lifetimes_of(opened(table), lifetimes).versions == (5,)
+
+
+def roll_back(table, to):
+    for number in range(to + 1, table.snapshots + 1):
+        table.remove(f"snapshot/snapshot-{number}")
+    table.write("snapshot/LATEST", str(to).encode())
+    table.snapshots = to
+
+
+def test_a_history_that_was_rolled_back_is_read_anew(table):
+    for _ in range(4):
+        table.commit()
+    lifetimes = lifetimes_of(opened(table))
+    roll_back(table, 2)
+    table.live = {"data-1.parquet": 1, "data-2.parquet": 1}
+    table.base = table.base[:2]
+
+    assert lifetimes_of(opened(table), lifetimes).versions == (1, 2)
+
+    for _ in range(3):
+        table.commit([(9, "z"), (8, "y")], millis=1_800_000_000_000)
+    grown = lifetimes_of(opened(table), lifetimes)
+
+    assert_as_read(opened(table), grown)
+    assert grown.totals()["rows"].to_pylist() == [1, 2, 4, 6, 8]
+
+
+def test_a_version_that_expires_while_it_is_read_is_passed_over(table, counted):
+    for _ in range(4):
+        table.commit()
+    table_format = Paimon(Storage(f"counted:/{table.root}"))
+    removed = []
+
+    def expire(path):
+        if "manifest-list-1-1" in path and not removed:
+            removed.append(path)
+            for number in (1, 2):
+                table.remove(f"snapshot/snapshot-{number}")
+                table.remove(f"manifest/manifest-list-{number}-1")
+
+    with watching(counted, expire):
+        lifetimes = lifetimes_of(table_format)
+
+    assert removed
+    assert lifetimes.versions == (3, 4)
+
+
+class watching:  # noqa: N801 - reads as a sentence
+    """Calls a function with the path of each file before it is read."""
+
+    def __init__(self, filesystem, function):
+        self.filesystem, self.function = filesystem, function
+
+    def __enter__(self):
+        self.plain = self.filesystem.cat_file
+
+        def cat_file(itself, path, *args, **kwargs):
+            self.function(path)
+            return self.plain(itself, path, *args, **kwargs)
+
+        self.filesystem.cat_file = cat_file
+
+    def __exit__(self, *_):
+        self.filesystem.cat_file = self.plain
+
+
+def test_a_damaged_manifest_is_named(table):
+    table.commit()
+    table.commit()
+    table.write("manifest/manifest-2", b"Obj\x01 cut")
+
+    with pytest.raises(BrokenTableError, match="manifest/manifest-2 has 8 bytes where"):
+        lifetimes_of(opened(table))
+
+
+@pytest.fixture
+def kept(table, tmp_path):
+    """Return a function that reads the lifetimes of the table with a cache in a folder of this test's own."""
+
+    def keep():
+        return keep_lifetimes(opened(table), None, cache_dir=tmp_path / "cache", table=(table.root, None), title="kept")
+
+    return keep
+
+
+def test_kept_lifetimes_are_read_from_disk_and_only_what_is_new_from_the_table(table, kept, tmp_path, caplog):
+    for _ in range(30):
+        table.commit()
+    first = kept()
+    table.commit()
+
+    cost = reads(None, kept, caplog)
+
+    assert cost < 25
+    again = kept()
+    assert again.to_arrow().equals(lifetimes_of(opened(table)).to_arrow())
+    assert (first.versions[-1], again.versions[-1]) == (30, 31)
+    assert [file.suffix for file in (tmp_path / "cache").iterdir()] == [".lifetimes"]
+
+
+def test_kept_lifetimes_of_which_nothing_is_new_are_not_written_again(table, kept, tmp_path):
+    table.commit()
+    kept()
+    (file,) = (tmp_path / "cache").iterdir()
+    file.chmod(0o444)
+    before = file.stat().st_mtime_ns
+
+    kept()
+
+    assert file.stat().st_mtime_ns == before
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "cut short": lambda content: content[:-100],
+    "of another kind": lambda content: b"PAR1" + content,
+    "of another table's bytes": lambda content: content.replace(b"data-", b"tada-"),
+    "with a flipped bit": lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_file_that_is_damaged_is_passed_over_and_written_anew(table, kept, tmp_path, damage):
+    table.commit()
+    expected = kept().to_arrow()
+    (file,) = (tmp_path / "cache").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(DAMAGES[damage](whole))
+
+    found = kept()
+
+    assert found.to_arrow().equals(expected)
+    assert file.read_bytes() == whole
+
+
+def test_a_table_that_was_made_anew_under_the_same_path_is_read_anew(table, kept):
+    table.commit()
+    table.commit()
+    kept()
+    table.filesystem.rm(table.root, recursive=True)
+    other = PaimonTable(table.filesystem, table.root)
+    other.commit([(7, "x"), (8, "y"), (9, "z")], millis=1_900_000_000_000)
+    other.commit(millis=1_900_000_000_001)
+
+    assert kept().totals()["rows"].to_pylist() == [3, 4]
+
+
+def test_nothing_is_ever_kept_in_the_table(tmp_path):
+    import fsspec
+
+    table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "t"))
+    table.commit()
+    inside = tmp_path / "t" / "cache"
+
+    with pytest.raises(BadReferenceError, match="cache_dir=.* is in the table's own folder"):
+        keep_lifetimes(
+            Paimon(Storage(table.root)), None, cache_dir=inside, table=(Storage(table.root).root, None), title=""
+        )
+
+    assert not inside.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(table, tmp_path):
+    table.commit()
+    (tmp_path / "cache").write_text("a file where a folder should be")
+
+    with pytest.raises(StorageError, match="could not be kept in .*cache: .* Give a cache_dir that can be written"):
+        keep_lifetimes(opened(table), None, cache_dir=tmp_path / "cache", table=(table.root, None), title="")
+
+
+def test_a_commit_whose_files_are_gone_for_good_is_named(table):
+    for _ in range(3):
+        table.commit()
+    table.remove("manifest/manifest-list-2-1")
+
+    with pytest.raises(SnapshotNotFoundError, match="What version 2 changed cannot be read"):
+        lifetimes_of(opened(table))
