@@ -14,8 +14,6 @@ import pyarrow as pa
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     import pandas as pd
 
 UTC_MILLIS = pa.timestamp("ms", tz="UTC")
@@ -298,16 +296,3 @@ def as_pandas(rows: pa.Table) -> pd.DataFrame:
 
     converted: pd.DataFrame = rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     return converted
-
-
-def limited(pages: Iterable[pa.Table], limit: int | None) -> Iterator[pa.Table]:
-    """Yield pages until `limit` rows have come, cutting the last one."""
-    left = limit
-    for page in pages:
-        if left is None:
-            yield page
-            continue
-        yield page.slice(0, left)
-        left -= min(left, page.num_rows)
-        if left == 0:
-            return

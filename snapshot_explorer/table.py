@@ -394,8 +394,7 @@ class Table:
 
     def _last_at(self, time: datetime, history: Past) -> int:
         """Return the last version committed at or before a time, one less than any if all came after it."""
-        every = Past(self, self._format, listed=history.listed)
         try:
-            return resolve(AsOf(time=time), every)
+            return resolve(AsOf(time=time), Past(self, self._format, listed=history.listed))
         except SnapshotNotFoundError:
             return NO_VERSION
