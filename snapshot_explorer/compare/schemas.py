@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -23,10 +24,13 @@ _TYPE = re.compile(r"([a-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.
 def compare_schemas(a: TableSchema, b: TableSchema) -> pa.Table:
     """Return how schema `b` differs from `a`: COMPARED_SCHEMAS, a row per change, none for equal schemas.
 
-    Columns are the same where their field ids are; where the format has none, where their names are. A change is
+    Columns are the same where their field ids are; where one of the schemas has none, as a Delta table before column
+    mapping, where their names are. A change is
     added, dropped, renamed, widened (every value fits), narrowed, retyped, nullable, not null, comment, reordered
     (the names of the columns that both have, in order), primary key or partition key.
     """
+    if any(column.id is None for schema in (a, b) for column in schema.columns):
+        a, b = _without_ids(a), _without_ids(b)
     rows = [*_columns(a, b), *_order(a, b), *_keys(a, b)]
     return _table(rows, frames.COMPARED_SCHEMAS)
 
@@ -44,6 +48,10 @@ def compare_properties(a: Mapping[str, str], b: Mapping[str, str]) -> pa.Table:
 def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     return pa.table([pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)], schema=schema)
+
+
+def _without_ids(schema: TableSchema) -> TableSchema:
+    return replace(schema, columns=tuple(replace(column, id=None) for column in schema.columns))
 
 
 def _key(column: Column) -> int | str:

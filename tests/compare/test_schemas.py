@@ -44,6 +44,17 @@ def test_without_field_ids_columns_are_followed_by_their_names():
     ]
 
 
+def test_columns_that_only_got_ids_are_the_same_columns():
+    before = schema(column(None, "id"), column(None, "method"))
+    after = schema(column(1, "id"), column(2, "channel"))
+
+    assert told(before, after) == [
+        ("dropped", None, "method", "INT", None),
+        ("added", None, "channel", None, "INT"),
+    ]
+    assert told(before, schema(column(1, "id"), column(2, "method"))) == []
+
+
 @pytest.mark.parametrize(
     ("before", "after", "change"),
     [
