@@ -5,9 +5,8 @@ import io
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -26,9 +25,8 @@ _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A file or folder of a listing."""
+class Entry(NamedTuple):
+    """A file or folder of a listing. A tuple: of a long log they are many, and a record takes longer."""
 
     name: str
     """Its name in the folder."""
@@ -136,12 +134,7 @@ def _local_entry(item: os.DirEntry[str]) -> Entry | None:
         if not os.path.lexists(item.path):
             return None  # removed meanwhile
         raise
-    return Entry(
-        name=item.name,
-        is_folder=is_folder,
-        size_bytes=None if is_folder else status.st_size,
-        modified=_time(status.st_mtime),
-    )
+    return Entry(item.name, is_folder, None if is_folder else status.st_size, _time(status.st_mtime))
 
 
 class RemoteFiles:
@@ -273,7 +266,7 @@ def _settings(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def _time(value: object) -> datetime | None:
     """Return a storage's time as aware UTC; None if it is in no form that is known."""
     try:
-        if isinstance(value, int | float):
+        if isinstance(value, (float, int)):
             return datetime.fromtimestamp(value, UTC)
         found = datetime.fromisoformat(value) if isinstance(value, str) else value
     except (ValueError, OverflowError, OSError):

@@ -26,6 +26,7 @@ _FILE_URL = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?(.*)", re.DOTA
 _HADOOP_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(/.*)", re.DOTALL)
 _CHAINED = re.compile(r"([a-z0-9_]+)(?:://[^:]*)?::([a-z0-9_]+)(?:::|://|$)")
 _QUERY = re.compile(r"\?[^?]*=.*", re.DOTALL)
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _LONGEST = 300
 
 
@@ -108,7 +109,7 @@ def checked(path: str) -> str:
         BrokenTableError: The path would leave the root, or can be no path: the metadata that names it is broken.
     """
     plain = path.rstrip("/")
-    if path.startswith(("/", "\\")) or "\0" in path or _leaves(path) or re.match(r"[A-Za-z]:[\\/]", path):
+    if path.startswith(("/", "\\")) or "\0" in path or _leaves(path) or _DRIVE.match(path):
         raise BrokenTableError(
             f"The path {shortened(repr(path))} leads out of the table's folder or is no path. It is not followed: "
             "the metadata that names it is broken or was tampered with."

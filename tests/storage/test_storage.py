@@ -388,8 +388,32 @@ assert seen  # the hook does see writes
 def test_a_storage_has_no_way_to_write():
     public = {name for name in dir(Storage) if not name.startswith("_")}
 
-    listing, reading = {"exists", "exists_many", "list", "list_many"}, {"open", "read", "read_many", "read_present"}
+    listing, reading = (
+        {"exists", "exists_many", "list", "list_many"},
+        {"open", "read", "read_each", "read_many", "read_present"},
+    )
     assert public == {*listing, *reading, "resolve_external"}
+
+
+def test_files_of_this_machine_are_read_one_by_one_as_they_are_asked_for(tmp_path):
+    (tmp_path / "a").write_bytes(b"1")
+
+    contents = Storage(tmp_path).read_each(["a", "gone"])
+
+    assert next(contents) == b"1"
+    with pytest.raises(MissingFileError, match="gone is not there"):
+        next(contents)
+
+
+def test_files_of_another_machine_are_read_at_once_in_the_order_asked_for():
+    storage = Storage("memory://each")
+    with fsspec.open_files(["memory://each/a", "memory://each/b"], "wb") as files:
+        for file, content in zip(files, [b"1", b"2"], strict=True):
+            file.write(content)
+
+    assert list(storage.read_each(["b", "a"])) == [b"2", b"1"]
+    with pytest.raises(MissingFileError, match="gone is not there"):
+        storage.read_each(["a", "gone"])
 
 
 def test_many_files_are_asked_for_in_order(tmp_path):

@@ -38,6 +38,7 @@ _WANTED = frozenset(
         "extendedFileMetadata",
     }
 )
+_MAPS = frozenset({"partitionValues", "tags"})
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ class Parser:
         """Begin with nothing."""
         self._infos = infos
         self._pending: dict[str, list[Any]] = {kind: [] for kind in _FILES}
-        self._waiting = {kind: Bodies(_WANTED) for kind in _FILES}
+        self._waiting = {kind: Bodies(_WANTED, _MAPS) for kind in _FILES}
         self._owners: dict[str, list[tuple[int, int | None, str]]] = {kind: [] for kind in _FILES}
         self._tables: dict[str, list[pa.Table]] = {kind: [] for kind in _FILES}
         self._commit_infos: dict[int, Mapping[str, Any]] = {}
@@ -81,7 +82,7 @@ class Parser:
         others: dict[str, list[Any]] = {}
         try:
             # Most lines are adds: they are taken in one sweep.
-            found = list(map(orjson.loads, _lines(content)))
+            found = list(map(orjson.loads, filter(bytes.strip, content.split(b"\n"))))
             adds = [body for one in found if (body := one.get("add")) is not None]
             for one in [one for one in found if "add" not in one or len(one) > 1]:
                 for kind, body in one.items():
@@ -89,12 +90,13 @@ class Parser:
                         others.setdefault(kind, []).append(body)
         except (orjson.JSONDecodeError, AttributeError) as error:
             raise _broken_line(name, content, error) from error
-        for kind in _FILES:
-            bodies = adds if kind == "add" else others.pop(kind, None)
-            if bodies:
-                self._take(kind, bodies, version, name)
+        if adds:
+            self._take("add", adds, version, name)
         if not others:
             return
+        for kind in ("remove", "cdc"):
+            if kind in others:
+                self._take(kind, others.pop(kind), version, name)
         try:
             self._keep(version, others)
         except DamageError as error:
@@ -117,7 +119,7 @@ class Parser:
 
     def _keep(self, version: int | None, others: Mapping[str, list[Any]]) -> None:
         for kind, bodies in others.items():
-            if any(not isinstance(body, dict) for body in bodies) and kind in _SINGLE:
+            if kind in _SINGLE and not {dict}.issuperset(map(type, bodies)):
                 raise DamageError(f"a {kind} that is no object")
         if version is None:
             self.singles += [(kind, body) for kind, bodies in others.items() for body in bodies]
@@ -158,7 +160,7 @@ class Parser:
                 self._tables[kind].append(_MAKERS[kind](bodies, _versions(owners)))
             except RowError as error:
                 raise _broken_action(owners, kind, error) from error
-        self._waiting[kind] = Bodies(_WANTED)
+        self._waiting[kind] = Bodies(_WANTED, _MAPS)
         owners.clear()
 
 
@@ -170,11 +172,6 @@ def _only(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mappin
     if any(body != bodies[0] for body in bodies[1:]):
         raise DamageError(f"two {kind} actions that differ")
     return make(bodies[0])
-
-
-def _lines(content: bytes) -> Iterable[bytes]:
-    """Return the lines of a commit without blank ones."""
-    return filter(bytes.strip, content.split(b"\n"))
 
 
 def _broken_action(owners: Sequence[tuple[int, int | None, str]], kind: str, error: RowError) -> BrokenTableError:
@@ -191,11 +188,11 @@ def _versions(owners: Sequence[tuple[int, int | None, str]]) -> pa.Array:
     return pa.array(versions, pa.int64())
 
 
-def _file_columns(bodies: Bodies, versions: pa.Array, *, missing: Mapping[str, str] | None) -> list[pa.Array]:
+def _file_columns(bodies: Bodies, versions: pa.Array, *, or_empty: bool) -> list[pa.Array]:
     return [
         versions,
         columns.texts(bodies, "path", required=True, convert=decoded_texts),
-        columns.maps(bodies, "partitionValues", missing=missing),
+        columns.maps(bodies, "partitionValues", or_empty=or_empty),
         columns.integers(bodies, "size"),
         columns.booleans(bodies, "dataChange", default=True),
     ]
@@ -213,7 +210,7 @@ def _state_columns(bodies: Bodies) -> list[pa.Array]:
 
 def _adds(bodies: Bodies, versions: pa.Array) -> pa.Table:
     found = [
-        *_file_columns(bodies, versions, missing={}),
+        *_file_columns(bodies, versions, or_empty=True),
         *_state_columns(bodies),
         columns.integers(bodies, "modificationTime"),
         columns.texts(bodies, "clusteringProvider"),
@@ -223,7 +220,7 @@ def _adds(bodies: Bodies, versions: pa.Array) -> pa.Table:
 
 def _removes(bodies: Bodies, versions: pa.Array) -> pa.Table:
     found = [
-        *_file_columns(bodies, versions, missing=None),
+        *_file_columns(bodies, versions, or_empty=False),
         *_state_columns(bodies),
         columns.integers(bodies, "deletionTimestamp"),
         columns.booleans(bodies, "extendedFileMetadata"),
@@ -232,7 +229,7 @@ def _removes(bodies: Bodies, versions: pa.Array) -> pa.Table:
 
 
 def _cdc(bodies: Bodies, versions: pa.Array) -> pa.Table:
-    return pa.table(_file_columns(bodies, versions, missing={}), schema=CDC)
+    return pa.table(_file_columns(bodies, versions, or_empty=True), schema=CDC)
 
 
 _MAKERS: Mapping[str, Callable[[Bodies, pa.Array], pa.Table]] = {"add": _adds, "remove": _removes, "cdc": _cdc}

@@ -26,5 +26,5 @@ def contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[int
     left = commits
     while left:
         some, left = first_batch(left, BYTES_AT_ONCE)
-        for commit, content in zip(some, storage.read_many([one.path for one in some]), strict=True):
+        for commit, content in zip(some, storage.read_each([one.path for one in some]), strict=True):
             yield commit.version, commit.path, content

@@ -6,6 +6,7 @@ writers do (numbers as text) is read and what is wrong is told with its place.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ _REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, Ove
 _VECTOR = frozenset({"storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"})
 
 
+_TEXTS = frozenset({str, type(None)})
+
+
 class RowError(DamageError):
     """A value is of no use; `row` tells which body holds it."""
 
@@ -29,6 +33,48 @@ class RowError(DamageError):
         self.row = row
 
 
+class Maps:
+    """A column of maps from text to text, taken apart as they come: few objects are left to whoever collects them."""
+
+    def __init__(self, name: str) -> None:
+        """Begin with none. The name is for messages."""
+        self._name = name
+        self.lengths: list[int | None] = []
+        """How many items each has, None where there is no map."""
+        self.keys: list[str] = []
+        """The keys of all."""
+        self.items: list[str | None] = []
+        """The values of all."""
+
+    def extend(self, values: Sequence[Any]) -> None:
+        """Take maps.
+
+        Raises:
+            RowError: One is no map of texts.
+        """
+        present: Sequence[Any] = values
+        try:
+            items = list(chain.from_iterable(map(dict.values, values)))
+        except TypeError:
+            present = [value for value in values if value is not None]
+            self._check(values)
+            items = list(chain.from_iterable(map(dict.values, present)))
+        if not _TEXTS.issuperset(map(type, items)):
+            self._check(values)
+        self.lengths.extend(map(len, values) if present is values else map(_length, values))
+        self.keys.extend(chain.from_iterable(present))
+        self.items.extend(items)
+
+    def _check(self, values: Sequence[Any]) -> None:
+        for row, value in enumerate(values, len(self.lengths)):
+            if value is not None and not (isinstance(value, dict) and _TEXTS.issuperset(map(type, value.values()))):
+                raise RowError(row, f"{self._name} that are no map of texts")
+
+
+def _length(value: Mapping[str, str | None] | None) -> int | None:
+    return None if value is None else len(value)
+
+
 class Bodies:
     """JSON objects taken apart: a list of values for each name that is wanted.
 
@@ -36,12 +82,11 @@ class Bodies:
     processor's cache, and the garbage collector walks over them (measured).
     """
 
-    def __init__(self, wanted: frozenset[str]) -> None:
-        """Begin with none; other names than the wanted are passed over."""
+    def __init__(self, wanted: frozenset[str], maps: frozenset[str] = frozenset()) -> None:
+        """Begin with none; other names than the wanted are passed over. `maps` are those of them that hold maps."""
         self._wanted = wanted
-        self._columns: dict[str, list[Any]] = {}
-        self._names: tuple[str, ...] = ()
-        self._stores: list[list[Any] | None] = []
+        self._maps = maps
+        self._columns: dict[str, list[Any] | Maps] = {}
         self._rows = 0
 
     def __len__(self) -> int:
@@ -51,49 +96,48 @@ class Bodies:
         """Take objects.
 
         Raises:
-            RowError: One is no object.
+            RowError: One is no object, or holds what is no map where one is to be.
         """
-        if not objects:
-            return
-        if _names(objects).count(self._names) == len(objects):
-            # Of one writer all objects have the same names in the same order: one pass takes them apart.
-            try:
-                columns = list(zip(*map(dict.values, objects), strict=True))
-            except TypeError:
-                columns = []  # a list that holds the names, in place of an object
-            for store, column in zip(self._stores, columns, strict=False):
-                if store is not None:
-                    store.extend(column)
-            if columns:
-                self._rows += len(objects)
-                return
-        for one in objects:
-            self._take_one(one)
-        self._names = tuple(objects[-1])
-        self._stores = [self._columns.get(name) for name in self._names]
-        if not self._columns.keys() <= set(self._names):
-            self._names = ()  # what a later object lacks has to be filled up, one by one
-
-    def _take_one(self, one: Any) -> None:
-        if not isinstance(one, dict):
-            raise RowError(self._rows, f"{str(one)[:60]!r} in place of an object")
-        for name in one:
-            if name in self._wanted and name not in self._columns:
-                self._columns[name] = [None] * self._rows
+        try:
+            found = _alike(objects)
+        except (AttributeError, LookupError, TypeError):
+            found = self._unlike(objects)
+        for name in self._wanted & found.keys() - self._columns.keys():
+            column = self._columns[name] = Maps(name) if name in self._maps else []
+            column.extend([None] * self._rows)
         for name, column in self._columns.items():
-            column.append(one.get(name))
-        self._rows += 1
+            column.extend(found.get(name) or [None] * len(objects))
+        self._rows += len(objects)
+
+    def _unlike(self, objects: Sequence[Any]) -> dict[str, list[Any]]:
+        """Return the values of objects that have not all the same names."""
+        for row, one in enumerate(objects, self._rows):
+            if not isinstance(one, dict):
+                raise RowError(row, f"{str(one)[:60]!r} in place of an object")
+        names = self._wanted.intersection(chain.from_iterable(objects))
+        return {name: [one.get(name) for one in objects] for name in names}
 
     def values(self, name: str) -> list[Any] | None:
         """Return the values of that name, None for those without one; None altogether where no object has one."""
-        return self._columns.get(name)
+        found = self._columns.get(name)
+        return found if isinstance(found, list) else None
+
+    def maps(self, name: str) -> Maps | None:
+        """Return the maps of that name, None where no object has one."""
+        found = self._columns.get(name)
+        return found if isinstance(found, Maps) else None
 
 
-def _names(objects: Sequence[Any]) -> list[tuple[Any, ...]]:
-    try:
-        return list(map(tuple, objects))
-    except TypeError:
-        return []  # a number in place of an object
+def _alike(objects: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the values of objects that have all the same names, as those of one writer mostly do.
+
+    Raises:
+        AttributeError, LookupError, TypeError: They have not, or one is no object.
+    """
+    names = objects[0].keys()
+    if set(map(len, objects)) != {len(names)}:
+        raise LookupError
+    return {name: list(map(itemgetter(name), objects)) for name in names}
 
 
 def texts(
@@ -142,28 +186,19 @@ def booleans(bodies: Bodies, name: str, *, default: bool | None = None) -> pa.Ar
     return found if default is None else found.fill_null(default)
 
 
-def maps(bodies: Bodies, name: str, *, missing: Mapping[str, str] | None = None) -> pa.Array:
-    """Return a column of maps from text to text; `missing` stands where there is none."""
-    values = bodies.values(name)
-    if values is None and missing is None:
-        return pa.nulls(len(bodies), STRINGS)
-    values = values or [None] * len(bodies)
-    if missing is not None and None in values:
-        values = [missing if value is None else value for value in values]
-    try:
-        return _maps(values)
-    except (AttributeError, *_REFUSED):
-        return _maps([None if value is None else _map(value, row, name) for row, value in enumerate(values)])
-
-
-def _maps(values: Sequence[Mapping[str, str | None] | None]) -> pa.Array:
-    absent = [value is None for value in values] if None in values else None
-    present: Sequence[Any] = [value or {} for value in values] if absent else values
-    ends = np.cumsum([0, *map(len, present)], dtype=np.int32)
-    keys = pa.array(list(chain.from_iterable(present)), pa.string())
-    items = pa.array(list(chain.from_iterable(map(dict.values, present))), pa.string())
+def maps(bodies: Bodies, name: str, *, or_empty: bool = False) -> pa.Array:
+    """Return a column of maps from text to text; null, or an empty one, where there is none."""
+    found = bodies.maps(name)
+    if found is None:
+        if not or_empty:
+            return pa.nulls(len(bodies), STRINGS)
+        found = Maps(name)
+        found.extend([{}] * len(bodies))
+    absent = None in found.lengths
+    ends = np.cumsum([0, *((length or 0 for length in found.lengths) if absent else found.lengths)], dtype=np.int32)
+    nulls = np.array([*(length is None for length in found.lengths), False]) if absent and not or_empty else None
     return pa.MapArray.from_arrays(
-        pa.array(ends, mask=np.array([*absent, False]) if absent else None), keys, items, type=STRINGS
+        pa.array(ends, mask=nulls), pa.array(found.keys, pa.string()), pa.array(found.items, pa.string()), type=STRINGS
     )
 
 
@@ -235,10 +270,4 @@ def _text(value: Any) -> str:
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError("no truth value")
-    return value
-
-
-def _map(value: Any, row: int, name: str) -> Mapping[str, str | None]:
-    if not isinstance(value, dict) or not all(item is None or isinstance(item, str) for item in value.values()):
-        raise RowError(row, f"{name} that are no map of texts")
     return value

@@ -114,7 +114,8 @@ def _log_file(entry: Entry) -> LogFile | None:
     if found := _PLAIN.fullmatch(name):
         number, suffix = found.groups()
         kind = "commit" if suffix == "json" else "checksum"
-        return _of(entry, kind, int(number))
+        version = int(number)
+        return LogFile(kind, version, name, entry.size_bytes, entry.modified) if version <= _LARGEST else None
     if found := _CHECKPOINT.fullmatch(name):
         return _checkpoint(entry, found)
     if found := _COMPACTION.fullmatch(name):

@@ -64,7 +64,7 @@ class LogListing:
 
         Source: delta SnapshotManagement.scala, listFrom.
         """
-        return tuple(file for file in self.files if file.version >= start_version)
+        return tuple(file for file in self.files if file.version >= start_version) if start_version else self.files
 
     def goes_on_in(self, later: "LogListing") -> bool:
         """Return whether a later listing shows the same files, apart from those that came or went."""

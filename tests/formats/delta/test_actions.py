@@ -192,6 +192,49 @@ def test_many_actions_come_in_the_order_of_their_commits(monkeypatch):
     assert found.column("path").to_pylist() == [f"{version}-{n}" for version in range(20) for n in range(3)]
 
 
+def test_as_many_names_are_not_the_same_names():
+    found = parsed(
+        {"add": {"path": "a", "new": 1}}, {"add": {"path": "b", "size": 2}}, {"add": {"size": 3, "path": "c"}}
+    )
+
+    assert found.adds.column("size_bytes").to_pylist() == [None, 2, 3]
+    assert found.adds.column("path").to_pylist() == ["a", "b", "c"]
+
+
+MAPS = st.none() | st.dictionaries(st.text(max_size=2), st.none() | st.text(max_size=2), max_size=2)
+BODIES = st.fixed_dictionaries(
+    {"path": st.text("ab", min_size=1, max_size=2)},
+    optional={"size": st.none() | st.integers(0, 9), "partitionValues": MAPS, "tags": MAPS, "unknown": st.booleans()},
+)
+
+
+@given(st.lists(BODIES, max_size=9), st.integers(1, 4), st.integers(1, 4))
+def test_however_many_are_taken_at_once_the_columns_are_the_same(bodies, taken, at_once):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parsing, "_TAKEN_AT_ONCE", taken)
+        patch.setattr(parsing, "_AT_ONCE", at_once)
+        found = parse_commits([(version, "x", lines({"add": body})) for version, body in enumerate(bodies)]).adds
+
+    assert [(row["path"], row["size_bytes"], row["partition_values"], row["tags"]) for row in found.to_pylist()] == [
+        (
+            body["path"],
+            body.get("size"),
+            list((body.get("partitionValues") or {}).items()),
+            None if body.get("tags") is None else list(body["tags"].items()),
+        )
+        for body in bodies
+    ]
+
+
+@pytest.mark.parametrize("broken", [{"path": "x", "tags": 7}, {"path": "x", "partitionValues": {"a": []}}, "x", 7])
+def test_of_many_commits_the_one_that_is_damaged_is_named(broken):
+    contents = [(version, f"{version}.json", lines(add(f"{version}"))) for version in range(150)]
+    contents[130] = (130, "130.json", lines({"add": broken}))
+
+    with pytest.raises(BrokenTableError, match=r"^130\.json is damaged: one of its add actions has "):
+        parse_commits(contents)
+
+
 WHOLE = lines(
     protocol(features=["deletionVectors"]),
     metadata(),
