@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "data")]
 
 import make_paimon_java  # noqa: E402
+from tables_of_merges import Sketch  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -241,7 +242,14 @@ def _encoder(paimon: Any, kind: Any) -> Callable[[Any], Any]:  # noqa: PLR0911 -
             return data.variant.GenericVariant.fromJson
         case "BLOB":
             return data.BlobData
-    return jpype.JArray(jpype.JByte)
+    return lambda value: _bytes(paimon, value)
+
+
+def _bytes(paimon: Any, value: bytes | Sketch) -> Any:
+    if not isinstance(value, Sketch):
+        return jpype.JArray(jpype.JByte)(value)
+    made, numbers = getattr(paimon.utils, value.kind), jpype.JArray(jpype.JInt)(value.numbers)
+    return made.bitmapOf(numbers).serialize() if value.kind == "RoaringBitmap32" else made.sketchOf(numbers)
 
 
 def _sides(paimon: Any, kind: Any) -> tuple[Any, Any]:
