@@ -57,7 +57,7 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     _check_heads(heads, limit)
     found = [np.zeros(0, np.int64)]
     for (key, less), is_run in zip(heads.tolist(), runs.tolist(), strict=True):
-        values, place = _container(content, place, less + 1, is_run=is_run)
+        values, place = container(content, place, less + 1, is_run=is_run)
         found.append(values + (key << 16))
     numbers = np.concatenate(found)
     if len(numbers) and numbers[-1] >= limit:
@@ -80,7 +80,7 @@ def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
             raise DamageError("it is cut short, or its parts are out of order")
         numbers, place = decode(content, place + 4, min(1 << 32, limit - (high << 32)))
         total += len(numbers)
-        _check_total(total)
+        check_total(total)
         found.append(numbers + (high << 32))
         before = high
     if count < 0 or place > len(content):
@@ -88,7 +88,12 @@ def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     return np.concatenate(found), place
 
 
-def _check_total(total: int) -> None:
+def check_total(total: int) -> None:
+    """Refuse more numbers than are held at once.
+
+    Raises:
+        UnsupportedFeatureError: There are more than `MOST_NUMBERS`.
+    """
     if total > MOST_NUMBERS:
         raise UnsupportedFeatureError(
             f"A bitmap holds {total:,} positions, and at most {MOST_NUMBERS:,} are held. Read the table with the "
@@ -105,11 +110,15 @@ def _check_heads(heads: Positions, limit: int) -> None:
     total = int(heads[:, 1].sum()) + len(heads)
     if total > limit:
         raise DamageError(f"{total} positions where {limit} is the end")
-    _check_total(total)
+    check_total(total)
 
 
-def _container(content: bytes, place: int, count: int, *, is_run: bool) -> tuple[Positions, int]:
-    """Return the numbers of a container, and where it ends."""
+def container(content: bytes, place: int, count: int, *, is_run: bool) -> tuple[Positions, int]:
+    """Return the `count` numbers of a container, ascending, and where it ends.
+
+    Raises:
+        DamageError: The bytes are cut short, or hold another number of numbers, or not in order.
+    """
     if is_run:
         return _runs(content, place, count)
     if count > _GREATEST_ARRAY:

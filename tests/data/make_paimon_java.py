@@ -207,10 +207,13 @@ class Core:
     def sketch(self, sketch: Sketch) -> Any:
         """Return a set of numbers as bytes."""
         made = getattr(self.paimon.utils, sketch.kind)
-        numbers = self.gateway.new_array(self.gateway.jvm.int, len(sketch.numbers))
+        is_wide = sketch.kind == "RoaringBitmap64"
+        numbers = self.gateway.new_array(
+            self.gateway.jvm.long if is_wide else self.gateway.jvm.int, len(sketch.numbers)
+        )
         for index, number in enumerate(sketch.numbers):
-            numbers[index] = number
-        if sketch.kind == "RoaringBitmap32":
+            numbers[index] = Long(number) if is_wide else number
+        if sketch.kind.startswith("RoaringBitmap"):
             return made.bitmapOf(numbers).serialize()
         return made.sketchOf(numbers)
 

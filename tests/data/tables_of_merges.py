@@ -38,7 +38,7 @@ class Sketch:
     """A set of numbers as bytes, which Paimon's own classes make."""
 
     kind: str
-    """RoaringBitmap32, HllSketchUtil or ThetaSketch."""
+    """RoaringBitmap32, RoaringBitmap64, HllSketchUtil or ThetaSketch."""
     numbers: tuple[int, ...]
 
 
@@ -230,6 +230,22 @@ def _sketch_row(dice: random.Random, key: int) -> tuple[Any, ...]:
     return (key, *made)
 
 
+def _wide_row(dice: random.Random, key: int) -> tuple[Any, ...]:
+    """Return a set of 64-bit numbers: runs, a large container, or ones that differ in one of their upper bytes."""
+    shift, start = dice.choice([16, 24, 40, 56]), dice.choice([0, 0, 1 << 40, -(1 << 60)])
+    count = 0 if key == 0 else dice.choice([1, 2, 3, 5, 12, 20, 30])
+    if key in (2, 3):
+        shift, start, count = 16, 0, 30
+    numbers = [_signed(start | byte << shift | key) for byte in dice.sample(range(256), count)]
+    if key == 1:
+        numbers = [*range(-20, 20 * dice.randrange(5)), *range(70_000, 79_000 if dice.random() < 0.5 else 70_009, 2)]
+    return key, _maybe(dice, Sketch("RoaringBitmap64", tuple(numbers)), 0.1)
+
+
+def _signed(number: int) -> int:
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 _PLAIN = {"k": "INT NOT NULL", "a": "STRING", "b": "INT", "c": "STRING"}
 
 
@@ -316,6 +332,11 @@ HISTORIES: dict[str, History] = {
         _columns(_SKETCHES),
         {**_AGGREGATION, **_functions(_SKETCHES)},
         _commits(14, _sketch_row, kinds=_ADDS, keys=12),
+    ),
+    "aggregates_bitmaps": History(
+        _columns({"bits": ("BYTES", "rbm64")}),
+        {**_AGGREGATION, **_functions({"bits": ("BYTES", "rbm64")})},
+        _commits(15, _wide_row, kinds=_ADDS, keys=12, count=4),
     ),
     "aggregates_remove": History(
         {**_PLAIN, "s": "BIGINT", "f": "STRING"},

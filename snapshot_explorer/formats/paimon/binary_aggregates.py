@@ -1,14 +1,16 @@
 """Aggregate functions over bytes that stand for sets: roaring bitmaps, and sketches of Apache DataSketches."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon import bitmaps
+from snapshot_explorer.formats.paimon import bitmaps, bitmaps_64
 from snapshot_explorer.formats.paimon.aggregates import Fold
+
+_Parsed = TypeVar("_Parsed")
 
 _PREAMBLE_BITS = 0x3F
 _EMPTY, _SINGLE = 0x04, 0x20
@@ -25,15 +27,31 @@ def bitmap(array: pa.Array) -> Fold:
 
     Source: paimon FieldRoaringBitmap32Agg.
     """
+    return _bitmap(array, bitmaps.parse, bitmaps.union, bitmaps.serialised)
 
+
+def bitmap_64(array: pa.Array) -> Fold:
+    """Return `rbm64`: a union of roaring bitmaps of 64 bits.
+
+    Source: paimon FieldRoaringBitmap64Agg.
+    """
+    return _bitmap(array, bitmaps_64.parse, bitmaps_64.union, bitmaps_64.serialised)
+
+
+def _bitmap(
+    array: pa.Array,
+    parse: Callable[[bytes], _Parsed],
+    union: Callable[[_Parsed, _Parsed], _Parsed],
+    serialised: Callable[[_Parsed], bytes],
+) -> Fold:
     def add(value: Any, item: Any) -> Any:
         if value is None or item is None:
             return item if value is None else value
-        left, right = (bitmaps.parse(side) if isinstance(side, bytes) else side for side in (value, item))
-        return bitmaps.union(left, right)
+        left, right = (parse(side) if isinstance(side, bytes) else side for side in (value, item))
+        return union(left, right)
 
     def result(values: Iterable[Any]) -> pa.Array:
-        made = (bitmaps.serialised(value) if isinstance(value, dict) else value for value in values)
+        made = (value if value is None or isinstance(value, bytes) else serialised(value) for value in values)
         return pa.array(list(made), array.type)
 
     return Fold(items=array.to_pylist(), add=add, result=result)

@@ -18,7 +18,8 @@ _WITH_RUNS = 12347
 _WITHOUT_RUNS = 12346
 _OFFSETS_FROM = 4
 """With runs, a bitmap of fewer containers has no table of offsets."""
-_GREATEST_ARRAY = 4096
+GREATEST_ARRAY = 4096
+"""Numbers that a container without runs lists; more are held as bits."""
 _BITMAP_BYTES = 8192
 
 
@@ -63,7 +64,7 @@ def union(left: Bitmap, right: Bitmap) -> Bitmap:
     Source: RoaringBitmap 0.9 and newer, RoaringBitmap.or, runOptimize.
     """
     together = {
-        key: _optimised(_joined(left[key], right[key]) if key in left and key in right else left.get(key) or right[key])
+        key: optimised(joined(left[key], right[key]) if key in left and key in right else left.get(key) or right[key])
         for key in sorted({*left, *right})
     }
     if sum(len(container.numbers) for container in together.values()) >= _LIMIT:
@@ -71,16 +72,18 @@ def union(left: Bitmap, right: Bitmap) -> Bitmap:
     return together
 
 
-def _joined(left: Container, right: Container) -> Container:
+def joined(left: Container, right: Container) -> Container:
+    """Return the union of two containers of one upper half, before it is written."""
     numbers = np.union1d(left.numbers, right.numbers)
     is_run = left.is_run or right.is_run
     other = right if left.is_run else left
-    if is_run and not other.is_run and len(other.numbers) > _GREATEST_ARRAY:
+    if is_run and not other.is_run and len(other.numbers) > GREATEST_ARRAY:
         is_run = False  # runs join a bitmap as bits
     return _efficient(Container(numbers=numbers, is_run=is_run))
 
 
-def _runs(numbers: Positions) -> int:
+def run_count(numbers: Positions) -> int:
+    """Return how many runs ascending numbers make. There must be one at least."""
     return int(np.count_nonzero(np.diff(numbers) != 1)) + 1
 
 
@@ -89,17 +92,17 @@ def _efficient(container: Container) -> Container:
     if not container.is_run:
         return container
     count = len(container.numbers)
-    size = 2 + 4 * _runs(container.numbers)
+    size = 2 + 4 * run_count(container.numbers)
     return Container(numbers=container.numbers, is_run=size <= min(_BITMAP_BYTES, 2 + 2 * count))
 
 
-def _optimised(container: Container) -> Container:
+def optimised(container: Container) -> Container:
     """Return a container as it is written."""
     if container.is_run:
         return _efficient(container)
     count = len(container.numbers)
-    size = _BITMAP_BYTES if count > _GREATEST_ARRAY else 2 * count
-    return Container(numbers=container.numbers, is_run=2 + 4 * _runs(container.numbers) < size)
+    size = _BITMAP_BYTES if count > GREATEST_ARRAY else 2 * count
+    return Container(numbers=container.numbers, is_run=2 + 4 * run_count(container.numbers) < size)
 
 
 def serialised(bitmap: Bitmap) -> bytes:
@@ -110,7 +113,7 @@ def serialised(bitmap: Bitmap) -> bytes:
     containers = list(bitmap.values())
     flags = np.array([container.is_run for container in containers], bool)
     heads = np.array([(key, len(container.numbers) - 1) for key, container in bitmap.items()], "<u2").tobytes()
-    bodies = [_body(container) for container in containers]
+    bodies = [body_of(container) for container in containers]
     if flags.any():
         cookie = _WITH_RUNS | (len(containers) - 1) << 16
         start = cookie.to_bytes(4, "little") + np.packbits(flags, bitorder="little").tobytes()
@@ -123,14 +126,15 @@ def serialised(bitmap: Bitmap) -> bytes:
     return b"".join([start, heads, offsets, *bodies])
 
 
-def _body(container: Container) -> bytes:
+def body_of(container: Container) -> bytes:
+    """Return the numbers of a container in its form, without a head."""
     numbers: npt.NDArray[np.int64] = container.numbers
     if container.is_run:
         begins = np.flatnonzero(np.concatenate([[True], np.diff(numbers) != 1]))
         ends = np.append(begins[1:], len(numbers)) - 1
         pairs = np.stack([numbers[begins], numbers[ends] - numbers[begins]], axis=1)
         return len(pairs).to_bytes(2, "little") + pairs.astype("<u2").tobytes()
-    if len(numbers) > _GREATEST_ARRAY:
+    if len(numbers) > GREATEST_ARRAY:
         bits = np.zeros(1 << _CONTAINER_BITS, bool)
         bits[numbers] = True
         return np.packbits(bits, bitorder="little").tobytes()

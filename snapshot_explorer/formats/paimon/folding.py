@@ -194,6 +194,7 @@ _MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Fold]] = {
     "nested_update": nested_tables.nested_update,
     "nested_partial_update": nested_tables.nested_partial_update,
     "rbm32": lambda array, _: binary_aggregates.bitmap(array),
+    "rbm64": lambda array, _: binary_aggregates.bitmap_64(array),
     "hll_sketch": lambda array, _: binary_aggregates.hll_sketch(array),
     "theta_sketch": lambda array, _: binary_aggregates.theta_sketch(array),
 }

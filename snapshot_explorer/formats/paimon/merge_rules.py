@@ -229,6 +229,7 @@ def check_function(function: Function, column: str, kind: DataType, version: int
         "merge_map": kind.root == "MAP" and _is_key(kind.key),
         "merge_map_with_keytime": kind.root == "MAP" and _is_key(kind.key) and _has_time(kind.element, function),
         "rbm32": kind.root == "VARBINARY",
+        "rbm64": kind.root == "VARBINARY",
         "hll_sketch": kind.root == "VARBINARY",
         "theta_sketch": kind.root == "VARBINARY",
         "nested_update": _is_table(kind, function),

@@ -1,4 +1,7 @@
-"""Unions of bitmaps and sketches. The bytes that Java writes are compared in test_read_tables (aggregates_sketches)."""
+"""Unions of bitmaps and sketches.
+
+The bytes that Java writes are compared in test_read_tables (aggregates_bitmaps, aggregates_sketches).
+"""
 
 import sys
 
@@ -69,10 +72,22 @@ def test_a_value_that_nothing_was_added_to_is_left_as_it_is():
     assert fold(binary_aggregates.bitmap, [longer, longer]) == serialised(bitmap({1}, runs=False))
 
 
+def test_a_wide_bitmap_that_nothing_was_added_to_is_left_as_it_is():
+    empty = b"\x00"
+
+    assert fold(binary_aggregates.bitmap_64, [None, b"not looked at", None]) == b"not looked at"
+    assert fold(binary_aggregates.bitmap_64, [None, None]) is None
+    assert fold(binary_aggregates.bitmap_64, [empty + b"more", empty, empty]) == empty
+
+
 @pytest.mark.parametrize("content", [b"", b"\x3a\x30", b"no bitmap"])
 def test_bytes_that_are_no_bitmap_are_refused(content):
     with pytest.raises(DamageError):
         fold(binary_aggregates.bitmap, [content, serialised({})])
+    with pytest.raises(DamageError):
+        fold(binary_aggregates.bitmap_64, [content, b"\x00"])
+    with pytest.raises(DamageError):
+        fold(binary_aggregates.bitmap_64, [b"\x00", content])
 
 
 @pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch"])

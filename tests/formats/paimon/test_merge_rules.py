@@ -50,8 +50,9 @@ def refusal(options):
 @pytest.mark.parametrize(
     ("column", "function", "more"),
     [
-        ("raw", "rbm64", {}),
+        ("raw", "sum", {}),
         ("t", "rbm32", {}),
+        ("t", "rbm64", {}),
         ("t", "hll_sketch", {}),
         ("t", "theta_sketch", {}),
         ("n", "median", {}),
@@ -236,6 +237,19 @@ def test_a_sum_that_overflows_is_refused_but_the_other_columns_and_the_count_are
         rows(Files(files), split, ["n"])
     assert rows(Files(files), split, ["k"]).to_pylist() == [{"k": 1}]
     assert rows(Files(files), split, []).num_rows == 1
+
+
+@pytest.mark.parametrize("function", ["rbm32", "rbm64"])
+def test_bytes_that_are_no_bitmap_are_refused_with_column_and_files_named(function):
+    table = schema([("k", "INT NOT NULL"), ("b", "BYTES")], keys=["k"])
+    raw = pa.table({"_SEQUENCE_NUMBER": [1], "_VALUE_KIND": pa.array([0], pa.int8()), "k": [1], "b": [b"\x01none"]})
+    files = {"bucket-0/a.parquet": parquet(raw), "bucket-0/b.parquet": parquet(raw)}
+    options = {"merge-engine": "aggregation", "fields.b.aggregate-function": function}
+    (split,) = splits(table, [keyed("a.parquet"), keyed("b.parquet")], options=options)
+
+    with pytest.raises(BrokenTableError, match="column 'b': .*bitmap") as error:
+        rows(Files(files), split, ["b"])
+    assert "bucket-0/a.parquet and 1 more in its bucket" in str(error.value)
 
 
 def test_blank_texts_that_releases_join_in_different_ways_are_refused():
