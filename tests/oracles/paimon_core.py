@@ -248,8 +248,10 @@ def _encoder(paimon: Any, kind: Any) -> Callable[[Any], Any]:  # noqa: PLR0911 -
 def _bytes(paimon: Any, value: bytes | Sketch) -> Any:
     if not isinstance(value, Sketch):
         return jpype.JArray(jpype.JByte)(value)
-    made, numbers = getattr(paimon.utils, value.kind), jpype.JArray(jpype.JInt)(value.numbers)
-    return made.bitmapOf(numbers).serialize() if value.kind == "RoaringBitmap32" else made.sketchOf(numbers)
+    made = getattr(paimon.utils, value.kind)
+    wide = value.kind == "RoaringBitmap64"
+    numbers = jpype.JArray(jpype.JLong if wide else jpype.JInt)(value.numbers)
+    return made.bitmapOf(numbers).serialize() if value.kind.startswith("Roaring") else made.sketchOf(numbers)
 
 
 def _sides(paimon: Any, kind: Any) -> tuple[Any, Any]:

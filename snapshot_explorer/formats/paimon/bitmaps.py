@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.roaring import Positions, decode
+from snapshot_explorer.formats.roaring import Positions, check_total, decode
 
 _LIMIT = 1 << 32
 _CONTAINER_BITS = 16
@@ -61,14 +60,16 @@ def parse(content: bytes) -> Bitmap:
 def union(left: Bitmap, right: Bitmap) -> Bitmap:
     """Return the union, in the forms that Java gives its containers when it writes them.
 
+    Raises:
+        UnsupportedFeatureError: It holds too many numbers.
+
     Source: RoaringBitmap 0.9 and newer, RoaringBitmap.or, runOptimize.
     """
     together = {
         key: optimised(joined(left[key], right[key]) if key in left and key in right else left.get(key) or right[key])
         for key in sorted({*left, *right})
     }
-    if sum(len(container.numbers) for container in together.values()) >= _LIMIT:
-        raise DamageError("a bitmap of all numbers")
+    check_total(sum(len(container.numbers) for container in together.values()))
     return together
 
 
