@@ -16,7 +16,7 @@ from snapshot_explorer.formats.paimon.bitmaps_64 import Bitmap64, parse, seriali
 from snapshot_explorer.formats.paimon.radix_trees import Leaf
 
 UNIONS = json.loads((Path(__file__).parents[2] / "data" / "vectors" / "unions_64.json").read_text())
-VALID = sorted({bytes.fromhex(side) for sides in UNIONS.values() for side in sides}, key=len)
+VALID = sorted({bytes.fromhex(side) for sides in UNIONS.values() for side in sides}, key=lambda content: (len(content), content))
 NUMBERS = st.sets(
     st.one_of(
         st.builds(lambda byte, shift: byte << shift, st.integers(0, 255), st.sampled_from([0, 16, 24, 40, 56])),
@@ -53,7 +53,7 @@ def test_a_union_has_the_bytes_that_java_writes(case):
     assert serialised(union(parse(left), parse(right))) == both
 
 
-@pytest.mark.parametrize("content", VALID)
+@pytest.mark.parametrize("content", VALID, ids=len)
 def test_a_bitmap_comes_out_as_it_came_in(content):
     assert serialised(parse(content + b"more")) == content
 
@@ -88,7 +88,7 @@ def test_the_bytes_are_those_of_the_library():
     )
 
 
-@pytest.mark.parametrize("content", [content for content in VALID if len(content) < 400])
+@pytest.mark.parametrize("content", [content for content in VALID if len(content) < 400], ids=len)
 def test_bytes_that_are_cut_short_are_refused(content):
     for size in range(len(content)):
         with pytest.raises(DamageError):
