@@ -16,7 +16,9 @@ from snapshot_explorer.formats.paimon.bitmaps_64 import Bitmap64, parse, seriali
 from snapshot_explorer.formats.paimon.radix_trees import Leaf
 
 UNIONS = json.loads((Path(__file__).parents[2] / "data" / "vectors" / "unions_64.json").read_text())
-VALID = sorted({bytes.fromhex(side) for sides in UNIONS.values() for side in sides}, key=lambda content: (len(content), content))
+VALID = sorted(
+    {bytes.fromhex(side) for sides in UNIONS.values() for side in sides}, key=lambda content: (len(content), content)
+)
 NUMBERS = st.sets(
     st.one_of(
         st.builds(lambda byte, shift: byte << shift, st.integers(0, 255), st.sampled_from([0, 16, 24, 40, 56])),
