@@ -40,11 +40,28 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
 def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
     """Return a number per map from text to text, equal where the maps are."""
     maps = together(column)
+    alike = _items_alike(maps)
+    if alike is not None:
+        return codes_of(alike)
     names = pc.unique(maps.keys).to_pylist()
     values = [pc.map_lookup(maps, pa.scalar(name, maps.type.key_type), "first") for name in names]
-    # A key that is missing and one whose value is null look alike, so the keys count too.
+    # A key that is missing and one whose value is null look alike, so the keys count too, and how many they are:
+    # joined, none is like an empty one.
     keys = pc.binary_join(pa.ListArray.from_arrays(maps.offsets, maps.keys.cast(pa.string())), "\0")
-    return codes_of([maps.is_null(), keys, *values])
+    return codes_of([maps.is_null(), pa.array(np.diff(maps.offsets.to_numpy())), keys, *values])
+
+
+def _items_alike(maps: pa.MapArray) -> list[pa.Array] | None:
+    """Return the first items of all maps, the second ones and so on; None if not all maps have the same keys."""
+    offsets = maps.offsets.to_numpy()
+    lengths = np.diff(offsets)
+    if maps.null_count or not len(lengths) or not lengths[0] or (lengths != lengths[0]).any():
+        return None
+    begin, end, each = int(offsets[0]), int(offsets[-1]), int(lengths[0])
+    keys = maps.keys.slice(begin, end - begin).dictionary_encode().indices.to_numpy().reshape(-1, each)
+    if (keys != keys[0]).any():
+        return None
+    return [maps.items.take(pa.array(np.arange(begin + place, end, each))) for place in range(each)]
 
 
 def distinct_maps(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Codes]:

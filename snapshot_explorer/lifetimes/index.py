@@ -82,7 +82,9 @@ class FileLifetimes:
             committed_at: When each was committed.
             changes: Their CHANGES, in the order of the versions; those of changelogs are passed over.
         """
-        changes = changes.filter(pc.equal(changes["list"], "delta"))
+        of_data = pc.equal(changes["list"], "delta")
+        if not pc.all(of_data).as_py():
+            changes = changes.filter(of_data)
         places = np.searchsorted(np.asarray(versions, np.int64), changes["version"].to_numpy())
         stays = with_changes(self.stays, changes, places + len(self.versions))
         return self._with(stays, versions, pa.array(committed_at, frames.UTC_MILLIS))

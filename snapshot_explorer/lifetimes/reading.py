@@ -15,8 +15,12 @@ from snapshot_explorer.model import Listing
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE = 2_000
-"""Versions whose changes are in memory at the same time."""
+_FIRST = 2_000
+"""Versions whose changes are read first; by what there are of them it is told how many to read at once after that."""
+_FASTER = 8
+"""How many times as many versions are read next as before, at most: later ones may have changed more."""
+_AT_ONCE = 100_000
+"""Changes in memory at the same time, about; of a table with more files so many as it has."""
 _TRIES = 5
 
 
@@ -125,10 +129,14 @@ def _grown(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> 
         rest = run
         if not grown.versions or grown.versions[-1] + 1 != run[0]:
             grown, rest = _begun(table_format, grown, run)
-        for begin in range(0, len(rest), _AT_ONCE):
-            some = rest[begin : begin + _AT_ONCE]
-            times = table_format.committed_at(some)
-            grown = grown.extended(some, times, table_format.changes(some))
+        number = _FIRST
+        while rest:
+            some, rest = rest[:number], rest[number:]
+            times, changes = table_format.committed_at(some), table_format.changes(some)
+            grown = grown.extended(some, times, changes)
+            # A step takes time for the live files too, whatever it reads; with so many changes that counts little.
+            wanted = max(_AT_ONCE, len(grown)) * len(some) // max(1, len(changes))
+            number = min(max(1, wanted), _FASTER * len(some))
     if grown is base:
         return base
     return grown.marked(repr(listing.identity), mark_of(table_format, grown.versions[-1]))

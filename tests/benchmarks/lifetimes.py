@@ -1,10 +1,11 @@
-"""Measure the lifetimes of all data files of a Paimon table, and one large manifest, against peers in the same run.
+"""Measure the lifetimes of all data files of a Paimon and a Delta table, and one large manifest, against peers.
 
-    python tests/benchmarks/lifetimes.py [--snapshots 2000] [--entries 20000]
-        [--pypaimon PYTHON] [--polars PYTHON]
+    python tests/benchmarks/lifetimes.py [--snapshots 2000] [--entries 20000] [--commits 10000]
+        [--pypaimon PYTHON] [--polars PYTHON] [--deltalake PYTHON]
 
-PYTHON is the interpreter of an environment that has pypaimon, or polars-avro; they do not go with the project's own
-dependencies. Prints seconds, the best of several runs; asserts nothing.
+PYTHON is the interpreter of an environment that has pypaimon, polars-avro or deltalake; they do not go with the
+project's own dependencies. Prints seconds, the best of several runs; of the Delta log, whose files are many, those of
+the processor too. Asserts nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -14,9 +15,11 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import delta_open
 import fastavro
 import fastavro._read as fastavro_read
 import numpy as np
@@ -24,7 +27,8 @@ import paimon_history
 import pyarrow as pa
 from paimon_manifests import best, entry, manifest, read_zstandard
 
-from snapshot_explorer import frames
+from snapshot_explorer import frames, open_table
+from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon, manifests
 from snapshot_explorer.lifetimes import FileLifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
@@ -133,6 +137,37 @@ def history(folder: Path, pypaimon: str | None) -> None:
     say("lifetimes of all versions", ours, ("fastavro", floor), ("pypaimon", peer))
 
 
+def of_log(root: Path) -> int:
+    """Return how many lifetimes a Delta table has of which nothing is known yet."""
+    return len(read_lifetimes(Delta(Storage(str(root))), title="lifetimes"))
+
+
+def of_open_table(root: Path) -> Callable[[Path], int]:
+    """Return what makes the lifetimes of a table that is open."""
+    table = open_table(root)
+    return lambda _: len(table.lifetimes())
+
+
+def delta_log(root: Path, deltalake: str | None) -> None:
+    """Measure the lifetimes of a long Delta log, in turns with its peers, by both clocks."""
+    floor, peer, ours, after = ([] for _ in range(4))
+    for _ in range(delta_open.ROUNDS):
+        floor.append(delta_open.timed(delta_open.floor, root))
+        ours.append(delta_open.timed(of_log, root))
+        after.append(delta_open.timed(of_open_table(root), root))
+        if deltalake is not None:
+            peer.append(delta_open.peer(deltalake, root))
+    for place, clock in enumerate(("wall clock", "processor")):
+        least, other, all_of_it, rest = (
+            min((run[place] for run in runs), default=None) for runs in (floor, peer, ours, after)
+        )
+        print(f"Delta, {clock}:")
+        say("list + read + orjson.loads", least)
+        say("deltalake opens the newest version", other)
+        say("lifetimes of all versions", all_of_it, ("list + read + parse", least), ("deltalake", other))
+        say("lifetimes once the table is open", rest, ("list + read + parse", least), ("deltalake", other))
+
+
 def one_manifest(folder: Path, polars: str | None) -> None:
     """Measure one large manifest."""
     file = folder / "large"
@@ -162,8 +197,10 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=sys.modules[__name__].__doc__)
     asked.add_argument("--snapshots", type=int, default=2_000)
     asked.add_argument("--entries", type=int, default=20_000)
+    asked.add_argument("--commits", type=int, default=10_000)
     asked.add_argument("--pypaimon")
     asked.add_argument("--polars")
+    asked.add_argument("--deltalake")
     given = asked.parse_args()
     # fastavro needs a further package for zstandard; here it is given pyarrow's, as ours has.
     fastavro_read.BLOCK_READERS["zstandard"] = read_zstandard
@@ -172,6 +209,8 @@ def main() -> None:
         paimon_history.write(folder, given.snapshots, given.entries)
         history(folder, given.pypaimon)
         one_manifest(Path(name), given.polars)
+        delta_open.write(Path(name) / "delta", given.commits)
+        delta_log(Path(name) / "delta", given.deltalake)
     questions()
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-from paimon_manifests import STATS, entry, manifest
+from paimon_manifests import entry, manifest
+
+from avro_schemas import STATS  # paimon_manifests makes the tests' folder known
 
 LIST = {
     "type": "record",
@@ -25,7 +27,7 @@ LIST = {
         {"name": "_FILE_SIZE", "type": "long"},
         {"name": "_NUM_ADDED_FILES", "type": "long"},
         {"name": "_NUM_DELETED_FILES", "type": "long"},
-        {"name": "_PARTITION_STATS", "type": {"type": "record", "name": "record_stats", "fields": STATS}},
+        {"name": "_PARTITION_STATS", "type": STATS},
         {"name": "_SCHEMA_ID", "type": "long"},
     ],
 }

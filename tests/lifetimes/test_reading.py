@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import PaimonTable
+from delta_builder import DeltaTable, add, metadata, remove
+from snapshot_explorer import open_table
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
@@ -23,13 +26,15 @@ def spelled(rows, names):
     return sorted(map(repr, rows.select(names).to_pylist()))
 
 
-def assert_as_read(table_format, lifetimes):
-    """Compare the files of every version, and the differences of all pairs, with reading the versions."""
+def assert_as_read(table_format, lifetimes, *, but=("added_version", "data_change")):
+    """Compare the files of every version, and the differences of all pairs, with reading the versions.
+
+    Reading a version tells of fewer files which commit added them, and why.
+    """
     direct = {version: table_format.files(version) for version in lifetimes.versions}
     for version, read in direct.items():
         told = lifetimes.files_at(version)
-        # Reading a version tells of fewer files which commit added them, and why.
-        names = [name for name in told.column_names if name not in ("added_version", "data_change")]
+        names = [name for name in told.column_names if name not in but]
         assert spelled(told, names) == spelled(read, names)
     live = {
         version: set(zip(*(read[name].to_pylist() for name in ("path", "level")), strict=True))
@@ -140,6 +145,44 @@ def test_only_what_is_new_is_read_again(table, caplog):
 
     assert all_of_it > 90
     assert more < 25
+
+
+def delta_of(folder, commits=30):
+    """Return a Delta table in which each third commit removes a file and one renames the partition column."""
+    written = DeltaTable(None, folder, partition_by=["name"])
+    for number in range(commits):
+        name = "id" if number >= 20 else "name"
+        more = [metadata(partition_by=["id"])] if number == 20 else []
+        if number % 3 == 2:
+            more.append(remove(f"{number - 1}", size=500, partition={"name": "x"}))
+        written.commit(add(f"{number}", partition={name: "7"}, rows=1), *more)
+    return written
+
+
+def test_an_open_delta_table_tells_its_lifetimes_without_reading_a_commit_twice(tmp_path, caplog):
+    delta_of(tmp_path)
+    tables = []
+
+    opening = reads(None, lambda: tables.append(open_table(tmp_path)), caplog)
+    more = reads(None, tables[0].lifetimes, caplog)
+
+    assert opening >= 31
+    assert more <= 2  # the newest commit, to know it again
+    assert_as_read(Delta(Storage(str(tmp_path))), tables[0].lifetimes(), but=["partition"])
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, 100])
+def test_however_many_versions_are_read_at_once_lifetimes_are_the_same(tmp_path, at_once, monkeypatch):
+    delta_of(tmp_path)
+    monkeypatch.setattr("snapshot_explorer.lifetimes.reading._FIRST", at_once)
+    monkeypatch.setattr("snapshot_explorer.lifetimes.reading._AT_ONCE", at_once)
+
+    lifetimes = lifetimes_of(Delta(Storage(str(tmp_path))))
+
+    assert lifetimes.versions == tuple(range(31))
+    assert_as_read(Delta(Storage(str(tmp_path))), lifetimes, but=["partition"])
+    for row in lifetimes.to_arrow().to_pylist():
+        assert row["partition"] == [("id" if int(row["path"]) >= 20 else "name", "7")]
 
 
 def test_lifetimes_of_which_nothing_is_new_are_the_same_object(table):

@@ -3,6 +3,7 @@
 import pytest
 
 from builders import PaimonTable
+from delta_builder import DeltaTable, add, remove
 from snapshot_explorer import open_table
 
 
@@ -73,6 +74,35 @@ def test_a_page_of_history_reads_that_page_only(counted, short_and_long):
 
     assert history["version"].to_pylist() == [120, 119, 118, 117, 116]
     assert cost <= 5 * 3 + 6
+
+
+def delta_history(commits, memory_root):
+    """Write a Delta table with a checkpoint each 100 commits; each commit adds a file and removes the one before."""
+    filesystem, root = memory_root
+    written = DeltaTable(filesystem, f"{root}/delta-{commits}")
+    for number in range(1, commits + 1):
+        written.commit(add(f"{number}", size=500, rows=1), *([remove(f"{number - 1}", size=500)] if number > 1 else []))
+        if number % 100 == 0:
+            written.checkpoint()
+    for number in range(commits - 100, commits):
+        written.write(f"{number}", b"PAR1")
+    return written
+
+
+@pytest.mark.parametrize("make", [history_of, delta_history])
+def test_twenty_commits_of_a_long_history_cost_what_those_of_a_short_one_do(counted, memory_root, make):
+    costs = []
+    for commits in (130, 1_030):
+        written = make(commits, memory_root)
+        table = open_table(f"counted://{written.root.lstrip('/')}")
+        newest, newest_page = asked(counted, lambda t=table: t.history(limit=20))
+        middle, middle_page = asked(counted, lambda t=table: t.history("..60", limit=20))
+        costs.append((newest, middle))
+        assert newest_page["version"].to_pylist() == list(range(commits, commits - 20, -1))
+        assert middle_page["version"].to_pylist() == list(range(60, 40, -1))
+
+    assert costs[0] == costs[1]
+    assert max(costs[0]) < 200
 
 
 def test_manifests_are_read_at_the_same_time(register, short_and_long):

@@ -82,7 +82,7 @@ class Parser:
         others: dict[str, list[Any]] = {}
         try:
             # Most lines are adds: they are taken in one sweep.
-            found = list(map(orjson.loads, filter(bytes.strip, content.split(b"\n"))))
+            found = _parsed(content)
             adds = [body for one in found if (body := one.get("add")) is not None]
             for one in [one for one in found if "add" not in one or len(one) > 1]:
                 for kind, body in one.items():
@@ -165,6 +165,16 @@ class Parser:
 
 
 _SINGLE = frozenset({"commitInfo", "protocol", "metaData", "txn", "domainMetadata", "sidecar"})
+
+
+def _parsed(content: bytes) -> list[Any]:
+    """Return what the lines hold; blank ones are passed over."""
+    lines = content.split(b"\n")
+    try:
+        return list(map(orjson.loads, filter(None, lines)))
+    except orjson.JSONDecodeError:
+        # To ask each line whether it holds blanks alone takes longer than to find out by failing.
+        return list(map(orjson.loads, filter(bytes.strip, lines)))
 
 
 def _only(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mapping[str, Any]], T]) -> T:

@@ -11,8 +11,7 @@ from typing import TypeVar
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.actions import parse_commits
-from snapshot_explorer.formats.delta.batches import contents, first_batch
+from snapshot_explorer.formats.delta.batches import Commits, first_batch
 from snapshot_explorer.formats.delta.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
 from snapshot_explorer.formats.delta.hints import Checksum, read_checksum
 from snapshot_explorer.formats.delta.layout import LOG, LogFile, commit_name
@@ -50,6 +49,7 @@ class Log:
     def __init__(self, storage: Storage) -> None:
         """Bind to a table; reads nothing."""
         self._storage = storage
+        self._commits = Commits(storage)
         self._lock = threading.RLock()
         self._listing: LogListing | None = None
         self._listed = 0
@@ -80,6 +80,7 @@ class Log:
                 self._states.clear()
                 self._checksums.clear()
                 self._tails.clear()
+                self._commits.forget()
                 self._kept_checkpoint = None
             self._listing = found
         return found
@@ -224,6 +225,8 @@ class Log:
     def actions(self, versions: Sequence[int], *, infos: bool = True) -> Actions:
         """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
 
+        None for those that a state was made of a short while ago: they are kept, without commitInfo.
+
         Raises:
             SnapshotNotFoundError: The commit of a version is gone.
             BrokenTableError: One is damaged; the file and the line are named.
@@ -236,7 +239,7 @@ class Log:
         if gone:
             raise self._gone(gone[0])
         try:
-            return parse_commits(contents(self._storage, [known[version] for version in wanted]), infos=infos)
+            return self._commits.actions([known[version] for version in wanted], infos=infos)
         except MissingFileError as error:
             there = self.refresh().commits()
             raise self._gone(next((version for version in wanted if version not in there), wanted[0])) from error
@@ -289,8 +292,7 @@ class Log:
         left = commits
         while left:
             some, left = first_batch(left, max(_REPLAYED_AT_ONCE, 2 * tally.adds.nbytes))
-            actions = parse_commits(contents(self._storage, some), infos=False)
-            tally = followed_by(tally, actions, open_ended=open_ended)
+            tally = followed_by(tally, self._commits.actions_to_keep(some), open_ended=open_ended)
         return tally
 
     def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:

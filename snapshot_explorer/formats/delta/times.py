@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import orjson
+import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.layout import LogFile
@@ -251,12 +252,11 @@ class Times:
 
 def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:
     """Return the adjusted file time of each version; None where the storage does not tell them of all files."""
-    times = [commit.modified_ms for commit in commits]
-    known = [time for time in times if time is not None]
-    if len(known) < len(times):
+    times = [commit.modified for commit in commits]
+    if None in times:
         return None
-    increasing = adjusted(np.array(known, np.int64))
-    return dict(zip((commit.version for commit in commits), increasing.tolist(), strict=True))
+    micros = pa.array(times, pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
+    return dict(zip((commit.version for commit in commits), adjusted(micros // 1000).tolist(), strict=True))
 
 
 def _commit_info(content: bytes, path: str) -> Mapping[str, Any] | None:

@@ -129,6 +129,36 @@ def test_partition_columns_of_changes_are_those_in_force_then(tmp_path):
     assert [row["partition"] for row in found] == [{"name": "x"}, {"id": "7"}]
 
 
+def test_changes_asked_for_one_after_the_other_are_those_asked_for_at_once(tmp_path):
+    written = DeltaTable(None, tmp_path, partition_by=["name"])
+    for number in range(4):
+        written.commit(add(f"{number}", partition={"name": "x", "id": "7"}))
+    written.commit(metadata(partition_by=["id"]))
+    for number in range(5, 9):
+        written.commit(add(f"{number}", partition={"name": "x", "id": "7"}))
+    whole = open_table(tmp_path)._format.changes(range(10))
+
+    for orders in ([range(3), range(3, 10)], [range(6), [6, 7], [8, 9]], [[9], [2], [3], [4, 5], [6]]):
+        opened = open_table(tmp_path)._format
+        for versions in orders:
+            found = opened.changes(versions)
+            wanted = [row for row in whole.to_pylist() if row["version"] in versions]
+            assert found.to_pylist() == wanted
+
+
+def test_a_table_that_is_made_anew_takes_nothing_over_from_the_one_before(tmp_path):
+    written = DeltaTable(None, tmp_path, partition_by=["name"])
+    written.commit(add("a", partition={"name": "x", "id": "7"}))
+    opened = open_table(tmp_path)._format
+    opened.changes([0])
+
+    written.commit(metadata(partition_by=["id"], id="other"), protocol(), version=0, millis=BASE_MILLIS + 1)
+    written.commit(add("a", partition={"name": "x", "id": "7"}), version=1)
+    opened.listing(0)
+
+    assert opened.changes([1])["partition"].to_pylist() == [[("id", "7")]]
+
+
 def test_a_branch_is_refused(table):
     with pytest.raises(TableNotFoundError, match="has no branch 'dev': Delta tables have no branches"):
         open_table(table.root, branch="dev")

@@ -272,9 +272,12 @@ def test_sidecars_are_read_at_the_same_time(register, memory_root):
     assert slow.most_at_once >= 4
 
 
-def test_memory_is_in_proportion_to_the_live_files(tmp_path):
+@pytest.mark.parametrize("at_once", [1 << 20, 1])
+def test_memory_is_in_proportion_to_the_live_files_and_to_what_may_be_kept(tmp_path, monkeypatch, at_once):
     import pyarrow as pa
 
+    monkeypatch.setattr(batches, "BYTES_KEPT", 2_000)
+    monkeypatch.setattr("snapshot_explorer.formats.delta.log._REPLAYED_AT_ONCE", at_once)
     table = grown(DeltaTable(None, tmp_path), 300)
     log = log_of(table)
     before = pa.total_allocated_bytes()
@@ -283,6 +286,67 @@ def test_memory_is_in_proportion_to_the_live_files(tmp_path):
 
     assert state.adds.num_rows == 1
     assert pa.total_allocated_bytes() - before < 300 * 100
+
+
+@pytest.fixture
+def dated(register):
+    """The class of dated://, which is counted:// with the times of files."""
+    import stores
+
+    class Dated(stores.counting("dated")):
+        def ls(self, path, detail=True, **more):  # noqa: FBT002 - fsspec's
+            return [one | {"mtime": one.get("created")} for one in super().ls(path, detail=detail, **more)]
+
+    return register(Dated)
+
+
+def test_the_actions_that_made_a_state_are_not_read_again(dated, memory_root):
+    table = grown(DeltaTable(*memory_root), 20)
+    log = Log(Storage(f"dated://{table.root}"))
+    fresh = log_of(table)
+    log.state(20)
+
+    for versions in (range(21), range(5, 9), [0], [20], range(7, 21)):
+        requests, found = asked(dated, lambda some=versions: log.actions(some, infos=False))
+        assert requests == []
+        assert found == fresh.actions(versions, infos=False)
+    requests, found = asked(dated, lambda: log.actions([3, 4]))
+
+    assert len(requests) == 2
+    assert set(found.commit_infos) == {3, 4}
+
+
+def test_actions_that_are_not_all_kept_are_read(dated, memory_root):
+    table = grown(DeltaTable(*memory_root), 12)
+    table.checkpoint(6)
+    log = Log(Storage(f"dated://{table.root}"))
+    log.state(12)
+
+    for versions, reads in ((range(7, 13), 0), (range(6, 13), 7), ([8, 10], 2)):
+        requests, found = asked(dated, lambda some=versions: log.actions(some, infos=False))
+        assert len(requests) == reads
+        assert found == log_of(table).actions(versions, infos=False)
+
+
+def test_of_a_table_that_was_made_anew_nothing_is_kept(tmp_path):
+    table = grown(DeltaTable(None, tmp_path), 3)
+    log = log_of(table)
+    log.state(3)
+
+    table.commit(add("other name, other size"), version=2)
+    log.refresh()
+
+    assert log.actions([2], infos=False).adds["path"].to_pylist() == ["other name, other size"]
+
+
+def test_without_times_of_files_nothing_is_kept(counted, memory_root):
+    table = grown(DeltaTable(*memory_root), 3)
+    log = Log(Storage(f"counted://{table.root}"))
+    log.state(3)
+
+    requests, _ = asked(counted, lambda: log.actions([1, 2], infos=False))
+
+    assert len(requests) == 2
 
 
 def test_many_threads_see_whole_states(table):
