@@ -89,7 +89,7 @@ def test_a_version_that_is_not_there_is_one_readable_line(payments):
     line = payments.fails("%snapshot show 99")
 
     assert line.startswith("Cannot time travel Delta table to version 99: ")
-    assert line.endswith("Available versions: [0, 4].")
+    assert line.endswith("Available versions: [0, 4]. Give one of these, or latest.")
 
 
 def test_the_help_tells_of_both_formats(shell):

@@ -22,6 +22,7 @@ DIFFERENT = {
     "types_vectors_mapped": OVERFLOWS,
     "variants": "deltalake gives the parts of a variant the other way round",
 }
+pytestmark = pytest.mark.oracle
 READ = [story.name for story in STORIES if story.name not in REFUSED]
 
 

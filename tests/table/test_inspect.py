@@ -99,7 +99,7 @@ def test_a_table_without_versions_has_the_columns_of_its_system_tables_of_rows(n
 
 def test_row_ids_are_refused_where_the_table_keeps_none(table):
     with pytest.raises(
-        errors.BadReferenceError, match="'_ROW_ID' was asked for, but the table does not track its rows"
+        errors.BadReferenceError, match="row_tracking has the ids of rows, but the table does not track its rows"
     ):
         table.inspect("row_tracking")
 

@@ -254,7 +254,7 @@ def _nothing(listing: LogListing, version: int | None) -> SnapshotNotFoundError:
         )
     return SnapshotNotFoundError(
         f"Cannot time travel Delta table to version {version}: the log of {listing.root} can not reconstruct it. "
-        f"Available versions: [{first}, {newest}]."
+        f"Available versions: [{first}, {newest}]. Give one of these, or latest."
     )
 
 

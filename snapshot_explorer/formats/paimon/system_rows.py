@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon import read as rows
 from snapshot_explorer.formats.paimon.events import ROW_KIND, LastEvents, read_events
 from snapshot_explorer.formats.paimon.refusals import flag
-from snapshot_explorer.formats.paimon.row_tracking import HIDDEN, SEQUENCE_NUMBER, hidden_fields
+from snapshot_explorer.formats.paimon.row_tracking import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scans import scan
 from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.schemas import Schemas
@@ -60,8 +60,12 @@ def _columns(name: str, schema: Schema, newest: Schema) -> pa.Schema:
             return pa.schema(fields)
         case "row_tracking":
             tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
-            hidden = hidden_fields([field.name for field in HIDDEN], tracked=tracked)
-            ids = [pa.field(field.name, arrow_type(field.type), nullable=False) for field in hidden]
+            if not tracked:
+                raise BadReferenceError(
+                    "row_tracking has the ids of rows, but the table does not track its rows: it needs the option "
+                    "row-tracking.enabled, and no primary key. to_arrow() gives the rows."
+                )
+            ids = [pa.field(field.name, arrow_type(field.type), nullable=False) for field in HIDDEN]
             return pa.schema([*fields, *ids])
     if any(field.name == ROW_KIND for field in fields):
         raise UnsupportedFeatureError(
