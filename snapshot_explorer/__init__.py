@@ -13,8 +13,9 @@ from snapshot_explorer import errors, samples
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from snapshot_explorer.opening import open_table
     from snapshot_explorer.snapshot import Snapshot
-    from snapshot_explorer.table import Table, open_table
+    from snapshot_explorer.table import Table
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
     "samples",
     "unload_ipython_extension",
 ]
-_HOMES = {"Snapshot": "snapshot", "Table": "table", "open_table": "table"}
+_HOMES = {"Snapshot": "snapshot", "Table": "table", "open_table": "opening"}
 """The modules of public names that are loaded at their first use: pyarrow alone takes a tenth of a second."""
 
 

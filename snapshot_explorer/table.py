@@ -1,16 +1,15 @@
-"""What users hold: a table through time, and a snapshot of it at one version."""
+"""What users hold: a table through time."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
-from snapshot_explorer.formats import TableFormat, detect
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.history import CommitFilter, Known, drawn, read_history
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
@@ -20,50 +19,18 @@ from snapshot_explorer.past import Past
 from snapshot_explorer.refs import AsOf, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot, changes_condition, read_changes
-from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
+    from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import Inspection, Listing, TableSchema
 
 
-def open_table(
-    path: str | PathLike[str],
-    *,
-    branch: str | None = None,
-    format: str | None = None,  # noqa: A002 - the word that users know from Spark
-    storage_options: Mapping[str, Any] | None = None,
-    staleness_limit: timedelta = timedelta(0),
-) -> Table:
-    """Return the table in the folder `path`, opened at its newest version. Nothing is ever written to it.
-
-    Costs a number of small requests that does not grow with the table's history.
-
-    Args:
-        path: A local folder or a URL such as `s3://lake/shop.db/orders`.
-        branch: Look at this branch's history instead of the main one.
-        format: Insist on `paimon` or `delta`; without it the format is found from the folder.
-        storage_options: Credentials and settings for fsspec; they are never shown.
-        staleness_limit: How old what is known may be when the newest version is asked for; by default the
-            storage is asked each time.
-
-    Raises:
-        TableNotFoundError: There is no table, or no such branch.
-        UnsupportedFeatureError: It is a kind of table that is not read.
-        StorageError: The storage refused or did not answer.
-        MissingDependencyError: The storage needs a package that is not installed.
-        BrokenTableError: The newest snapshot cannot be read; the file is named.
-    """
-    storage = Storage(path, storage_options)
-    table_format = detect(storage, format)(storage, branch=branch)
-    return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit)
-
-
 class Table:
-    """A table through time, bound to one branch; `open_table` is the way to get one.
+    """A table through time, bound to one branch; `opening.open_table` is the way to get one.
 
     Safe to use from several threads.
     """

@@ -12,10 +12,11 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.grammar import Call
 from snapshot_explorer.jupyter.manual import Manual
 from snapshot_explorer.jupyter.variables import dict_variables
+from snapshot_explorer.opening import open_table
 from snapshot_explorer.refs import parse_range
 from snapshot_explorer.render.cells import moment, size
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
-from snapshot_explorer.table import Table, open_table
+from snapshot_explorer.table import Table
 
 DIFF_PARTS = {
     "stat": "summary",
