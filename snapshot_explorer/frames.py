@@ -189,6 +189,81 @@ SKIPPED = pa.schema(
 
 PLAN = SKIPPED.insert(2, _column("raw", pa.bool_(), "rows need no merge and no deletion vector; null if not read"))
 
+HEALTH_FINDINGS = pa.schema(
+    [
+        _column("state", pa.string(), "act, watch, ok; unknown where the metadata does not tell"),
+        _column("finding", pa.string(), "what was looked at"),
+        _column("value", pa.float64(), "the number; null if it is not known"),
+        _column("watch_from", pa.float64(), "from where on it is to be watched"),
+        _column("act_from", pa.float64(), "from where on something is to be done; null where nothing ever has to be"),
+        _column("found", pa.string(), "the number in words"),
+        _column("threshold", pa.string(), "what is measured against, and where that is from"),
+        _column("meaning", pa.string(), "what it costs"),
+        _column("advice", pa.string(), "what to do, with the engine's own command"),
+    ]
+)
+
+_SIZES = [
+    _column("files", pa.int64(), "data files", "files"),
+    _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
+    _column("size_bytes", pa.int64(), "size of the files", "bytes"),
+]
+_SMALL = [
+    _column(
+        "small_files", pa.int64(), "files below the small size that are not alone so in partition and bucket", "files"
+    ),
+    _column("spare_files", pa.int64(), "files less, if those were merged to files of the target size", "files"),
+]
+_DELETED = [
+    _column("vector_files", pa.int64(), "files with a deletion vector; null if unknown", "files"),
+    _column("deleted_rows", pa.int64(), "rows that deletion vectors remove; null if unknown", "rows"),
+]
+
+HEALTH_PARTITIONS = pa.schema(
+    [
+        _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
+        _column("bucket", pa.int32(), "bucket; null where the format has none"),
+        *_SIZES,
+        _column("min_bytes", pa.int64(), "size of the smallest file", "bytes"),
+        _column("median_bytes", pa.int64(), "median size of a file", "bytes"),
+        _column("max_bytes", pa.int64(), "size of the largest file", "bytes"),
+        *_SMALL,
+        _column("share", pa.float64(), "part of the bytes of the table"),
+        _column("skew", pa.float64(), "its bytes against the median of all partitions and buckets"),
+        _column(
+            "sorted_runs", pa.int64(), "sorted runs: level-0 files, and higher levels with files; null without keys"
+        ),
+        *_DELETED,
+        _column("deleted_ratio", pa.float64(), "part of its rows that deletion vectors remove"),
+        _column("delete_records", pa.int64(), "rows in its files that delete others; null if unknown", "rows"),
+        _column("delete_ratio", pa.float64(), "part of its rows that delete others"),
+    ]
+)
+
+HEALTH_LEVELS = pa.schema(
+    [
+        _column("level", pa.int32(), "level of the merge tree; 0 holds what was written last"),
+        *_SIZES,
+        _column("share", pa.float64(), "part of the bytes of the table"),
+        _column("buckets", pa.int64(), "partitions and buckets with files of the level"),
+    ]
+)
+
+HEALTH_OVER = pa.schema(
+    [
+        _column("version", pa.int64(), "the version"),
+        COMMITS.field("committed_at"),
+        *_SIZES,
+        _column("mean_bytes", pa.int64(), "mean size of a file", "bytes"),
+        _column("median_bytes", pa.int64(), "median size of a file", "bytes"),
+        *_SMALL,
+        _column("groups", pa.int64(), "partitions and buckets that have files"),
+        _column("level0_files", pa.int64(), "files of level 0; null where the format has no levels", "files"),
+        _column("most_sorted_runs", pa.int64(), "sorted runs of the bucket that has most; null without keys"),
+        *_DELETED,
+    ]
+)
+
 
 class Frame:
     """A table of metadata: an Arrow table that draws itself in a terminal and in a notebook.

@@ -221,6 +221,42 @@ class Examined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """What a table's settings, or else its engine's defaults, say of its upkeep: what health is measured against."""
+
+    target_bytes: int
+    """How large the engine means data files to be."""
+    target_said: str
+    """Where that is from."""
+    small_bytes: int
+    """A data file below this size is small."""
+    small_said: str
+    """Where that is from."""
+    deleted_ratio: float
+    """The share of deleted rows from which on the engine rewrites a file for them."""
+    deleted_said: str
+    """Where that is from."""
+    runs_trigger: int | None
+    """How many sorted runs of a bucket trigger a compaction; None where there are no sorted runs."""
+    runs_stop: int | None
+    """How many of them make writers wait."""
+    metadata_limit: int
+    """How many small manifests (Paimon), or commits since the checkpoint (Delta), the engine lets come together."""
+    metadata_said: str
+    """Where that is from."""
+    metadata_bytes: int | None
+    """How large the engine means manifests to be; None where commits are its manifests."""
+    compact: str
+    """The engine's own command that merges files."""
+    tidy: str
+    """What makes the metadata fewer."""
+    widen: str
+    """What makes partitions and buckets fewer and larger."""
+    notes: tuple[str, ...] = ()
+    """What else bears on the upkeep; a sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """What metadata says of the values in some files: a row per file, a column per column of the table."""
 

@@ -11,6 +11,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.health import Health, health_over, read_health
 from snapshot_explorer.history import CommitFilter, Known, drawn, read_history
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
@@ -170,6 +171,33 @@ class Table:
         """
         first, last = (self.at(ref).version for ref in (a, b))
         return Comparison(self.path, self._format, first, last, self._format.listing(0))
+
+    def health(self, ref: int | str | datetime | Ref = "latest") -> Health:
+        """Return how well a version is kept: file sizes, small files, skew, deletes, sorted runs, manifests.
+
+        A verdict, findings with their thresholds and what to do, and sizes by partition, bucket and level. What is
+        small or much is measured against the table's settings. Reads metadata only: what `Snapshot.files` and
+        `Snapshot.manifests` read.
+
+        Raises:
+            BadReferenceError: The text is no ref.
+            SnapshotNotFoundError: No version answers to it, or its files can not be told any more.
+            BrokenTableError: A file of the metadata is missing or damaged; it is named.
+        """
+        return read_health(self._format, self.at(ref).version, path=self.path)
+
+    def health_over(self, between: str | None = None) -> Frame:
+        """Return the numbers of `health` at every version of a range `A..B`, or at all: HEALTH_OVER, newest first.
+
+        From `lifetimes`, which are read as there; every version is measured against the newest settings.
+
+        Raises:
+            BadReferenceError: The text is no range.
+            SnapshotNotFoundError: A ref names no version.
+            BrokenTableError: A file of the log is missing or damaged; it is named.
+        """
+        versions = None if between is None else self._between(between, None, None)
+        return health_over(self._format, self.lifetimes(), versions, path=self.path)
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
         """Return the schema in force at a ref."""

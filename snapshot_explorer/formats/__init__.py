@@ -13,7 +13,17 @@ import pyarrow as pa
 from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.model import ChangeMode, Examined, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
+from snapshot_explorer.model import (
+    ChangeMode,
+    Examined,
+    Inspection,
+    Listing,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Upkeep,
+)
 from snapshot_explorer.storage import Storage
 
 
@@ -202,6 +212,22 @@ class Recorded(Protocol):
 
     def recorded_properties(self, version: int) -> Mapping[str, str]:
         """Return the properties that were recorded with a version, whether or not they are in force."""
+        ...
+
+
+@runtime_checkable
+class Maintained(Protocol):
+    """What a format tells of the upkeep of its tables, where it does: not every one is asked for it."""
+
+    def upkeep(self, version: int) -> Upkeep:
+        """Return what the table's settings in force at a version say of its upkeep. Reads its schema."""
+        ...
+
+    def measured_files(self, version: int) -> pa.Table:
+        """Return FILES and a column `delete_records`: rows in the file that delete others, null where not known.
+
+        Costs what `files` costs.
+        """
         ...
 
 

@@ -9,6 +9,7 @@ from IPython.core.error import UsageError
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.health import Health
 from snapshot_explorer.jupyter.grammar import Call
 from snapshot_explorer.jupyter.manual import Manual
 from snapshot_explorer.jupyter.variables import dict_variables
@@ -160,6 +161,15 @@ def diff(call: Call) -> Comparison | Frame:
         part: Frame = getattr(comparison, asked[0])
         return part
     return comparison.showing(*asked)
+
+
+def health(call: Call) -> Health | Frame:
+    """Return how well a version is kept, or with `--over` the same numbers for many."""
+    over = call.arguments.get("over")
+    if over is not None and call.arguments.get("ref") is not None:
+        raise UsageError("A REF and --over were both given. Give one version, or --over A..B for all of a range.")
+    _, table = call.table()
+    return table.health(_ref(call)) if over is None else table.health_over(over)
 
 
 def show(call: Call) -> Snapshot:

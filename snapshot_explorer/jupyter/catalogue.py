@@ -162,6 +162,30 @@ COMMANDS: Sequence[Command] = (
         "Reads metadata only. The rows of a manifest: c.entries(PATH).",
     ),
     Command(
+        name="health",
+        summary="How well a version is kept: small files, skew, ...",
+        run=actions.health,
+        python='orders.health(17); orders.health_over("10..latest")',
+        examples=(
+            "%snapshot health",
+            "%snapshot health latest~10",
+            "%snapshot health --over ..",
+            "h = %snapshot health 17",
+        ),
+        arguments=(_REF,),
+        options=(
+            Option(
+                flags=("--over",),
+                value="A..B",
+                holds="range",
+                meaning="the numbers at every version of a range, newest first; .. is all of them",
+            ),
+            TABLE,
+        ),
+        notes="A verdict, findings with the thresholds that they are measured against, and what to do in the engine's "
+        "own words; it is never done here. h.findings, h.partitions and h.levels are frames. Reads metadata only.",
+    ),
+    Command(
         name="show",
         summary="One version: its commit, files and schema",
         run=actions.show,

@@ -26,7 +26,18 @@ from snapshot_explorer.formats.delta.log_segment import earliest
 from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
 from snapshot_explorer.formats.delta.records import Actions, Metadata, State
 from snapshot_explorer.formats.delta.times import Times
-from snapshot_explorer.model import ChangeMode, Examined, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
+from snapshot_explorer.formats.delta.upkeep import upkeep_of
+from snapshot_explorer.model import (
+    ChangeMode,
+    Examined,
+    Inspection,
+    Listing,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Upkeep,
+)
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -176,6 +187,15 @@ class Delta:
         counted = values.rows_of(adds)
         frame = files_frame(adds, partitions=partition_texts(adds, state.metadata), rows=counted)
         return values.with_statistics(frame, adds, state.metadata) if statistics else frame
+
+    def measured_files(self, version: int) -> pa.Table:
+        """Return FILES and `delete_records`, which are not known here: null. Reads as `files` does."""
+        files = self.files(version)
+        return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
+
+    def upkeep(self, version: int) -> Upkeep:
+        """Return what the properties at a version say of the table's upkeep; see `upkeep.upkeep_of`."""
+        return upkeep_of(self.properties(version), self._storage.root)
 
     def schema(self, version: int | None) -> TableSchema:
         """Return the schema in force at a version; the newest one for None."""

@@ -33,7 +33,18 @@ from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.statistics import with_statistics
 from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
-from snapshot_explorer.model import ChangeMode, Examined, Inspection, Listing, Predicate, ReadPlan, Split, TableSchema
+from snapshot_explorer.formats.paimon.upkeep import name_of, upkeep_of
+from snapshot_explorer.model import (
+    ChangeMode,
+    Examined,
+    Inspection,
+    Listing,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Upkeep,
+)
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -188,6 +199,23 @@ class Paimon:
             SnapshotNotFoundError: The version does not exist, expired meanwhile, or only its changelog is left.
             BrokenTableError: A file is missing or damaged; the message names it.
         """
+        frame, entries = self._files(version, predicate)
+        if not statistics:
+            return frame
+        schema = self._schema_at(version)
+        return with_statistics(frame, entries, schema, file_schemas(self._schemas, entries))
+
+    def measured_files(self, version: int) -> pa.Table:
+        """Return FILES and `delete_records`, the rows in each file of kind -D and -U. Reads as `files` does."""
+        frame, entries = self._files(version, None)
+        return frame.append_column("delete_records", entries.column("deleted_rows"))
+
+    def upkeep(self, version: int) -> Upkeep:  # noqa: ARG002 - the newest options are in force at every version
+        """Return what the newest options say of the table's upkeep; see `upkeep.upkeep_of`."""
+        return upkeep_of(self._schemas.newest(), name_of(self._storage.root, self._here.branch))
+
+    def _files(self, version: int, predicate: Predicate | None) -> tuple[pa.Table, pa.Table]:
+        """Return FILES of a version, and the ENTRIES that they are made of."""
         snapshot = self._snapshot(version)
         options = self._schemas.newest().options
         schema = self._schema_of(snapshot)
@@ -195,9 +223,7 @@ class Paimon:
         paths = paths_of(self._storage, state.entries, partitions, schema, options, strict=False)
         vectors = vectors_in(self._storage, state.indexes, schema, options)
         frame = files_frame(state, version=version, partitions=partitions, paths=paths, vectors=vectors)
-        if not statistics:
-            return frame
-        return with_statistics(frame, state.entries, schema, file_schemas(self._schemas, state.entries))
+        return frame, state.entries
 
     def schema(self, version: int | None) -> TableSchema:
         """Return the schema in force at a version; the newest one for None."""

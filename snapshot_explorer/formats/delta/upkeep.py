@@ -1,0 +1,72 @@
+"""What a Delta table's properties say of its upkeep: sizes of files, checkpoints, and the engine's commands."""
+
+from collections.abc import Mapping
+
+from snapshot_explorer.formats.byte_sizes import parse_bytes
+from snapshot_explorer.model import Upkeep
+
+_MB = 1024 * 1024
+_TARGET = 128 * _MB
+_INTERVAL = 10
+_GREATEST = 2**31 - 1
+_TARGET_PROPERTY = "delta.targetFileSize"
+_INTERVAL_PROPERTY = "delta.checkpointInterval"
+
+
+def upkeep_of(properties: Mapping[str, str], root: str) -> Upkeep:
+    """Return what the properties say, and Delta's defaults where they say nothing.
+
+    Where no target is set, it is that of auto compaction, 128 MiB, and not the 1 GiB up to which OPTIMIZE packs files:
+    by that nearly every file of nearly every table is small. A file is small below half of the target, as auto
+    compaction takes it. A property whose value makes no sense counts as absent, and a note says so.
+
+    Args:
+        properties: The table's properties.
+        root: The table's location, as it may be shown.
+
+    Source: delta docs, "Optimizations" and "Best practices"; delta DeltaSQLConf (autoCompact.maxFileSize,
+    autoCompact.minFileSize, optimize.maxDeletedRowsRatio), DeltaConfig (checkpointInterval); databricks docs,
+    "Configure Delta Lake to control data file size".
+    """
+    notes: list[str] = []
+    target, target_said = _TARGET, f"what auto compaction aims at; {_TARGET_PROPERTY} is not set"
+    interval, interval_said = _INTERVAL, f"Delta's default; {_INTERVAL_PROPERTY} is not set"
+    if (text := properties.get(_TARGET_PROPERTY)) is not None:
+        found = parse_bytes(text)
+        target, target_said = (target, target_said) if found is None else (found, f"the property {_TARGET_PROPERTY}")
+        notes += [] if found else [_unread(_TARGET_PROPERTY, text)]
+    if (text := properties.get(_INTERVAL_PROPERTY)) is not None:
+        found = _count(text)
+        interval, interval_said = (
+            (interval, interval_said) if found is None else (found, f"the property {_INTERVAL_PROPERTY}")
+        )
+        notes += [] if found else [_unread(_INTERVAL_PROPERTY, text)]
+    where = root.replace("`", "``")
+    return Upkeep(
+        target_bytes=target,
+        target_said=target_said,
+        small_bytes=max(1, target // 2),
+        small_said="half of the target, as auto compaction takes it",
+        deleted_ratio=0.05,
+        deleted_said="Delta's default of optimize.maxDeletedRowsRatio",
+        runs_trigger=None,
+        runs_stop=None,
+        metadata_limit=interval,
+        metadata_said=interval_said,
+        metadata_bytes=None,
+        compact=f"OPTIMIZE delta.`{where}`",
+        tidy="Have a writer make a checkpoint: Delta on Spark does with a commit that is due, "
+        "deltalake by DeltaTable(...).create_checkpoint()",
+        widen="Choose coarser partitions, or none and CLUSTER BY in their place, and write the table anew",
+        notes=tuple(notes),
+    )
+
+
+def _unread(name: str, text: str) -> str:
+    return f"The property {name}={text[:50]!r} makes no sense; the default is taken for it."
+
+
+def _count(text: str) -> int | None:
+    text = text.strip()
+    found = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_GREATEST)) else 0
+    return found if 0 < found <= _GREATEST else None

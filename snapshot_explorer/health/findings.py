@@ -1,0 +1,294 @@
+"""What a version's numbers say of its health: findings, each with the threshold that it is measured against."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.model import Upkeep
+from snapshot_explorer.render.cells import size
+
+STATES = ("act", "watch", "unknown", "ok")
+"""How pressing a finding is, the most pressing first."""
+_POSTPONED = -2
+_SPARE = (50, 0.2), (1_000, 0.5)
+"""Files to spare, and what part of all files they are: both must be reached, to watch and to act."""
+_SMALL_GROUPS = (100, 0.5), (10_000, 0.5)
+_SKEW = 10
+_LARGE = 10
+"""How many files of the target size the largest partition and bucket holds before its skew counts."""
+_MOST_DELETED = 0.5
+_DELETE_RECORDS = 0.2
+_MANIFESTS = 2, 10
+"""Small manifests, as multiples of what the engine lets come together."""
+_COMMITS = (100, 2), (1_000, 10)
+"""Commits since the checkpoint: at least so many, and so many times the interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A row of HEALTH_FINDINGS; see there for the columns."""
+
+    finding: str
+    """What was looked at."""
+    value: float | None
+    """The number."""
+    watch_from: float
+    """From where on it is to be watched."""
+    act_from: float | None = None
+    """From where on something is to be done."""
+    found: str
+    """The number in words."""
+    threshold: str
+    """What is measured against."""
+    meaning: str
+    """What it costs."""
+    advice: str
+    """What to do."""
+    counts: bool = True
+    """Whether the table is large enough for the threshold to mean something; it is in order otherwise."""
+
+    @property
+    def told(self) -> str:
+        """Return all of it in words: the number, the threshold, and where it is not in order what to do."""
+        passed = self.value is not None and self.value >= self.watch_from
+        small = ", which does not matter in so small a table" if passed and not self.counts else ""
+        more = f" {self.meaning} {_imperative(self.advice)}" if self.state in ("act", "watch") else ""
+        return f"{self.found}{small}. Watch from {self.threshold}.{more}"
+
+    @property
+    def state(self) -> str:
+        """Return act, watch, ok or unknown."""
+        if not self.counts:
+            return "ok"
+        if self.value is None:
+            return "unknown"
+        if self.act_from is not None and self.value >= self.act_from:
+            return "act"
+        return "watch" if self.value >= self.watch_from else "ok"
+
+
+def findings_of(partitions: pa.Table, levels: pa.Table, manifests: pa.Table, upkeep: Upkeep) -> tuple[Finding, ...]:
+    """Return the findings of a version, the most pressing first.
+
+    Thresholds are the engine's own where it has one; the others are meant to leave tables alone that nobody would
+    touch: those of few files, and by ratios those of less than one small file.
+
+    Args:
+        partitions: HEALTH_PARTITIONS.
+        levels: HEALTH_LEVELS.
+        manifests: MANIFESTS of the version.
+        upkeep: What is measured against.
+    """
+    if not len(partitions):
+        return tuple(_of_metadata(manifests, upkeep))
+    found = [*_of_files(partitions, upkeep), *_of_deletes(partitions, upkeep)]
+    if upkeep.runs_trigger is not None and upkeep.runs_stop is not None:
+        found += _of_runs(partitions, levels, upkeep, (upkeep.runs_trigger, upkeep.runs_stop))
+    found += _of_metadata(manifests, upkeep)
+    return tuple(sorted(found, key=lambda one: STATES.index(one.state)))
+
+
+def findings_frame(findings: Sequence[Finding]) -> pa.Table:
+    """Return findings as HEALTH_FINDINGS, in their order."""
+    rows = [{name: getattr(one, name) for name in frames.HEALTH_FINDINGS.names} for one in findings]
+    return pa.Table.from_pylist(rows, frames.HEALTH_FINDINGS)
+
+
+def verdict(findings: Sequence[Finding], *, is_empty: bool) -> str:
+    """Return a sentence on what is most pressing."""
+    by_state = {state: [one for one in findings if one.state == state] for state in STATES}
+    watched = ", ".join(one.finding for one in by_state["watch"])
+    if by_state["act"]:
+        told = "; ".join(f"{one.finding} ({one.found})" for one in by_state["act"])
+        return f"To do: {told}." + (f" To watch: {watched}." if watched else "")
+    if watched:
+        return f"Nothing is pressing. To watch: {watched}."
+    if is_empty:
+        return "The version has no data files: there is nothing to be done."
+    unknown = ", ".join(one.finding for one in by_state["unknown"])
+    return "In good order: there is nothing to be done." + (f" Not known: {unknown}." if unknown else "")
+
+
+def noun_of(partitions: pa.Table) -> tuple[str, str]:
+    """Return what the groups of HEALTH_PARTITIONS are, for several and for one."""
+    has_buckets = partitions["bucket"].null_count < len(partitions)
+    has_partitions = not has_buckets or any(partitions["partition"].slice(0, 1).to_pylist())
+    names = [name for name, there in (("partition", has_partitions), ("bucket", has_buckets)) if there]
+    return " and ".join(f"{name}s" for name in names), " and ".join(names)
+
+
+def _of_files(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
+    noun = noun_of(partitions)
+    files, small, spare = (_sum(partitions, name) for name in ("files", "small_files", "spare_files"))
+    watch, act = (max(number, part * files) for number, part in _SPARE)
+    yield Finding(
+        finding="small files",
+        value=spare,
+        watch_from=watch,
+        act_from=act,
+        found=f"{spare:,} of {files:,} files could be spared by merging {small:,} small ones"
+        if spare
+        else f"none of {files:,} can be merged: no {noun[1]} has several of them to spare",
+        threshold=f"{_SPARE[0][0]:,} to spare and a fifth of all files, act from {_SPARE[1][0]:,} and half",
+        meaning="Every file is opened, and asked for at the storage, by itself: many small ones make readers slow.",
+        advice=upkeep.compact,
+    )
+    sizes = partitions["size_bytes"].to_numpy()
+    median, most = float(np.median(sizes)), int(sizes.max())
+    yield Finding(
+        finding="skew",
+        value=round(most / median, 1) if median else None,
+        watch_from=_SKEW,
+        counts=most >= _LARGE * upkeep.target_bytes,
+        found=f"all is in one {noun[1]}"
+        if len(sizes) == 1
+        else f"the largest of {len(sizes):,} {noun[0]} has {size(most)}, the median {size(int(median))}",
+        threshold=f"{_SKEW} times the median, where the largest has {size(_LARGE * upkeep.target_bytes)} or more",
+        meaning="Tasks go by partition and bucket: all others wait for the one that has most to read or to merge.",
+        advice="Look at what its rows have in common; choose a bucket key, or partitions, that spread them.",
+    )
+    fill = int((sizes < upkeep.small_bytes).sum())
+    watch, act = (max(number, part * len(sizes)) for number, part in _SMALL_GROUPS)
+    yield Finding(
+        finding=f"small {noun[0]}",
+        value=fill,
+        watch_from=watch,
+        act_from=act,
+        found=f"{fill:,} of {len(sizes):,} hold less than {size(upkeep.small_bytes)}",
+        threshold=f"{_SMALL_GROUPS[0][0]:,} and half of all, act from {_SMALL_GROUPS[1][0]:,}",
+        meaning="No compaction merges files of different partitions or buckets: such small ones stay small files.",
+        advice=upkeep.widen,
+    )
+
+
+def _of_deletes(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
+    from_bytes = f"in tables of {size(upkeep.small_bytes)} or more"
+    counts = _sum(partitions, "size_bytes") >= upkeep.small_bytes
+    rows = _sum_known(partitions, "rows")
+    deleted = _sum_known(partitions, "deleted_rows")
+    with_vector, files = _sum(partitions, "vector_files"), _sum(partitions, "files")
+    ratio = 0.0 if not with_vector else _part(deleted, rows)
+    told = "no file has a deletion vector"
+    if with_vector:
+        share = "an unknown part" if ratio is None else f"{ratio:.1%}"
+        told = f"{share} of the rows, by vectors of {with_vector:,} of {files:,} files"
+    yield Finding(
+        finding="rows deleted by vectors",
+        value=ratio,
+        counts=counts,
+        watch_from=upkeep.deleted_ratio,
+        act_from=max(_MOST_DELETED, upkeep.deleted_ratio),
+        found=told,
+        threshold=f"{upkeep.deleted_ratio:.0%} ({upkeep.deleted_said}), "
+        f"act from {max(_MOST_DELETED, upkeep.deleted_ratio):.0%}, {from_bytes}",
+        meaning="Deleted rows are read still, and the vectors beside them, to be left out.",
+        advice=upkeep.compact,
+    )
+    if upkeep.runs_trigger is None:
+        return
+    records = _sum_known(partitions, "delete_records")
+    ratio = _part(records, rows)
+    yield Finding(
+        finding="rows that delete others",
+        value=ratio,
+        counts=counts,
+        watch_from=_DELETE_RECORDS,
+        act_from=_MOST_DELETED,
+        found="the manifests do not tell" if ratio is None else f"{ratio:.1%} of the rows in files",
+        threshold=f"{_DELETE_RECORDS:.0%}, act from {_MOST_DELETED:.0%}, {from_bytes}",
+        meaning="They are kept, and merged by every reader, until a full compaction takes them out of the last level.",
+        advice=upkeep.compact,
+    )
+
+
+def _of_runs(partitions: pa.Table, levels: pa.Table, upkeep: Upkeep, triggers: tuple[int, int]) -> Iterator[Finding]:
+    trigger, stop = triggers
+    runs = partitions["sorted_runs"].to_numpy()
+    most, above = int(runs.max(initial=0)), int((runs > trigger).sum())
+    fresh = pc.sum(levels.filter(pc.equal(levels["level"], 0))["files"]).as_py() or 0
+    yield Finding(
+        finding="sorted runs",
+        value=most,
+        watch_from=trigger + 1,
+        act_from=stop + 1,
+        found=f"at most {most:,} in a bucket, {above:,} of {len(runs):,} buckets are above the trigger, "
+        f"and level 0 has {fresh:,} files",
+        threshold=f"{trigger + 1}, above num-sorted-run.compaction-trigger, act from {stop + 1}, above .stop-trigger",
+        meaning="Readers merge the runs of a bucket; above the stop trigger its writers wait for a compaction.",
+        advice=upkeep.compact,
+    )
+    waiting = partitions.filter(pc.equal(partitions["bucket"], _POSTPONED))
+    if len(waiting):
+        count = _sum(waiting, "files")
+        yield Finding(
+            finding="postponed files",
+            value=count,
+            watch_from=1,
+            found=f"{count:,} files of {size(_sum(waiting, 'size_bytes'))} wait for a bucket",
+            threshold="1 file",
+            meaning="Readers do not see their rows before a compaction has put them into buckets.",
+            advice=upkeep.compact,
+        )
+
+
+def _of_metadata(manifests: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
+    base, delta = (manifests.filter(pc.equal(manifests["list"], name)) for name in ("base", "delta"))
+    limit = upkeep.metadata_limit
+    if upkeep.metadata_bytes is None:
+        yield _of_commits(base, delta, upkeep)
+        return
+    sizes = pa.concat_tables([base, delta])["size_bytes"].drop_null().to_numpy()
+    small = int((sizes < upkeep.metadata_bytes).sum())
+    median = size(int(np.median(sizes))) if len(sizes) else "none"
+    watch, act = (limit * times for times in _MANIFESTS)
+    yield Finding(
+        finding="manifests",
+        value=small,
+        watch_from=watch,
+        act_from=act,
+        found=f"{small:,} of {len(sizes):,} are below {size(upkeep.metadata_bytes)}; their median is {median}",
+        threshold=f"{watch:,}, act from {act:,}; writers merge {limit:,} ({upkeep.metadata_said})",
+        meaning="Whoever plans a read opens every manifest of the version.",
+        advice=upkeep.tidy,
+    )
+
+
+def _of_commits(base: pa.Table, delta: pa.Table, upkeep: Upkeep) -> Finding:
+    watch, act = (max(number, times * upkeep.metadata_limit) for number, times in _COMMITS)
+    checkpoint = "no checkpoint"
+    if len(base):
+        bytes_known = base["size_bytes"].drop_null().to_numpy()
+        checkpoint = f"the checkpoint, {size(int(bytes_known.sum()))} in {len(base):,} files"
+    return Finding(
+        finding="commits since the checkpoint",
+        value=len(delta),
+        watch_from=watch,
+        act_from=act,
+        found=f"{len(delta):,}, and {checkpoint}: {len(base) + len(delta):,} files of the log are read to open it",
+        threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {upkeep.metadata_limit:,} "
+        f"({upkeep.metadata_said})",
+        meaning="Whoever opens the table reads each of these commits, a request each.",
+        advice=upkeep.tidy,
+    )
+
+
+def _imperative(advice: str) -> str:
+    """Return advice as a sentence: a command is run, words stand as they are."""
+    is_command = advice.split(" ", 1)[0].isupper()
+    return f"Run {advice}" if is_command else advice.removesuffix(".") + "."
+
+
+def _part(some: int | None, of: int | None) -> float | None:
+    return None if some is None or not of else some / of
+
+
+def _sum(rows: pa.Table, name: str) -> int:
+    return int(pc.sum(rows[name]).as_py() or 0)
+
+
+def _sum_known(rows: pa.Table, name: str) -> int | None:
+    return None if rows[name].null_count else _sum(rows, name)

@@ -1,0 +1,227 @@
+"""The numbers of a table's health at every version, from when its files came and went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.health.groups import Ints, Mask, is_valid, not_alone, numbers, spare
+from snapshot_explorer.health.medians import medians
+from snapshot_explorer.health.result import maintained_of
+from snapshot_explorer.lifetimes.codes import codes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.lifetimes import FileLifetimes
+    from snapshot_explorer.model import Upkeep
+
+_DRAWN = (
+    "version",
+    "committed_at",
+    "files",
+    "rows",
+    "size_bytes",
+    "median_bytes",
+    "small_files",
+    "spare_files",
+    "level0_files",
+    "most_sorted_runs",
+    "deleted_rows",
+)
+
+
+def health_over(
+    table_format: TableFormat, lifetimes: FileLifetimes, versions: Collection[int] | None, *, path: str
+) -> Frame:
+    """Return HEALTH_OVER of versions, newest first. Reads the newest settings, nothing else.
+
+    Args:
+        table_format: The table.
+        lifetimes: Those of its files.
+        versions: Which versions; None for all that the lifetimes know. Others are passed over.
+        path: The table's location, for the title.
+
+    Raises:
+        UnsupportedFeatureError: The format does not tell of upkeep.
+    """
+    maintained = maintained_of(table_format)
+    title = f"Health of {path} over its versions"
+    if not lifetimes.versions:
+        return Frame(frames.HEALTH_OVER.empty_table(), title=title, noun="versions", drawn=_DRAWN)
+    rows = over_frame(lifetimes, maintained.upkeep(lifetimes.versions[-1]))
+    known = np.asarray(lifetimes.versions, np.int64)
+    chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
+    rows = rows.take(pa.array(chosen[::-1]))
+    drawn = tuple(name for name in _DRAWN if not len(rows) or rows[name].null_count < len(rows))
+    return Frame(rows, title=title, noun="versions", drawn=drawn)
+
+
+def over_frame(lifetimes: FileLifetimes, upkeep: Upkeep) -> pa.Table:
+    """Return HEALTH_OVER of all versions that are known, oldest first.
+
+    `vector_files` and `deleted_rows` are null where files have levels (Paimon): there a deletion vector changes while
+    its file stays, and lifetimes do not tell.
+
+    Args:
+        lifetimes: When files came and went.
+        upkeep: What is measured against, at every version alike.
+    """
+    moves = _moves_of(lifetimes)
+    count = moves.count
+    size_bytes, _ = numbers(moves.stays, "size_bytes")
+    files, total = moves.running(np.ones(len(size_bytes), np.int64)), moves.running(size_bytes)
+    median = medians(size_bytes, moves.first, moves.last, count)
+    small = size_bytes < upkeep.small_bytes
+    spares = moves.by_group(
+        moves.groups, small, size_bytes, lambda number, size: spare(number, size, upkeep.target_bytes)
+    )
+    levels, no_level = numbers(moves.stays, "level")
+    has_levels = bool(len(levels)) and not no_level.all()
+    per_file = np.maximum(files, 1)
+    columns: dict[str, pa.Array | Ints] = {
+        "version": np.asarray(lifetimes.versions, np.int64),
+        "committed_at": lifetimes.committed_at,
+        "files": files,
+        "rows": moves.known("rows", np.ones(len(levels), np.bool_)),
+        "size_bytes": total,
+        "mean_bytes": pa.array(total // per_file, mask=files == 0),
+        "median_bytes": pa.array(median, mask=files == 0),
+        "small_files": moves.by_group(moves.groups, small, size_bytes, lambda number, _: not_alone(number)),
+        "spare_files": spares,
+        "groups": moves.by_group(moves.groups, None, size_bytes, lambda number, _: np.minimum(number, 1)),
+        "level0_files": moves.running((levels == 0).astype(np.int64)) if has_levels else pa.nulls(count, pa.int64()),
+        "most_sorted_runs": pa.nulls(count, pa.int64()),
+        "vector_files": pa.nulls(count, pa.int64()),
+        "deleted_rows": pa.nulls(count, pa.int64()),
+    }
+    if upkeep.runs_trigger is not None:
+        columns["most_sorted_runs"] = moves.most_runs(levels)
+    if no_level.all():
+        has_vector = is_valid(moves.stays, "deletion_vector")
+        columns["vector_files"] = moves.running(has_vector.astype(np.int64))
+        columns["deleted_rows"] = moves.known("deleted_rows", has_vector)
+    schema = frames.HEALTH_OVER
+    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moves:
+    """When files come and go, by partition and bucket."""
+
+    stays: pa.Table
+    """STAYS."""
+    first: Ints
+    """The position of the version that each comes with."""
+    last: Ints
+    """The position of the version that each is gone with; `count` for those that stay."""
+    groups: Ints
+    """A number per partition and bucket."""
+    count: int
+    """How many versions there are."""
+
+    def running(self, values: Ints) -> Ints:
+        """Return the sum of the values of the files that are there, at each version."""
+        changes = np.zeros(self.count + 1, np.int64)
+        np.add.at(changes, self.first, values)
+        np.subtract.at(changes, self.last, values)
+        return np.cumsum(changes)[: self.count]
+
+    def known(self, name: str, chosen: Mask) -> pa.Array:
+        """Return the sum of a column over those of the files that are chosen; null where one of them is."""
+        values, unknown = numbers(self.stays, name)
+        lacking = self.running((unknown & chosen).astype(np.int64))
+        return pa.array(self.running(np.where(chosen, values, 0)), mask=lacking > 0)
+
+    def steps(self, groups: Ints, chosen: Mask | None, size_bytes: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return how each group goes: group, when it changes, how many files it has from then on, and their bytes."""
+        some = np.arange(len(self.first)) if chosen is None else np.flatnonzero(chosen)
+        gone = some[self.last[some] < self.count]
+        files = np.concatenate([some, gone])
+        when = np.concatenate([self.first[some], self.last[gone]])
+        signs = np.concatenate([np.ones(len(some), np.int64), -np.ones(len(gone), np.int64)])
+        order = np.lexsort((when, groups[files]))
+        group, when, signs, files = groups[files[order]], when[order], signs[order], files[order]
+        numbered, summed = np.cumsum(signs), np.cumsum(signs * size_bytes[files])
+        # The last change of a group in a version tells what the version has. Before its first, a group has nothing:
+        # the sums run on from the group before, whose end is taken off.
+        ends = _is_last(group)
+        offsets = [np.concatenate([[0], running[ends]])[np.cumsum(ends) - ends] for running in (numbered, summed)]
+        tells = _is_last(group * (self.count + 1) + when)
+        return group[tells], when[tells], (numbered - offsets[0])[tells], (summed - offsets[1])[tells]
+
+    def by_group(self, groups: Ints, chosen: Mask | None, size_bytes: Ints, told: Callable[[Ints, Ints], Ints]) -> Ints:
+        """Return the sum over the groups of what number and bytes of their chosen files tell, at each version."""
+        group, when, number, summed = self.steps(groups, chosen, size_bytes)
+        values = told(number, summed)
+        follows = np.concatenate([[False], group[1:] == group[:-1]]) if len(group) else np.zeros(0, np.bool_)
+        before = np.where(follows, np.concatenate([[0], values[:-1]]) if len(values) else values, 0)
+        changes = np.zeros(self.count, np.int64)
+        np.add.at(changes, when, values - before)
+        return np.cumsum(changes)
+
+    def most_runs(self, levels: Ints) -> Ints:
+        """Return how many sorted runs the bucket has that has most, at each version."""
+        bucket, _ = numbers(self.stays, "bucket")
+        treed = bucket >= 0
+        # A run is a file of level 0, or all files of a higher level of a bucket: as long as there are any.
+        span = int(levels.max(initial=0)) + 1
+        begins, ends, owners = [self.first[treed & (levels == 0)]], [self.last[treed & (levels == 0)]], []
+        owners.append(self.groups[treed & (levels == 0)])
+        high = self.groups * span + levels
+        group, when, number, _ = self.steps(high, treed & (levels > 0), np.zeros(len(levels), np.int64))
+        until = np.where(_is_last(group), self.count, np.concatenate([when[1:], [self.count]])) if len(group) else when
+        lives = number > 0
+        begins.append(when[lives])
+        ends.append(until[lives])
+        owners.append(group[lives] // span)
+        runs = _Moves(
+            stays=self.stays,
+            first=np.concatenate(begins),
+            last=np.concatenate(ends),
+            groups=np.concatenate(owners),
+            count=self.count,
+        )
+        group, when, number, _ = runs.steps(runs.groups, None, np.zeros(len(runs.groups), np.int64))
+        until = np.where(_is_last(group), self.count, np.concatenate([when[1:], [self.count]])) if len(group) else when
+        return _greatest(number, when, until, self.count)
+
+
+def _moves_of(lifetimes: FileLifetimes) -> _Moves:
+    stays, count = lifetimes.stays.rows, len(lifetimes.versions)
+    first, last = (stays.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
+    groups = codes_of([stays.column("partition"), stays.column("bucket")])
+    return _Moves(stays=stays, first=first, last=np.minimum(last, count), groups=groups, count=count)
+
+
+def _is_last(keys: Ints) -> Mask:
+    """Return which of sorted keys are the last of their kind."""
+    return np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])
+
+
+def _greatest(values: Ints, begins: Ints, ends: Ints, count: int) -> Ints:
+    """Return the greatest of the values whose range holds a position, for each position; 0 where none does.
+
+    A range is covered by two of a power of two; from the widest down these hand on what they have to their halves.
+    """
+    widths = ends - begins
+    values, begins, ends, widths = (part[widths > 0] for part in (values, begins, ends, widths))
+    power = np.frexp(widths.astype(np.float64))[1] - 1
+    most = np.zeros(count, np.int64)
+    for exponent in reversed(range(int(power.max(initial=0)) + 1)):
+        some = power == exponent
+        wide = 1 << exponent
+        np.maximum.at(most, begins[some], values[some])
+        np.maximum.at(most, ends[some] - wide, values[some])
+        if exponent:
+            half = wide // 2
+            handed = most.copy()
+            handed[half:] = np.maximum(handed[half:], most[:-half])
+            most = handed
+    return most

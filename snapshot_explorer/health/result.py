@@ -1,0 +1,196 @@
+"""`Health`: how well a table is kept at one version."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats import Maintained
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.health.findings import Finding, findings_frame, findings_of, noun_of, verdict
+from snapshot_explorer.health.groups import groups_of
+from snapshot_explorer.health.partitions import levels_frame, partitions_frame
+from snapshot_explorer.render import Drawing, Grid, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render.cells import size
+
+if TYPE_CHECKING:
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.model import Upkeep
+
+_WORST = 10
+"""Partitions and buckets that are drawn."""
+_GROUP = (
+    "partition",
+    "bucket",
+    "files",
+    "size_bytes",
+    "median_bytes",
+    "small_files",
+    "spare_files",
+    "skew",
+    "sorted_runs",
+    "deleted_ratio",
+)
+
+
+class Health:
+    """How well a table is kept at one version, from metadata alone. Draws itself: a verdict, then findings and sizes.
+
+    What is small, or much, is measured against the table's own settings or its engine's defaults: `upkeep`.
+    """
+
+    def __init__(
+        self, path: str, version: int, *, partitions: pa.Table, levels: pa.Table, manifests: pa.Table, upkeep: Upkeep
+    ) -> None:
+        """Hold what was found; `Table.health` is the way to get one.
+
+        Args:
+            path: The table's location, for the title.
+            version: The version.
+            partitions: HEALTH_PARTITIONS.
+            levels: HEALTH_LEVELS.
+            manifests: MANIFESTS.
+            upkeep: What was measured against.
+        """
+        self.path = path
+        """The table's location."""
+        self.version = version
+        """The version."""
+        self.upkeep = upkeep
+        """What is measured against, and where that is from."""
+        self._partitions = partitions
+        self._levels = levels
+        self._manifests = manifests
+
+    @cached_property
+    def findings(self) -> Frame:
+        """Return HEALTH_FINDINGS, the most pressing first: state, the number, its thresholds, meaning, advice."""
+        return Frame(findings_frame(self._found), title=self._title("Findings"), noun="findings", drawn=_FINDING)
+
+    @cached_property
+    def partitions(self) -> Frame:
+        """Return HEALTH_PARTITIONS: those with most files to spare first, then with most sorted runs, then largest."""
+        rows = self._partitions
+        telling = [name for name in rows.column_names if len(rows) and rows[name].null_count < len(rows)]
+        partitioned = len(rows) and any(rows["partition"].slice(0, 1).to_pylist())
+        drawn = tuple(name for name in telling if name != "partition" or partitioned)
+        return Frame(rows, title=self._title("Partitions"), noun=self._noun, drawn=drawn)
+
+    @cached_property
+    def levels(self) -> Frame:
+        """Return HEALTH_LEVELS, from level 0 upwards; no rows where the format has no levels."""
+        return Frame(self._levels, title=self._title("Levels"), noun="levels")
+
+    @cached_property
+    def manifests(self) -> Frame:
+        """Return MANIFESTS: the manifests of the version, of Delta its checkpoint and the commits after it."""
+        return Frame(self._manifests, title=self._title("Manifests"), noun="manifests")
+
+    @cached_property
+    def verdict(self) -> str:
+        """Return a sentence on what is most pressing."""
+        return verdict(self._found, is_empty=not len(self._partitions))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return version and verdict, and a list of dicts for each of findings, partitions and levels."""
+        parts = {name: getattr(self, name).to_dict() for name in ("findings", "partitions", "levels")}
+        return {"version": self.version, "verdict": self.verdict} | parts
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def drawing(self) -> Drawing:
+        """Return how it looks: the verdict, sizes and thresholds, findings, what to do, the worst partitions."""
+        parts: list[Part] = [Line(self.verdict), Pairs(tuple(self._facts()))]
+        parts.append(Pairs(tuple((f"{one.state}: {one.finding}", one.told) for one in self._found)))
+        if any(one.state in ("act", "watch") for one in self._found):
+            parts += [Line(note) for note in self.upkeep.notes]
+        if len(self._partitions) > 1:
+            parts += [Line(f"{self._noun.capitalize()}, those with most files to spare first:"), self._worst()]
+        if self.upkeep.runs_trigger is not None and len(self._levels):
+            parts += [Line("Levels:"), *self.levels.drawing().parts]
+        return Drawing(title=self._title(f"Health of {self.path}"), parts=tuple(parts))
+
+    @property
+    def _noun(self) -> str:
+        return noun_of(self._partitions)[0] if len(self._partitions) else "partitions"
+
+    def _facts(self) -> list[tuple[str, object]]:
+        rows, upkeep = self._partitions, self.upkeep
+        files, size_bytes = (pc.sum(rows[name]).as_py() or 0 for name in ("files", "size_bytes"))
+        known = not rows["rows"].null_count
+        return [
+            ("files", files),
+            ("rows, before any merge", f"{pc.sum(rows['rows']).as_py() or 0:,}" if known else None),
+            ("size", size(size_bytes)),
+            ("a file has on average", size(size_bytes // files) if files else None),
+            ("a file should have", f"{size(upkeep.target_bytes)}: {upkeep.target_said}"),
+            ("a file is small below", f"{size(upkeep.small_bytes)}: {upkeep.small_said}"),
+        ]
+
+    def _worst(self) -> Grid:
+        rows = self._partitions
+        shown = [name for name in _GROUP if rows[name].null_count < len(rows)]
+        if not any(rows["partition"].slice(0, 1).to_pylist()):
+            shown.remove("partition")
+        if not pc.sum(rows["vector_files"]).as_py():
+            shown.remove("deleted_ratio")
+        first = rows.slice(0, _WORST).select(shown)
+        return Grid(first, total=len(rows), noun=self._noun, limit=_WORST)
+
+    @cached_property
+    def _found(self) -> tuple[Finding, ...]:
+        return findings_of(self._partitions, self._levels, self._manifests, self.upkeep)
+
+    def _title(self, what: str) -> str:
+        return f"{what} at version {self.version}"
+
+
+_FINDING = ("state", "finding", "found", "threshold")
+
+
+def read_health(table_format: TableFormat, version: int, *, path: str) -> Health:
+    """Return the health of a version. Reads its schema, files and manifests: no data file.
+
+    Args:
+        table_format: The table.
+        version: The version, which exists.
+        path: The table's location, for titles.
+
+    Raises:
+        UnsupportedFeatureError: The format does not tell of upkeep.
+        SnapshotNotFoundError: The version's files can not be told any more.
+        BrokenTableError: A file of the metadata is missing or damaged; it is named.
+    """
+    maintained = maintained_of(table_format)
+    groups = groups_of(maintained.measured_files(version))
+    upkeep = maintained.upkeep(version)
+    return Health(
+        path,
+        version,
+        partitions=partitions_frame(groups, upkeep),
+        levels=levels_frame(groups),
+        manifests=table_format.manifests(version),
+        upkeep=upkeep,
+    )
+
+
+def maintained_of(table_format: TableFormat) -> Maintained:
+    """Return a format as one that tells of upkeep.
+
+    Raises:
+        UnsupportedFeatureError: It does not.
+    """
+    if isinstance(table_format, Maintained):
+        return table_format
+    raise UnsupportedFeatureError(
+        f"The health of {table_format.name} tables is not told yet: the format says nothing of their upkeep. "
+        "The files of a version, Snapshot.files(), tell sizes, rows and partitions."
+    )
