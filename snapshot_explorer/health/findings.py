@@ -132,7 +132,7 @@ def _of_files(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
         act_from=act,
         found=f"{spare:,} of {files:,} files could be spared by merging {small:,} small ones"
         if spare
-        else f"none of {files:,} can be merged: no {noun[1]} has several of them to spare",
+        else f"none of {files:,} could be spared: no {noun[1]} has small ones enough to merge",
         threshold=f"{_SPARE[0][0]:,} to spare and a fifth of all files, act from {_SPARE[1][0]:,} and half",
         meaning="Every file is opened, and asked for at the storage, by itself: many small ones make readers slow.",
         advice=upkeep.compact,
@@ -262,7 +262,8 @@ def _of_commits(base: pa.Table, delta: pa.Table, upkeep: Upkeep) -> Finding:
     checkpoint = "no checkpoint"
     if len(base):
         bytes_known = base["size_bytes"].drop_null().to_numpy()
-        checkpoint = f"the checkpoint, {size(int(bytes_known.sum()))} in {len(base):,} files"
+        parts = f" in {len(base):,} files" if len(base) > 1 else ""
+        checkpoint = f"the checkpoint of {size(int(bytes_known.sum()))}{parts}"
     return Finding(
         finding="commits since the checkpoint",
         value=len(delta),

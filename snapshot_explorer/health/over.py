@@ -196,8 +196,24 @@ class _Moves:
 def _moves_of(lifetimes: FileLifetimes) -> _Moves:
     stays, count = lifetimes.stays.rows, len(lifetimes.versions)
     first, last = (stays.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
-    groups = codes_of([stays.column("partition"), stays.column("bucket")])
+    partitions = _codes_of_values(lifetimes.stays.partitions)[stays.column("partition").to_numpy()]
+    groups = codes_of([pa.array(partitions), stays.column("bucket")])
     return _Moves(stays=stays, first=first, last=np.minimum(last, count), groups=groups, count=count)
+
+
+def _codes_of_values(partitions: pa.MapArray) -> Ints:
+    """Return a number per partition, equal where the values are, by their places.
+
+    Lifetimes call partition columns as they were called when a file was added: by name, one that was renamed since
+    would make two partitions of one.
+    """
+    offsets = partitions.offsets.to_numpy()
+    lengths = np.diff(offsets)
+    places = [
+        partitions.items.take(pa.array(np.where(lengths > place, offsets[:-1] + place, 0), mask=lengths <= place))
+        for place in range(int(lengths.max(initial=0)))
+    ]
+    return codes_of([pa.array(lengths), *places])
 
 
 def _is_last(keys: Ints) -> Mask:

@@ -138,10 +138,9 @@ class Health:
     def _worst(self) -> Grid:
         rows = self._partitions
         shown = [name for name in _GROUP if rows[name].null_count < len(rows)]
-        if not any(rows["partition"].slice(0, 1).to_pylist()):
-            shown.remove("partition")
-        if not pc.sum(rows["vector_files"]).as_py():
-            shown.remove("deleted_ratio")
+        without = {"partition"} if not any(rows["partition"].slice(0, 1).to_pylist()) else set()
+        without |= {"deleted_ratio"} if not pc.sum(rows["vector_files"]).as_py() else set()
+        shown = [name for name in shown if name not in without]
         first = rows.slice(0, _WORST).select(shown)
         return Grid(first, total=len(rows), noun=self._noun, limit=_WORST)
 
