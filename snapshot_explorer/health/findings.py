@@ -176,6 +176,9 @@ def _of_deletes(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
     if with_vector:
         share = "an unknown part" if ratio is None else f"{ratio:.1%}"
         told = f"{share} of the rows, by vectors of {with_vector:,} of {files:,} files"
+        most = pc.max(partitions["deleted_ratio"]).as_py()
+        if len(partitions) > 1 and most is not None:
+            told += f"; at most {most:.1%} in a {noun_of(partitions)[1]}"
     yield Finding(
         finding="rows deleted by vectors",
         value=ratio,

@@ -16,7 +16,7 @@ from snapshot_explorer.health.result import maintained_of
 from snapshot_explorer.lifetimes.codes import codes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
@@ -78,10 +78,9 @@ def over_frame(lifetimes: FileLifetimes, upkeep: Upkeep) -> pa.Table:
     size_bytes, _ = numbers(moves.stays, "size_bytes")
     files, total = moves.running(np.ones(len(size_bytes), np.int64)), moves.running(size_bytes)
     median = medians(size_bytes, moves.first, moves.last, count)
-    small = size_bytes < upkeep.small_bytes
-    spares = moves.by_group(
-        moves.groups, small, size_bytes, lambda number, size: spare(number, size, upkeep.target_bytes)
-    )
+    small = moves.steps(moves.groups, size_bytes < upkeep.small_bytes, size_bytes)
+    spares = spare(small.number, small.size_bytes, upkeep.target_bytes)
+    every = moves.steps(moves.groups, None, size_bytes)
     levels, no_level = numbers(moves.stays, "level")
     has_levels = bool(len(levels)) and not no_level.all()
     per_file = np.maximum(files, 1)
@@ -93,9 +92,9 @@ def over_frame(lifetimes: FileLifetimes, upkeep: Upkeep) -> pa.Table:
         "size_bytes": total,
         "mean_bytes": pa.array(total // per_file, mask=files == 0),
         "median_bytes": pa.array(median, mask=files == 0),
-        "small_files": moves.by_group(moves.groups, small, size_bytes, lambda number, _: not_alone(number)),
-        "spare_files": spares,
-        "groups": moves.by_group(moves.groups, None, size_bytes, lambda number, _: np.minimum(number, 1)),
+        "small_files": small.total(not_alone(small.number)),
+        "spare_files": small.total(spares),
+        "groups": every.total(np.minimum(every.number, 1)),
         "level0_files": moves.running((levels == 0).astype(np.int64)) if has_levels else pa.nulls(count, pa.int64()),
         "most_sorted_runs": pa.nulls(count, pa.int64()),
         "vector_files": pa.nulls(count, pa.int64()),
@@ -112,6 +111,37 @@ def over_frame(lifetimes: FileLifetimes, upkeep: Upkeep) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Steps:
+    """How groups of files go: a row for each version that changes a group, by group, then by version."""
+
+    group: Ints
+    """The group."""
+    when: Ints
+    """The position of the version."""
+    number: Ints
+    """How many files the group has from then on."""
+    size_bytes: Ints
+    """The bytes of these."""
+    count: int
+    """How many versions there are."""
+
+    def total(self, values: Ints) -> Ints:
+        """Return the sum over the groups of a value for each step, which lasts to the group's next: at each version."""
+        before = np.zeros(len(values), np.int64)
+        before[1:] = np.where(_is_last(self.group)[:-1], 0, values[:-1])
+        changes = np.zeros(self.count, np.int64)
+        np.add.at(changes, self.when, values - before)
+        return np.cumsum(changes)
+
+    @property
+    def until(self) -> Ints:
+        """Return for each step the position of the group's next one, or where the versions end."""
+        following = np.full(len(self.when), self.count, np.int64)
+        following[:-1] = np.where(_is_last(self.group)[:-1], self.count, self.when[1:])
+        return following
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Moves:
     """When files come and go, by partition and bucket."""
 
@@ -122,7 +152,7 @@ class _Moves:
     last: Ints
     """The position of the version that each is gone with; `count` for those that stay."""
     groups: Ints
-    """A number per partition and bucket."""
+    """A number per partition and bucket, from 0."""
     count: int
     """How many versions there are."""
 
@@ -139,65 +169,57 @@ class _Moves:
         lacking = self.running((unknown & chosen).astype(np.int64))
         return pa.array(self.running(np.where(chosen, values, 0)), mask=lacking > 0)
 
-    def steps(self, groups: Ints, chosen: Mask | None, size_bytes: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return how each group goes: group, when it changes, how many files it has from then on, and their bytes."""
+    def steps(self, groups: Ints, chosen: Mask | None, size_bytes: Ints) -> _Steps:
+        """Return how groups of the files, or of those chosen, go."""
         some = np.arange(len(self.first)) if chosen is None else np.flatnonzero(chosen)
-        gone = some[self.last[some] < self.count]
-        files = np.concatenate([some, gone])
-        when = np.concatenate([self.first[some], self.last[gone]])
-        signs = np.concatenate([np.ones(len(some), np.int64), -np.ones(len(gone), np.int64)])
-        order = np.lexsort((when, groups[files]))
-        group, when, signs, files = groups[files[order]], when[order], signs[order], files[order]
-        numbered, summed = np.cumsum(signs), np.cumsum(signs * size_bytes[files])
-        # The last change of a group in a version tells what the version has. Before its first, a group has nothing:
-        # the sums run on from the group before, whose end is taken off.
-        ends = _is_last(group)
-        offsets = [np.concatenate([[0], running[ends]])[np.cumsum(ends) - ends] for running in (numbered, summed)]
-        tells = _is_last(group * (self.count + 1) + when)
-        return group[tells], when[tells], (numbered - offsets[0])[tells], (summed - offsets[1])[tells]
-
-    def by_group(self, groups: Ints, chosen: Mask | None, size_bytes: Ints, told: Callable[[Ints, Ints], Ints]) -> Ints:
-        """Return the sum over the groups of what number and bytes of their chosen files tell, at each version."""
-        group, when, number, summed = self.steps(groups, chosen, size_bytes)
-        values = told(number, summed)
-        follows = np.concatenate([[False], group[1:] == group[:-1]]) if len(group) else np.zeros(0, np.bool_)
-        before = np.where(follows, np.concatenate([[0], values[:-1]]) if len(values) else values, 0)
-        changes = np.zeros(self.count, np.int64)
-        np.add.at(changes, when, values - before)
-        return np.cumsum(changes)
+        return _steps(groups[some], self.first[some], self.last[some], size_bytes[some], self.count)
 
     def most_runs(self, levels: Ints) -> Ints:
         """Return how many sorted runs the bucket has that has most, at each version."""
         bucket, _ = numbers(self.stays, "bucket")
-        treed = bucket >= 0
+        fresh, high = (bucket >= 0) & (levels == 0), np.flatnonzero((bucket >= 0) & (levels > 0))
         # A run is a file of level 0, or all files of a higher level of a bucket: as long as there are any.
-        span = int(levels.max(initial=0)) + 1
-        begins, ends, owners = [self.first[treed & (levels == 0)]], [self.last[treed & (levels == 0)]], []
-        owners.append(self.groups[treed & (levels == 0)])
-        high = self.groups * span + levels
-        group, when, number, _ = self.steps(high, treed & (levels > 0), np.zeros(len(levels), np.int64))
-        until = np.where(_is_last(group), self.count, np.concatenate([when[1:], [self.count]])) if len(group) else when
-        lives = number > 0
-        begins.append(when[lives])
-        ends.append(until[lives])
-        owners.append(group[lives] // span)
-        runs = _Moves(
-            stays=self.stays,
-            first=np.concatenate(begins),
-            last=np.concatenate(ends),
-            groups=np.concatenate(owners),
-            count=self.count,
-        )
-        group, when, number, _ = runs.steps(runs.groups, None, np.zeros(len(runs.groups), np.int64))
-        until = np.where(_is_last(group), self.count, np.concatenate([when[1:], [self.count]])) if len(group) else when
-        return _greatest(number, when, until, self.count)
+        keys = self.groups[high] * (int(levels.max(initial=0)) + 1) + levels[high]
+        _, owners, numbered = np.unique(keys, return_index=True, return_inverse=True)
+        nothing = np.zeros(len(high), np.int64)
+        higher = _steps(numbered.astype(np.int64), self.first[high], self.last[high], nothing, self.count)
+        lives = higher.number > 0
+        groups = np.concatenate([self.groups[fresh], self.groups[high][owners][higher.group[lives]]])
+        first = np.concatenate([self.first[fresh], higher.when[lives]])
+        last = np.concatenate([self.last[fresh], higher.until[lives]])
+        runs = _steps(groups, first, last, np.zeros(len(groups), np.int64), self.count)
+        return _greatest(runs.number, runs.when, runs.until, self.count)
+
+
+def _steps(groups: Ints, first: Ints, last: Ints, size_bytes: Ints, count: int) -> _Steps:
+    gone = np.flatnonzero(last < count)
+    keys = np.concatenate([groups, groups[gone]]) * (count + 1) + np.concatenate([first, last[gone]])
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    signs = np.concatenate([np.ones(len(first), np.int64), -np.ones(len(gone), np.int64)])[order]
+    sizes = np.concatenate([size_bytes, -size_bytes[gone]])[order]
+    numbered, summed = np.cumsum(signs), np.cumsum(sizes)
+    # The last change of a group in a version tells what the version has. Before its first, a group has nothing: the
+    # sums run on from the group before, whose end is taken off.
+    ends = _is_last(keys // (count + 1))
+    begins: Ints = np.cumsum(ends) - ends
+    before = [np.concatenate([[0], running[ends]])[begins] for running in (numbered, summed)]
+    tells = _is_last(keys)
+    return _Steps(
+        group=keys[tells] // (count + 1),
+        when=keys[tells] % (count + 1),
+        number=(numbered - before[0])[tells],
+        size_bytes=(summed - before[1])[tells],
+        count=count,
+    )
 
 
 def _moves_of(lifetimes: FileLifetimes) -> _Moves:
     stays, count = lifetimes.stays.rows, len(lifetimes.versions)
     first, last = (stays.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
     partitions = _codes_of_values(lifetimes.stays.partitions)[stays.column("partition").to_numpy()]
-    groups = codes_of([pa.array(partitions), stays.column("bucket")])
+    codes = codes_of([pa.array(partitions), stays.column("bucket")])
+    groups = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     return _Moves(stays=stays, first=first, last=np.minimum(last, count), groups=groups, count=count)
 
 

@@ -30,10 +30,16 @@ from paimon_manifests import best, entry, manifest, read_zstandard
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon, manifests
+from snapshot_explorer.formats.paimon.schema import Schema
+from snapshot_explorer.formats.paimon.upkeep import upkeep_of
+from snapshot_explorer.health.over import over_frame
 from snapshot_explorer.lifetimes import FileLifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
 
 LARGE = 100_000
+KEYED = upkeep_of(
+    Schema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
+)
 TIMED = """
 import io, sys, time
 def best(work, runs=5):
@@ -81,12 +87,12 @@ def of_all(folder: Path) -> FileLifetimes:
     return read_lifetimes(Paimon(Storage(str(folder))), title="lifetimes")
 
 
-def large_index(files: int = LARGE) -> FileLifetimes:
-    """Return lifetimes of so many files: 1,000 commits, each of which takes away a third of what it adds."""
-    each, random = files // 1_000, np.random.default_rng(0)
+def large_index(files: int = LARGE, commits: int = 1_000) -> FileLifetimes:
+    """Return lifetimes of so many files and commits, each of which takes away a third of what it adds."""
+    each, random = files // commits, np.random.default_rng(0)
     names = [f"dt=2026-01-{day + 1:02}/bucket-{bucket}/" for day in range(28) for bucket in range(8)]
     parts = []
-    for version in range(1_000):
+    for version in range(commits):
         added = [
             f"{names[number]}data-{version:08x}-{number:024x}-{place}.parquet"
             for place, number in enumerate(random.integers(0, len(names), each).tolist())
@@ -108,7 +114,7 @@ def large_index(files: int = LARGE) -> FileLifetimes:
         "bucket": [int(path.split("bucket-")[1].split("/")[0]) for path in columns["path"]],
         "level": [0] * count,
         "rows": [1_000] * count,
-        "size_bytes": [1_000_000] * count,
+        "size_bytes": random.integers(1_000, 200_000_000, count),
         "schema_id": [0] * count,
     }
     arrays = [
@@ -116,8 +122,8 @@ def large_index(files: int = LARGE) -> FileLifetimes:
         for field in frames.CHANGES
     ]
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-    times = [begin + timedelta(minutes=version) for version in range(1_000)]
-    return FileLifetimes().extended(range(1_000), times, pa.table(arrays, schema=frames.CHANGES))
+    times = [begin + timedelta(minutes=version) for version in range(commits)]
+    return FileLifetimes().extended(range(commits), times, pa.table(arrays, schema=frames.CHANGES))
 
 
 def say(what: str, seconds: float | None, *against: tuple[str, float | None]) -> None:
@@ -188,6 +194,9 @@ def questions() -> None:
     say("difference of the first and the last version", best(lambda: lifetimes.difference(first, last)))
     say("totals of all versions", best(lifetimes.totals))
     say("totals of all partitions over all versions", best(lifetimes.partition_totals))
+    long = large_index(commits=10_000)
+    say("health of all of 1,000 versions", best(lambda: over_frame(lifetimes, KEYED)))
+    say("health of all of 10,000 versions", best(lambda: over_frame(long, KEYED)))
     kept = lifetimes.stays
     size = kept.rows.nbytes + kept.folders.nbytes + kept.partitions.nbytes
     print(f"memory: {size / len(lifetimes):.0f} bytes a lifetime")

@@ -1,0 +1,47 @@
+"""`%snapshot health`, in a real shell, against a real table."""
+
+from IPython.core.completer import provisionalcompleter
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.health import Health
+
+
+def test_health_tells_of_the_newest_version_or_of_the_one_named(orders):
+    newest, older = (orders.ok(f"%snapshot health{ref}").result for ref in ("", " tag:v1"))
+
+    assert isinstance(newest, Health)
+    assert (newest.version, older.version) == (5, 2)
+
+
+def test_health_is_drawn_with_its_verdict_first(orders):
+    shown = orders.ok("%snapshot health").shown
+
+    assert shown["text/plain"].splitlines()[1] == "In good order: there is nothing to be done."
+    assert "a file is small below" in shown["text/html"]
+
+
+def test_health_over_a_range_is_a_frame_of_its_versions_newest_first(orders):
+    part, whole = (orders.ok(f"%snapshot health --over {words}").result for words in ("2..4", ".."))
+
+    assert isinstance(part, Frame)
+    assert part["version"].to_pylist() == [4, 3, 2]
+    assert part["files"].to_pylist() == [3, 3, 2]
+    assert whole["version"].to_pylist() == [5, 4, 3, 2, 1]
+
+
+def test_a_version_and_a_range_at_once_are_refused_in_a_line(orders):
+    assert orders.fails("%snapshot health 3 --over ..") == (
+        "A REF and --over were both given. Give one version, or --over A..B for all of a range."
+    )
+
+
+def test_what_is_no_range_is_said_in_a_line(orders):
+    assert "is no ref" in orders.fails("%snapshot health nonsense")
+    assert "is no range of versions" in orders.fails("%snapshot health --over 3")
+
+
+def test_the_flag_of_health_is_completed(orders):
+    with provisionalcompleter():
+        found = [item.text for item in orders.ip.Completer.completions("%snapshot health --ov", 21)]
+
+    assert found == ["--over"]
