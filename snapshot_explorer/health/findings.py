@@ -82,6 +82,9 @@ def findings_of(partitions: pa.Table, levels: pa.Table, manifests: pa.Table, upk
         levels: HEALTH_LEVELS.
         manifests: MANIFESTS of the version.
         upkeep: What is measured against.
+
+    Source: paimon UniversalCompaction.pick, MergeTreeCompactManager.shouldWaitForLatestCompaction,
+    ManifestFileMerger; delta docs, "Best practices"; paimon docs, "Data Distribution".
     """
     if not len(partitions):
         return tuple(_of_metadata(manifests, upkeep))

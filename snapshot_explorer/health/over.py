@@ -45,7 +45,7 @@ def health_over(
     Args:
         table_format: The table.
         lifetimes: Those of its files.
-        versions: Which versions; None for all that the lifetimes know. Others are passed over.
+        versions: Which versions; None for all that the lifetimes know. Others have no row.
         path: The table's location, for the title.
 
     Raises:
@@ -60,7 +60,8 @@ def health_over(
     chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
     rows = rows.take(pa.array(chosen[::-1]))
     drawn = tuple(name for name in _DRAWN if not len(rows) or rows[name].null_count < len(rows))
-    return Frame(rows, title=title, noun="versions", drawn=drawn)
+    total = None if versions is None else len(versions)
+    return Frame(rows, title=title, noun="versions", total=total, drawn=drawn)
 
 
 def over_frame(lifetimes: FileLifetimes, upkeep: Upkeep) -> pa.Table:

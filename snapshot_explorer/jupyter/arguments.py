@@ -126,6 +126,10 @@ class _Parser:
             if holds_refs:
                 sides = value.split("..", 1)
                 self._plain[position] = "..".join(self._without_table(side) for side in sides)
+        for name in [option.name for option in self._command.options if option.holds == "range"]:
+            if name in self._values:
+                sides = self._values[name].split("..", 1)
+                self._values[name] = "..".join(self._without_table(side) for side in sides)
 
     def _without_table(self, ref: str) -> str:
         found = _OF_TABLE.fullmatch(ref)

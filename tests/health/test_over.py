@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health_by_hand import version_by_hand
+from health_by_hand import by_group, group_by_hand, version_by_hand
 from snapshot_explorer import frames
 from snapshot_explorer.formats.delta.upkeep import upkeep_of as delta_upkeep
 from snapshot_explorer.formats.paimon.schema import Schema
 from snapshot_explorer.formats.paimon.upkeep import upkeep_of as paimon_upkeep
+from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.medians import medians
 from snapshot_explorer.health.over import over_frame
+from snapshot_explorer.health.partitions import partitions_frame
 from snapshot_explorer.lifetimes import FileLifetimes
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -82,6 +84,19 @@ def assert_by_hand(history, upkeep):
         if has_levels and not files:
             expected |= {"level0_files": 0, "vector_files": None, "deleted_rows": None}
         assert row == expected
+    assert_partitions_by_hand(states[-1], upkeep)
+
+
+def assert_partitions_by_hand(files, upkeep):
+    schema = frames.FILES.append(pa.field("delete_records", pa.int64()))
+    rows = pa.Table.from_pylist([file | {"partition": list(file["partition"])} for file in files], schema)
+
+    found = partitions_frame(groups_of(rows), upkeep).to_pylist()
+
+    by_hand = {key: group_by_hand(some, upkeep) for key, some in by_group(files).items()}
+    told = {(tuple(row["partition"]), row["bucket"]): row for row in found}
+    assert {key: {name: told[key][name] for name in row} for key, row in by_hand.items()} == by_hand
+    assert len(found) == len(by_hand)
 
 
 @given(histories(levels=True))

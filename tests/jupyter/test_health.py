@@ -29,6 +29,11 @@ def test_health_over_a_range_is_a_frame_of_its_versions_newest_first(orders):
     assert whole["version"].to_pylist() == [5, 4, 3, 2, 1]
 
 
+def test_the_table_may_be_named_in_the_range(orders):
+    assert orders.ok("%snapshot health --over orders@2..orders@3").result["version"].to_pylist() == [3, 2]
+    assert "Two tables are named" in orders.fails("%snapshot health -t orders --over other@2..3")
+
+
 def test_a_version_and_a_range_at_once_are_refused_in_a_line(orders):
     assert orders.fails("%snapshot health 3 --over ..") == (
         "A REF and --over were both given. Give one version, or --over A..B for all of a range."

@@ -33,6 +33,8 @@ def use_everything(table):
     comparison = table.compare(versions[0])
     for thing in (table.lifetimes(), comparison, comparison.showing("manifests", "commits", "properties")):
         thing._repr_mimebundle_()
+    for thing in (table.health(), table.health_over()):
+        thing._repr_mimebundle_(), thing.to_dict()
     for mode in ("auto", "delta", "changelog", "diff"):
         with contextlib.suppress(UnsupportedFeatureError):  # where files were rewritten
             table.changes_between(versions[0], "latest", mode=mode)
