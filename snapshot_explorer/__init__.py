@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from snapshot_explorer.opening import open_table
+    from snapshot_explorer.progress import show_progress
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
@@ -25,9 +26,10 @@ __all__ = [
     "load_ipython_extension",
     "open_table",
     "samples",
+    "show_progress",
     "unload_ipython_extension",
 ]
-_HOMES = {"Snapshot": "snapshot", "Table": "table", "open_table": "opening"}
+_HOMES = {"Snapshot": "snapshot", "Table": "table", "open_table": "opening", "show_progress": "progress"}
 """The modules of public names that are loaded at their first use: pyarrow alone takes a tenth of a second."""
 
 

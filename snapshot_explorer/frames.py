@@ -10,11 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     import pandas as pd
+    import plotly.graph_objects as go
+
+    from snapshot_explorer.render.figures import Picture
+
+    class Depict(Protocol):
+        """Makes a picture of a frame's rows."""
+
+        def __call__(self, rows: pa.Table, /, *, y: str, title: str, total: int | None) -> Picture:
+            """Return the picture; `y` is what its bars count, `total` how many rows there are in all."""
+            ...
+
 
 UTC_MILLIS = pa.timestamp("ms", tz="UTC")
 PARTITION = pa.map_(pa.string(), pa.string())
@@ -271,7 +286,7 @@ class Frame:
     Anything that takes Arrow data takes it (`pyarrow.table(frame)`, DuckDB, polars).
     """
 
-    __slots__ = ("_drawn", "_rows", "limit", "noun", "title", "total")
+    __slots__ = ("_depict", "_drawn", "_rows", "limit", "noun", "title", "total")
 
     def __init__(
         self,
@@ -282,6 +297,7 @@ class Frame:
         total: int | None = None,
         drawn: tuple[str, ...] = (),
         limit: int | None = None,
+        depict: Depict | None = None,
     ) -> None:
         """Hold the rows.
 
@@ -292,6 +308,7 @@ class Frame:
             total: How many rows there are where `rows` holds only the first of them.
             drawn: The columns to draw, in order; without it all are drawn. The data keeps all columns.
             limit: How many rows to draw; None leaves it to who draws. The data keeps all rows.
+            depict: What makes a picture of the rows, for frames that there is one of.
         """
         self._rows = rows
         self.title = title
@@ -299,6 +316,7 @@ class Frame:
         self.total = total
         self.limit = limit
         self._drawn = drawn
+        self._depict = depict
 
     @property
     def num_rows(self) -> int:
@@ -341,6 +359,27 @@ class Frame:
         """Return the rows as JSON text, a list with an object per row; times as ISO 8601 in UTC."""
         return orjson.dumps(self.to_dict(), option=orjson.OPT_UTC_Z, default=str).decode()
 
+    def picture(self, *, y: str = "rows") -> Picture:
+        """Return the rows as a figure with a table beside it, for terminals and pages that show no figures.
+
+        Args:
+            y: What the bars of a history count: rows, files or bytes.
+
+        Raises:
+            UnsupportedFeatureError: There is no figure of this frame.
+            BadReferenceError: Nothing is counted by that name.
+        """
+        if self._depict is None:
+            raise UnsupportedFeatureError(
+                f"There is no figure of {self.title!r}. "
+                "There is one of table.history(), table.lifetimes() and table.compare(a, b)."
+            )
+        return self._depict(self._rows, y=y, title=self.title, total=self.total)
+
+    def figure(self, *, y: str = "rows") -> go.Figure:
+        """Return the figure alone, of plotly; see `picture`."""
+        return self.picture(y=y).figure
+
     def __len__(self) -> int:
         return self.num_rows
 
@@ -360,6 +399,28 @@ class Frame:
         """Return how the frame looks."""
         rows = self._rows.select(list(self._drawn)) if self._drawn else self._rows
         return Drawing(title=self.title, parts=(Grid(rows, total=self.total, noun=self.noun, limit=self.limit),))
+
+
+_COMMIT = (
+    "version",
+    "committed_at",
+    "kind",
+    "operation",
+    "added_files",
+    "removed_files",
+    "added_rows",
+    "removed_rows",
+    "total_rows",
+    "readable",
+    "tags",
+)
+
+
+def drawn_of_commits(rows: pa.Table) -> tuple[str, ...]:
+    """Return the columns of COMMITS to draw: without those of operations and tags where there are none."""
+    empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
+    empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
+    return tuple(name for name in _COMMIT if name not in empty)
 
 
 def as_pandas(rows: pa.Table) -> pd.DataFrame:

@@ -12,24 +12,15 @@ from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Kind
+from snapshot_explorer.progress import Step, step
+from snapshot_explorer.render.timeline import timeline
 
 _PAGE = 64
-"""How many commits are read at a time while a filter looks for matches."""
+"""How many commits are read at a time while a filter looks for so many matches."""
+_LARGE_PAGE = 512
+"""How many are read at a time where all are wanted: so often it is told how far that has come."""
 _UPKEEP = ("compact", "analyze", "maintenance")
 """Kinds of commits that change no data."""
-_DRAWN = (
-    "version",
-    "committed_at",
-    "kind",
-    "operation",
-    "added_files",
-    "removed_files",
-    "added_rows",
-    "removed_rows",
-    "total_rows",
-    "readable",
-    "tags",
-)
 _STAT = (
     "version",
     "committed_at",
@@ -104,25 +95,34 @@ def read_history(
     table_format: TableFormat, versions: Sequence[int], chosen: CommitFilter, limit: int | None
 ) -> pa.Table:
     """Return the COMMITS of the versions, in their order, that pass, reading no more than it takes to find `limit`."""
-    found = list(_limited(_pages(table_format, versions, chosen, limit), limit))
+    with step("Reading commits", total=_most(versions, chosen, limit)) as reading:
+        found = list(_limited(_pages(table_format, versions, chosen, limit, reading), limit))
     return pa.concat_tables(found) if found else frames.COMMITS.empty_table()
 
 
 def drawn(rows: pa.Table, *, stat: bool, title: str, total: int | None, limit: int | None) -> Frame:
     """Return COMMITS as a frame that draws the columns which say something; with `stat`, what was added and removed."""
-    empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
-    empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
-    names = _STAT if stat else tuple(name for name in _DRAWN if name not in empty)
-    return Frame(rows, title=title, noun="versions", total=total, drawn=names, limit=limit)
+    names = _STAT if stat else frames.drawn_of_commits(rows)
+    return Frame(rows, title=title, noun="versions", total=total, drawn=names, limit=limit, depict=timeline)
+
+
+def _most(versions: Sequence[int], chosen: CommitFilter, limit: int | None) -> int:
+    """Return how many commits are read at most."""
+    return len(versions) if limit is None or not chosen.passes_all else min(limit, len(versions))
 
 
 def _pages(
-    table_format: TableFormat, versions: Sequence[int], chosen: CommitFilter, limit: int | None
+    table_format: TableFormat, versions: Sequence[int], chosen: CommitFilter, limit: int | None, reading: Step
 ) -> Iterator[pa.Table]:
     """Yield the commits that pass the filters, a page at a time."""
-    page = max(1, limit) if chosen.passes_all and limit is not None else _PAGE
-    for start in range(0, len(versions), page):
-        yield chosen.passing(table_format.commits(versions[start : start + page]))
+    most = _most(versions, chosen, limit)
+    page = _PAGE if limit is not None and not chosen.passes_all else _LARGE_PAGE
+    for start in range(0, most, page):
+        some = versions[start : min(start + page, most)]
+        commits = table_format.commits(some)
+        # Before the page is given away: nobody may come back for the next.
+        reading.advance(len(some))
+        yield chosen.passing(commits)
 
 
 def _limited(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:

@@ -24,11 +24,16 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import Recorded
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.differences import difference_figure
+from snapshot_explorer.render.figures import Picture
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+    import plotly.graph_objects as go
 
     from snapshot_explorer.compare.files import FileDifference
     from snapshot_explorer.formats import TableFormat
@@ -36,16 +41,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_COMMITS = (
-    "version",
-    "committed_at",
-    "kind",
-    "operation",
-    "added_files",
-    "removed_files",
-    "added_rows",
-    "removed_rows",
-)
+_PAGE = 2_000
+"""Versions whose changes are read at a time."""
 PARTS = ("summary", "commits", "schema", "properties", "partitions", "files", "manifests")
 """What a comparison has to tell."""
 _DRAWN = ("summary", "schema", "properties", "partitions", "files")
@@ -96,7 +93,8 @@ class Comparison:
         """
         rows = self._format.commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
         total = len(self._between) + self._missing
-        return Frame(rows, title=self._title("Commits between"), noun="versions", total=total, drawn=_COMMITS)
+        drawn = frames.drawn_of_commits(rows)
+        return Frame(rows, title=self._title("Commits between"), noun="versions", total=total, drawn=drawn)
 
     @cached_property
     def manifests(self) -> Frame:
@@ -202,6 +200,21 @@ class Comparison:
             parts += [one for one in self._section(name) if not isinstance(one, Line) or one not in parts]
         return Drawing(title=self._title(self._path), parts=tuple(parts))
 
+    def picture(self) -> Picture:
+        """Return files and bytes by part, and by partition, as a figure with the comparison beside it.
+
+        Of partitions and buckets those with the most files that differ are drawn. Reads as `files` does.
+        """
+        return Picture(self.drawing(), self._figure)
+
+    def figure(self) -> go.Figure:
+        """Return the figure alone, of plotly; see `picture`."""
+        return self._figure()
+
+    def _figure(self) -> go.Figure:
+        summary, partitions = self.summary.to_arrow(), self.partitions.to_arrow()
+        return difference_figure(summary, partitions, title=self._title(self._path))
+
     def __repr__(self) -> str:
         return text(self.drawing())
 
@@ -242,8 +255,10 @@ class Comparison:
 
     @cached_property
     def _difference(self) -> FileDifference:
-        a = self._format.files(self.a)
-        return compare_files(a, a if self.a == self.b else self._format.files(self.b))
+        with step("Reading the files of two versions", total=2) as reading:
+            a = self._format.files(self.a)
+            reading.advance()
+            return compare_files(a, a if self.a == self.b else self._format.files(self.b))
 
     @cached_property
     def _changes(self) -> pa.Table | None:
@@ -252,12 +267,18 @@ class Comparison:
             return None
         if not self._between:
             return frames.CHANGES.empty_table()
-        try:
-            changes = self._format.changes(self._between)
-        except SnapshotNotFoundError as error:
-            log.debug("not told: %s", error)
-            return None
-        return changes.filter(pc.equal(changes["list"], "delta"))
+        found = []
+        with step("Reading the changes between", total=len(self._between)) as reading:
+            for start in range(0, len(self._between), _PAGE):
+                some = self._between[start : start + _PAGE]
+                try:
+                    changes = self._format.changes(some)
+                except SnapshotNotFoundError as error:
+                    log.debug("not told: %s", error)
+                    return None
+                found.append(changes.filter(pc.equal(changes["list"], "delta")))
+                reading.advance(len(some))
+        return pa.concat_tables(found)
 
     @property
     def _is_whole(self) -> bool:

@@ -18,6 +18,7 @@ from snapshot_explorer.engines.conditions import (
     unknown_column,
 )
 from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.progress import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -75,8 +76,10 @@ def to_arrow(
     def rows(split: Split) -> list[pa.Table]:
         return list(_rows(table_format.read(split, needed), condition=condition, limit=limit, stop=stop))
 
-    with closing(_in_order(splits if limit != 0 else (), rows, stop)) as parts:
+    chosen = splits if limit != 0 else ()
+    with step("Reading splits", total=len(chosen)) as reading, closing(_in_order(chosen, rows, stop)) as parts:
         for part in parts:
+            reading.advance()
             for table in part:
                 found.append(table if missing is None else table.slice(0, missing))
                 missing = None if missing is None else missing - found[-1].num_rows
@@ -106,8 +109,11 @@ def count(table_format: TableFormat, splits: Sequence[Split], condition: Conditi
             total += passing_count(table, condition) if condition else table.num_rows
         return total
 
-    with closing(_in_order(unknown, rows, stop)) as parts:
-        return known + sum(parts)
+    with step("Counting splits", total=len(unknown)) as counting, closing(_in_order(unknown, rows, stop)) as parts:
+        for part in parts:
+            known += part
+            counting.advance()
+    return known
 
 
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:

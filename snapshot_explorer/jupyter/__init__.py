@@ -1,10 +1,13 @@
 """The room of IPython: what `%load_ext snapshot_explorer` brings, and how it goes away again."""
 
+from typing import Any
+
 from IPython.core.interactiveshell import InteractiveShell
 
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
 from snapshot_explorer.render import mimebundle
+from snapshot_explorer.render.figures import Picture
 
 try:
     from snapshot_explorer.jupyter import completion
@@ -16,7 +19,7 @@ __all__ = ["SnapshotMagics", "load_ipython_extension", "unload_ipython_extension
 
 
 def load_ipython_extension(ip: InteractiveShell) -> None:
-    """Register the magic under the names that are free, its settings, completion, and the drawing of frames.
+    """Register the magic under the names that are free, its settings, completion, progress, and how frames are drawn.
 
     Loading twice leaves nothing twice. Open tables are found again by the variables that hold them.
     """
@@ -32,8 +35,13 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     def draw(frame: Frame, **_: object) -> dict[str, str]:
         return mimebundle(frame.drawing(), limit=magics.display_limit)
 
+    def depict(picture: Picture, **_: object) -> dict[str, Any]:
+        return picture.mimebundle(limit=magics.display_limit)
+
     if ip.display_formatter is not None:
         ip.display_formatter.mimebundle_formatter.for_type(Frame, draw)
+        ip.display_formatter.mimebundle_formatter.for_type(Picture, depict)
+    magics.shown_progress.register()
     if taken:
         free = [f"%{name}" for name in NAMES if name not in taken]
         ip.display_pub.publish({"text/plain": _what_is_taken(taken, free)})
@@ -46,12 +54,16 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
         if _is_ours(manager.magics["line"].get(name)):
             del manager.magics["line"][name]
     manager.registry.pop(SnapshotMagics.__name__, None)
+    for item in ip.configurables:
+        if isinstance(item, SnapshotMagics):
+            item.shown_progress.unregister()
     ip.configurables[:] = [item for item in ip.configurables if not isinstance(item, SnapshotMagics)]
     if completion is not None:
         matchers = ip.Completer.custom_matchers
         matchers[:] = [item for item in matchers if getattr(item, "matcher_identifier", None) != completion.MATCHER]
     if ip.display_formatter is not None:
-        ip.display_formatter.mimebundle_formatter.type_printers.pop(Frame, None)
+        for kind in (Frame, Picture):
+            ip.display_formatter.mimebundle_formatter.type_printers.pop(kind, None)
 
 
 def _is_ours(magic: object) -> bool:

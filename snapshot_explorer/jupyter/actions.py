@@ -1,6 +1,7 @@
 """What each command of `%snapshot` does: one call of the Python interface, and its result as it is."""
 
 from collections.abc import Mapping
+from typing import get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,8 @@ from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.refs import parse_range
 from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.render.timeline import Measure
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 from snapshot_explorer.table import Table
 
@@ -30,6 +33,8 @@ DIFF_PARTS = {
 }
 """The flags of `diff`, and the part of the comparison that each asks for."""
 ENGINES = ("pandas", "arrow")
+TIMELINE_COMMITS = 10_000
+"""Commits that `timeline` reads unless told otherwise."""
 _PLANNED_ENGINES = ("spark",)
 
 
@@ -128,9 +133,26 @@ def tables(call: Call) -> Frame:
 
 def log(call: Call) -> Frame:
     """Return the commits, newest first."""
+    frame, limit = _commits(call, call.settings.display_limit)
+    if call.arguments.get("limit") is not None:
+        frame.limit = limit
+    return frame
+
+
+def timeline(call: Call) -> Picture:
+    """Return the commits as a figure, with a table beside it."""
+    y = call.arguments.get("y") or "rows"
+    if y not in get_args(Measure):
+        raise UsageError(f"-y wants {', '.join(get_args(Measure))}, not {y!r}. Example: -y files.")
+    frame, _ = _commits(call, TIMELINE_COMMITS)
+    return frame.picture(y=y)
+
+
+def _commits(call: Call, most: int) -> tuple[Frame, int | None]:
+    """Return the commits that the line asks for, and how many at most: without -n so many as given."""
     given = call.arguments
     asked = given.get("limit")
-    limit = call.settings.display_limit if asked is None else _number("-n", asked, also="all")
+    limit = most if asked is None else _number("-n", asked, also="all")
     _, table = call.table()
     frame = table.history(
         given.get("a..b"),
@@ -144,9 +166,7 @@ def log(call: Call) -> Frame:
         maintenance=not given.has("no-maintenance"),
         stat=given.has("stat"),
     )
-    if asked is not None:
-        frame.limit = limit
-    return frame
+    return frame, limit
 
 
 def diff(call: Call) -> Comparison | Frame:

@@ -11,6 +11,18 @@ from snapshot_explorer.jupyter.manual import Manual, manual, overview
 
 _REF = Argument(name="REF", holds="ref", meaning="the version; latest without it")
 
+_RANGE = Argument(name="A..B", holds="range", meaning="from one version to another, both included; either may miss")
+_FILTERS = (
+    Option(flags=("--kind",), value="K", holds="kind", meaning="only commits of a kind, such as compact"),
+    Option(flags=("--operation",), value="WORD", meaning="only commits with this word of the writer's, as MERGE"),
+    Option(flags=("--user",), value="TEXT", meaning="only commits of a user whose recorded name holds the text"),
+    Option(flags=("--since",), value="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
+    Option(flags=("--until",), value="@TIME", meaning="only commits at or before a time"),
+    Option(flags=("--grep",), value="TEXT", meaning="only commits whose stored details hold the text"),
+    Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
+)
+"""Which commits to tell of."""
+
 
 def _help(call: Call) -> Manual:
     word = call.arguments.get("command")
@@ -102,9 +114,7 @@ COMMANDS: Sequence[Command] = (
             "%snapshot log --since @2026-11-01 --grep nightly",
             "h = %snapshot log -t orders -n 100",
         ),
-        arguments=(
-            Argument(name="A..B", holds="range", meaning="from one version to another, both included; either may miss"),
-        ),
+        arguments=(_RANGE,),
         options=(
             Option(
                 flags=("-n", "--limit"),
@@ -112,22 +122,39 @@ COMMANDS: Sequence[Command] = (
                 holds="number",
                 meaning="how many commits, or all; without it the setting display_limit (20)",
             ),
-            Option(flags=("--kind",), value="K", holds="kind", meaning="only commits of a kind, such as compact"),
-            Option(
-                flags=("--operation",), value="WORD", meaning="only commits with this word of the writer's, as MERGE"
-            ),
-            Option(
-                flags=("--user",), value="TEXT", meaning="only commits of a user whose recorded name holds the text"
-            ),
-            Option(flags=("--since",), value="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
-            Option(flags=("--until",), value="@TIME", meaning="only commits at or before a time"),
-            Option(flags=("--grep",), value="TEXT", meaning="only commits whose stored details hold the text"),
-            Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
+            *_FILTERS,
             Option(flags=("--stat",), meaning="show files, rows and bytes that each commit added and removed"),
             TABLE,
         ),
         notes="Reads no more commits than it returns, unless it has to look for a kind or a text. Rows are those in "
         "files, before any merge.",
+    ),
+    Command(
+        name="timeline",
+        summary="Commits as a figure, with a table beside it",
+        run=actions.timeline,
+        python='orders.history("A..B", limit=10_000).picture(y="rows")',
+        examples=(
+            "%snapshot timeline",
+            "%snapshot timeline 100..200 -y files",
+            "%snapshot timeline --since @7d --no-maintenance",
+            "p = %snapshot timeline -y bytes -n all",
+        ),
+        arguments=(_RANGE,),
+        options=(
+            Option(flags=("-y",), value="WHAT", holds="measure", meaning="what bars count: rows, files or bytes"),
+            Option(
+                flags=("-n", "--limit"),
+                value="N",
+                holds="number",
+                meaning=f"how many commits, the newest ones, or all; without it {actions.TIMELINE_COMMITS:,}",
+            ),
+            *_FILTERS,
+            TABLE,
+        ),
+        notes="A bar up for what a commit added and one down for what it removed, by kind; the line is what that comes "
+        "to. Tags are flags, dotted lines new schemas; versions on grey can be loaded no more. Where no figures are "
+        "shown the table stands alone. p.figure is plotly's; rows are those in files, before any merge.",
     ),
     Command(
         name="diff",

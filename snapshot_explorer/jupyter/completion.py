@@ -18,6 +18,7 @@ from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.jupyter.words import Word, split_words
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.timeline import Measure
 from snapshot_explorer.table import Table
 
 MATCHER = "snapshot_explorer"
@@ -153,6 +154,7 @@ class _Place:
             "command": [command.name for command in COMMANDS],
             "kind": get_args(Kind),
             "engine": ENGINES,
+            "measure": get_args(Measure),
             "format": [one.name for one in FORMATS],
         }
         return ((word, holds) for word in words.get(holds, ()))

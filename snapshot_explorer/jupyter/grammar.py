@@ -8,7 +8,19 @@ from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.table import Table
 
 Holds = Literal[
-    "ref", "range", "table", "command", "kind", "engine", "format", "columns", "dict", "number", "text", "inspection"
+    "ref",
+    "range",
+    "table",
+    "command",
+    "kind",
+    "engine",
+    "format",
+    "columns",
+    "dict",
+    "number",
+    "text",
+    "inspection",
+    "measure",
 ]
 """What a value is: by it values are checked and completed."""
 

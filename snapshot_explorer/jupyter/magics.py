@@ -15,6 +15,7 @@ from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.catalogue import COMMANDS, find
 from snapshot_explorer.jupyter.grammar import HELP, Arguments, Call, Command, Settings
 from snapshot_explorer.jupyter.manual import Manual, manual, overview
+from snapshot_explorer.jupyter.progress import ShellProgress
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.variables import expand
 from snapshot_explorer.jupyter.words import Word, split_words, without_semicolon
@@ -41,6 +42,9 @@ class SnapshotMagics(Magics):
     engine = Enum(actions.ENGINES, "pandas", help="What `load` returns unless --engine says otherwise.").tag(
         config=True
     )
+    progress = Bool(default_value=True, help="Show how far work has come that takes longer than a second.").tag(
+        config=True
+    )
     debug = Bool(default_value=False, help="Show the traceback of every error, as --debug does for one line.").tag(
         config=True
     )
@@ -49,6 +53,7 @@ class SnapshotMagics(Magics):
         super().__init__(shell)
         self._shell = shell
         self.tables = OpenTables(shell.user_ns)
+        self.shown_progress = ShellProgress(shell, lambda: self.progress)
 
     # IPython's annotation of the decorator loses the type of what it decorates.
     @line_magic(NAMES[1])

@@ -14,7 +14,9 @@ from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes.codes import together
 from snapshot_explorer.lifetimes.growth import OPEN, Stays, nothing, stay_identities, with_changes, with_state
-from snapshot_explorer.render import mimebundle, text
+from snapshot_explorer.render import Drawing, Grid, mimebundle, text
+from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.render.totals import totals_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
     import pandas as pd
-
-    from snapshot_explorer.render import Drawing
+    import plotly.graph_objects as go
 
 _EXACT = tuple(name for name in frames.FILES.names if name not in ("deletion_vector", "deleted_rows"))
 _SUMMED = ("rows", "size_bytes")
@@ -236,6 +237,17 @@ class FileLifetimes:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
+
+    def picture(self) -> Picture:
+        """Return files, rows and bytes over the known versions as a figure, with those totals as a table beside it."""
+        totals = self.totals()
+        newest_first = Grid(totals.sort_by([("version", "descending")]), noun="versions")
+        drawing = Drawing(title=self._title, parts=(newest_first,))
+        return Picture(drawing, lambda: totals_figure(totals, title=self._title))
+
+    def figure(self) -> go.Figure:
+        """Return the figure alone, of plotly; see `picture`."""
+        return self.picture().figure
 
     def drawing(self) -> Drawing:
         """Return how the lifetimes look: as their frame."""

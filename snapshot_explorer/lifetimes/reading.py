@@ -12,6 +12,7 @@ from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.stored import file_of, load, save
 from snapshot_explorer.model import Listing
+from snapshot_explorer.progress import Step, step
 
 log = logging.getLogger(__name__)
 
@@ -125,21 +126,31 @@ def _grown(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> 
     """Return lifetimes that know the newer versions of a listing too."""
     newest = base.versions[-1] if base.versions else None
     grown = base
-    for run in _runs([version for version in _states(listing) if newest is None or version > newest]):
-        rest = run
-        if not grown.versions or grown.versions[-1] + 1 != run[0]:
-            grown, rest = _begun(table_format, grown, run)
-        number = _FIRST
-        while rest:
-            some, rest = rest[:number], rest[number:]
-            times, changes = table_format.committed_at(some), table_format.changes(some)
-            grown = grown.extended(some, times, changes)
-            # A step takes time for the live files too, whatever it reads; with so many changes that counts little.
-            wanted = max(_AT_ONCE, len(grown)) * len(some) // max(1, len(changes))
-            number = min(max(1, wanted), _FASTER * len(some))
+    unknown = [version for version in _states(listing) if newest is None or version > newest]
+    with step("Reading the changes of versions", total=len(unknown)) as reading:
+        for run in _runs(unknown):
+            rest = run
+            if not grown.versions or grown.versions[-1] + 1 != run[0]:
+                grown, rest = _begun(table_format, grown, run)
+                reading.advance(len(run) - len(rest))
+            grown = _followed(table_format, grown, rest, reading)
     if grown is base:
         return base
     return grown.marked(repr(listing.identity), mark_of(table_format, grown.versions[-1]))
+
+
+def _followed(table_format: TableFormat, grown: FileLifetimes, rest: Sequence[int], reading: Step) -> FileLifetimes:
+    """Return lifetimes that know the versions behind the known ones too, by what each changed."""
+    number = _FIRST
+    while rest:
+        some, rest = rest[:number], rest[number:]
+        times, changes = table_format.committed_at(some), table_format.changes(some)
+        grown = grown.extended(some, times, changes)
+        reading.advance(len(some))
+        # A step takes time for the live files too, whatever it reads; with so many changes that counts little.
+        wanted = max(_AT_ONCE, len(grown)) * len(some) // max(1, len(changes))
+        number = min(max(1, wanted), _FASTER * len(some))
+    return grown
 
 
 def _begun(table_format: TableFormat, base: FileLifetimes, run: Sequence[int]) -> tuple[FileLifetimes, Sequence[int]]:

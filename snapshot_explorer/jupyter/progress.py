@@ -1,0 +1,88 @@
+"""Progress of long work beneath a cell, or in a line of the terminal; nothing is left of it afterwards.
+
+It is HTML rather than a widget: that works wherever outputs are shown, without a connection of its own to the page, and
+can be taken away again from the cell and so from the saved notebook.
+"""
+
+import sys
+import uuid
+from collections.abc import Callable
+from html import escape
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from snapshot_explorer.progress import Listener, Progress, TerminalLine, is_terminal, listen
+
+
+class CellProgress:
+    """Shows progress as an output of the cell that runs, by a kernel's display messages."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        """Show beneath the cells of a shell."""
+        self._shell = shell
+        self._id: str | None = None
+
+    def show(self, progress: Progress) -> None:
+        """Show the bar, or move it on."""
+        limits = (
+            "" if progress.total is None else f' max="{progress.total}" value="{min(progress.done, progress.total)}"'
+        )
+        said = escape(str(progress))
+        name = f'aria-label="{escape(progress.what)}" style="width:20em;vertical-align:middle"'
+        bar = f"<progress{limits} {name}></progress>"
+        if self._id is None:
+            # Never saved: a notebook holds no display ids.
+            self._id = uuid.uuid4().hex
+            # What does not follow updates, such as nbval, is to see nothing at all.
+            self._publish({}, update=False)
+        self._publish({"text/html": f"<div>{bar} {said}</div>", "text/plain": str(progress)}, update=True)
+
+    def clear(self) -> None:
+        """Take the bar away."""
+        if self._id is not None:
+            self._publish({}, update=True)
+        self._id = None
+
+    def _publish(self, content: dict[str, str], *, update: bool) -> None:
+        self._shell.display_pub.publish(content, transient={"display_id": self._id}, update=update)
+
+
+class ShellProgress:
+    """Has progress shown while a shell runs cells."""
+
+    def __init__(self, shell: InteractiveShell, is_wanted: Callable[[], bool]) -> None:
+        """Bind to a shell.
+
+        Args:
+            shell: The shell.
+            is_wanted: Whether progress is to be shown now.
+        """
+        self._shell = shell
+        self._is_wanted = is_wanted
+
+    def begin(self, *_: object) -> None:
+        """Listen to what this cell does: other threads, and what widgets do between cells, show nothing."""
+        listen(listener_of(self._shell) if self._is_wanted() else None)
+
+    def end(self, *_: object) -> None:
+        """Listen no more."""
+        listen(None)
+
+    def register(self) -> None:
+        """Listen from now on, to this cell too."""
+        self._shell.events.register("pre_run_cell", self.begin)
+        self._shell.events.register("post_run_cell", self.end)
+        self.begin()
+
+    def unregister(self) -> None:
+        """Leave nothing in the shell."""
+        self._shell.events.unregister("pre_run_cell", self.begin)
+        self._shell.events.unregister("post_run_cell", self.end)
+        self.end()
+
+
+def listener_of(shell: InteractiveShell) -> Listener | None:
+    """Return what shows progress in a shell: None where it could not be taken away again."""
+    if getattr(shell, "kernel", None) is not None:
+        return CellProgress(shell)
+    return TerminalLine(sys.stderr) if is_terminal(sys.stderr) else None

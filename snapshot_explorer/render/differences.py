@@ -1,0 +1,174 @@
+"""How two versions differ, as a figure: files and bytes by part, and the partitions that differ most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.render.cells import ELLIPSIS, cell
+from snapshot_explorer.render.figures import ADDED, REMOVED, REWRITTEN, SHARED, Look, axis, layout, numbers, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import plotly.graph_objects as go
+
+_MOST = 20
+"""Partitions and buckets that are drawn: those with the most files that differ."""
+_PARTS = ("shared", "removed", "added", "rewritten: removed", "rewritten: added")
+_LOOKS = dict(zip(_PARTS, (SHARED, REMOVED, ADDED, REWRITTEN, REWRITTEN), strict=True))
+_LONGEST_NAME = 40
+_ROW_HEIGHT = 22
+_UPPER, _BETWEEN = 200, 80
+"""Heights of what is above the partitions, in pixels."""
+_MARGINS = {"l": 20, "r": 30, "t": 60, "b": 60}
+_FEW = 10
+
+
+def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) -> go.Figure:
+    """Return the difference of two versions as a figure.
+
+    Args:
+        summary: COMPARED.
+        partitions: COMPARED_PARTITIONS, of which those with the most files that differ are drawn.
+        title: The heading.
+    """
+    import plotly.graph_objects as go
+
+    most = _most(partitions)
+    lower = _ROW_HEIGHT * max(1, len(most))
+    inner = _UPPER + _BETWEEN + lower
+    figure = go.Figure()
+    figure.add_traces([*_by_part(summary), *_by_partition(most)])
+    names = {"type": "category", "autorange": "reversed", "showgrid": False}
+    above, below = [1 - _UPPER / inner, 1], [0, lower / inner]
+    drawn = summary.filter(pc.invert(pc.starts_with(summary["part"], "in ")))
+    files, size_bytes = (pc.max(drawn[name]).as_py() or 0 for name in ("files", "size_bytes"))
+    differing = max([pc.max(most[name]).as_py() or 0 for name in ("removed_files", "added_files")])
+    # Room for the numbers at the ends of the bars.
+    of_files, of_bytes = ({"range": [0, max(1, most_of * 1.25)]} for most_of in (files, size_bytes))
+    figure.update_layout(
+        layout(
+            plain(title),
+            barmode="relative",
+            bargap=0.25,
+            height=inner + _MARGINS["t"] + _MARGINS["b"],
+            showlegend=False,
+            hovermode="closest",
+            margin=_MARGINS,
+            xaxis=axis("files", domain=[0, 0.46], anchor="y", **_whole(files), **of_files),
+            yaxis=axis(domain=above, **names),
+            xaxis2=axis("bytes", domain=[0.54, 1], anchor="y2", tickformat=".3~s", ticksuffix="B", **of_bytes),
+            yaxis2=axis(domain=above, anchor="x2", matches="y", showticklabels=False, **names),
+            xaxis3=axis(_said(len(most), len(partitions)), anchor="y3", **_whole(differing)),
+            yaxis3=axis(domain=below, anchor="x3", **names),
+        )
+    )
+    return figure
+
+
+def _whole(most: int) -> dict[str, object]:
+    """Return where an axis of files has numbers: never between two files."""
+    return {"tickformat": ",d"} | ({"dtick": 1} if most <= _FEW else {})
+
+
+def _said(shown: int, total: int) -> str:
+    """Return what the lower bars are, and which are not drawn."""
+    if not total:
+        return "no partition differs"
+    some = f"; the {shown} of {total:,} partitions and buckets that differ most" if shown < total else ""
+    return f"files removed (left) and added (right) by partition{some}"
+
+
+def _by_part(summary: pa.Table) -> Iterator[go.Bar]:
+    """Yield bars of files and of bytes: what is rewritten stands apart from what is removed and added."""
+    import plotly.graph_objects as go
+
+    counts = dict(zip(summary["part"].to_pylist(), summary.select(["files", "size_bytes"]).to_pylist(), strict=True))
+    for place, (name, unit) in enumerate((("files", "count"), ("size_bytes", "bytes"))):
+        values = _split({part: row[name] for part, row in counts.items()})
+        told = ["?" if value is None else cell(value, unit).text for value in values.values()]  # type: ignore[arg-type]  # one of the units
+        yield go.Bar(
+            x=np.array([value or 0 for value in values.values()], np.int64),
+            y=list(values),
+            text=told,
+            textposition="outside",
+            cliponaxis=False,
+            orientation="h",
+            xaxis=f"x{place + 1 if place else ''}",
+            yaxis=f"y{place + 1 if place else ''}",
+            marker=_markers([_LOOKS[part] for part in values]),
+            hovertemplate="%{y}<br>%{text}<extra></extra>",
+            name=name.replace("size_", ""),
+        )
+
+
+def _split(values: Mapping[str, int | None]) -> dict[str, int | None]:
+    """Return the parts apart: what is removed without what was only rearranged, and likewise for added."""
+    parts: dict[str, int | None] = dict.fromkeys(_PARTS, values["shared"])
+    for side in ("removed", "added"):
+        every, quiet = values[side], values[f"{side}, rearranged"]
+        parts[f"rewritten: {side}"] = quiet
+        parts[side] = None if every is None or quiet is None else every - quiet
+    return parts
+
+
+def _markers(looks: list[Look]) -> dict[str, object]:
+    pattern = {"shape": [look.pattern for look in looks], "size": 6, "solidity": 0.35, "fillmode": "overlay"}
+    return {"color": [look.colour for look in looks], "line": {"width": 0}, "pattern": pattern}
+
+
+def _most(partitions: pa.Table) -> pa.Table:
+    """Return the partitions with the most files that differ, the first of equals first."""
+    weight = pc.add(partitions["removed_files"], partitions["added_files"])
+    # One in which only deletion vectors differ has no file that differs.
+    ranked = pa.table({"weight": weight, "place": pa.array(np.arange(len(partitions)))}).sort_by(
+        [("weight", "descending"), ("place", "ascending")]
+    )
+    return partitions.take(ranked["place"].slice(0, _MOST))
+
+
+def _by_partition(most: pa.Table) -> Iterator[go.Bar]:
+    import plotly.graph_objects as go
+
+    names = _names(most)
+    told = [_told(row) for row in most.to_pylist()]
+    for look, column, sign in ((REMOVED, "removed_files", -1), (ADDED, "added_files", 1)):
+        yield go.Bar(
+            x=sign * numbers(most[column]),
+            y=names,
+            hovertext=told,
+            hoverinfo="text",
+            orientation="h",
+            xaxis="x3",
+            yaxis="y3",
+            marker=look.filling(),
+            name=column.replace("_", " "),
+        )
+
+
+def _names(most: pa.Table) -> list[str]:
+    """Return what each partition and bucket is called, safe and each another."""
+    spelled = []
+    for partition, bucket in zip(most["partition"], most["bucket"].to_pylist(), strict=True):
+        parts = [cell(partition).text] if len(partition) else []
+        parts += [] if bucket is None else [f"bucket {bucket}"]
+        name = plain(" ".join(parts) or "the table", _LONGEST_NAME)
+        while name in spelled:
+            name += ELLIPSIS
+        spelled.append(name)
+    return spelled
+
+
+def _told(row: Mapping[str, object]) -> str:
+    """Return the counts of a partition, in lines, safe for a figure."""
+    units = {"net_bytes": "bytes"}
+    shown = [
+        f"{name.replace('_', ' ')}: {cell(value, units.get(name, 'count')).text if value is not None else '?'}"  # type: ignore[arg-type]  # one of the units
+        for name, value in row.items()
+        if name not in ("partition", "bucket")
+    ]
+    return "<br>".join(shown)

@@ -1,0 +1,183 @@
+"""What figures have in common: colours and shapes, a layout for light and dark, safe text, and `Picture`.
+
+Figures are plotly's, with transparent paper and mid-grey text and grid, so that they read on a light page and on a dark
+one. They hold numpy arrays, which plotly sends as packed bytes, and nothing random: the same rows give the same figure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.render.cells import cut, visible
+from snapshot_explorer.render.drawing import DRAWN_ROWS
+from snapshot_explorer.render.html import html
+from snapshot_explorer.render.text import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+    import plotly.graph_objects as go
+
+    from snapshot_explorer.render.drawing import Drawing
+
+PLOTLY = "application/vnd.plotly.v1+json"
+"""The type under which a notebook gets a figure."""
+INK = "#7b7b7b"
+"""Of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
+GRID = "rgba(128,128,128,0.25)"
+SHADE = "rgba(128,128,128,0.35)"
+_LONGEST = 120
+_EXACT = 2**53
+"""From here on a browser's numbers are not exact."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How what belongs together is told from the rest, by shape as well as by colour."""
+
+    colour: str
+    """Of the palette by Okabe and Ito, which colour-blind people can tell apart."""
+    pattern: str
+    """What fills its bars, as plotly spells it."""
+    symbol: str
+    """Its points' symbol, as plotly spells it."""
+    sign: str
+    """What it does to the table: `+`, `-`, `~` for both, or nothing."""
+
+    def filling(self) -> Mapping[str, object]:
+        """Return the marker of bars."""
+        # Fine lines between many bars would grey them all.
+        pattern = {"shape": self.pattern, "size": 6, "solidity": 0.35, "fillmode": "overlay"}
+        return {"color": self.colour, "line": {"width": 0}, "pattern": pattern}
+
+
+GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GREY = (
+    "#009E73",
+    "#E69F00",
+    "#56B4E9",
+    "#D55E00",
+    "#CC79A7",
+    "#0072B2",
+    "#999999",
+)
+ADDED = Look(colour=GREEN, pattern="", symbol="triangle-up", sign="+")
+REMOVED = Look(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-")
+REWRITTEN = Look(colour=SKY, pattern="/", symbol="diamond", sign="~")
+SHARED = Look(colour=GREY, pattern="", symbol="circle", sign="")
+
+
+class Picture:
+    """A figure with its table: draws itself as one where plotly is shown, as the other everywhere else."""
+
+    def __init__(self, drawing: Drawing, make: Callable[[], go.Figure]) -> None:
+        """Hold the table as a drawing, and what makes the figure when it is first wanted."""
+        self._drawing = drawing
+        self._make = make
+
+    @cached_property
+    def figure(self) -> go.Figure:
+        """Return the plotly figure."""
+        return self._make()
+
+    @property
+    def fig(self) -> go.Figure:
+        """Return the plotly figure, under the name that notebooks use."""
+        return self.figure
+
+    def drawing(self) -> Drawing:
+        """Return the table that stands for the figure."""
+        return self._drawing
+
+    def mimebundle(self, *, limit: int = DRAWN_ROWS) -> dict[str, Any]:
+        """Return the figure and the table, as HTML and as text, for `_repr_mimebundle_`.
+
+        Args:
+            limit: Rows to draw of the table.
+        """
+        shown: dict[str, Any] = orjson.loads(self.figure.to_json())
+        shown["config"] = {"displaylogo": False, "responsive": True}
+        return {
+            PLOTLY: shown,
+            "text/html": html(self._drawing, limit=limit),
+            "text/plain": text(self._drawing, limit=limit),
+        }
+
+    def __repr__(self) -> str:
+        return text(self._drawing)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return self.mimebundle()
+
+
+def plain(content: str, longest: int = _LONGEST) -> str:
+    """Return text that plotly shows as it is: it takes `<b>`, `&amp;` and, beside MathJax, `$x$` for more than text."""
+    return escape(cut(visible(content), longest), quote=False).replace("$", "&#36;")
+
+
+def layout(title: str, /, **more: object) -> dict[str, object]:
+    """Return a layout that reads in light and dark.
+
+    Args:
+        title: The heading, safe already.
+        more: What else the layout holds.
+    """
+    return {
+        # A template that the user may have set for figures of their own would colour this one.
+        "template": "none",
+        "title": {"text": title, "x": 0, "xref": "paper", "font": {"size": 14}},
+        "font": {"color": INK, "size": 12},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hoverlabel": {"bgcolor": "#333333", "bordercolor": INK, "font": {"color": "#ffffff"}, "align": "left"},
+        "margin": {"l": 70, "r": 70, "t": 80, "b": 50},
+        # What the user zoomed to stays when the figure is drawn again.
+        "uirevision": "snapshot_explorer",
+        **more,
+    }
+
+
+def axis(title: str = "", /, **more: object) -> dict[str, object]:
+    """Return an axis that reads in light and dark."""
+    return {
+        "title": {"text": title, "standoff": 8},
+        "gridcolor": GRID,
+        "zerolinecolor": INK,
+        "linecolor": GRID,
+        "automargin": True,
+        **more,
+    }
+
+
+def numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Return a column of whole numbers, 0 for null."""
+    filled: npt.NDArray[np.int64] = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
+    return filled
+
+
+def gaps(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
+    """Return a column of whole numbers, as decimals with NaN for null if there are nulls."""
+    if not column.null_count:
+        return numbers(column)
+    return np.where(column.is_null().to_numpy(), np.nan, numbers(column).astype(np.float64))
+
+
+def places(versions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    """Return where versions stand on an axis, and what was taken off each: 0 while a browser can tell them apart."""
+    shift = int(versions.min()) if len(versions) and int(versions.max()) >= _EXACT else 0
+    return versions - shift, shift
+
+
+def version_axis(shift: int) -> dict[str, object]:
+    """Return the axis of versions, with a range slider."""
+    slider = {"visible": True, "thickness": 0.08, "bgcolor": "rgba(0,0,0,0)", "bordercolor": GRID, "borderwidth": 1}
+    title = f"version, less {shift}" if shift else "version"
+    return axis(title, rangeslider=slider, tickformat="d", showgrid=False, zeroline=False)

@@ -1,0 +1,468 @@
+"""Commits over versions, as a figure and as a table with a bar of signs for each commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.render.drawing import Drawing, Grid
+from snapshot_explorer.render.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    SHADE,
+    SKY,
+    VERMILLION,
+    Look,
+    Picture,
+    axis,
+    gaps,
+    layout,
+    numbers,
+    places,
+    plain,
+    version_axis,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+    import plotly.graph_objects as go
+
+    _Mask = npt.NDArray[np.bool_]
+    _Numbers = npt.NDArray[np.int64]
+
+Measure = Literal["rows", "files", "bytes"]
+"""What the bars of a timeline count."""
+_LOOKS = {
+    "append": Look(colour=GREEN, pattern="", symbol="triangle-up", sign="+"),
+    "overwrite": Look(colour=ORANGE, pattern="x", symbol="square", sign="~"),
+    "compact": Look(colour=SKY, pattern="/", symbol="diamond", sign="~"),
+    "delete": Look(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-"),
+    "update": Look(colour=PURPLE, pattern="-", symbol="hexagon", sign="~"),
+    "merge": Look(colour=BLUE, pattern="+", symbol="cross", sign="~"),
+    "restore": Look(colour=ORANGE, pattern="|", symbol="pentagon", sign="~"),
+    "schema": Look(colour=PURPLE, pattern=".", symbol="star", sign=""),
+    "analyze": Look(colour=GREY, pattern=".", symbol="circle-open", sign=""),
+    "maintenance": Look(colour=GREY, pattern="|", symbol="square-open", sign=""),
+}
+_OTHER = Look(colour=GREY, pattern="", symbol="x", sign="")
+_SINGLE = 1_000
+"""Commits up to which each has a bar of its own with all that is known of it; more are thin lines, drawn by the
+graphics card, with their time and counts."""
+_NAMED = 12
+"""Versions with tags up to which the names stand in the figure; of more they are told where the pointer is."""
+_LONGEST_NAME = 16
+_TOLD_TAGS = 8
+_BAR = 24
+"""Signs of the longest bar in the table."""
+MINUS = "\N{MINUS SIGN}"
+"""Told from the hyphen that stands for null."""
+_UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
+
+
+@dataclass(frozen=True)
+class _History:
+    """COMMITS, oldest first, as arrays."""
+
+    rows: pa.Table
+    """COMMITS."""
+    y: Measure
+    """What is counted."""
+
+    @cached_property
+    def x(self) -> _Numbers:
+        """Where each commit stands."""
+        return places(numbers(self.rows["version"]))[0]
+
+    @cached_property
+    def shift(self) -> int:
+        """What was taken off each version."""
+        return places(numbers(self.rows["version"]))[1]
+
+    @cached_property
+    def added(self) -> _Numbers:
+        """What each commit added; 0 where that is not known."""
+        return numbers(self.rows[f"added_{self.y}"])
+
+    @cached_property
+    def removed(self) -> _Numbers:
+        """What each commit removed; 0 where that is not known."""
+        return numbers(self.rows[f"removed_{self.y}"])
+
+    @cached_property
+    def unknown(self) -> _Mask:
+        """Which commits do not tell what they added or removed."""
+        lacking: _Mask = (
+            self.rows[f"added_{self.y}"].is_null().to_numpy() | self.rows[f"removed_{self.y}"].is_null().to_numpy()
+        )
+        return lacking
+
+    @cached_property
+    def kinds(self) -> npt.NDArray[np.object_]:
+        """The kind of each commit."""
+        kinds: npt.NDArray[np.object_] = self.rows["kind"].to_numpy()
+        return kinds
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are too many commits to draw each in full."""
+        return len(self.rows) > _SINGLE
+
+    def of_kinds(self) -> Iterator[tuple[str, Look, _Mask]]:
+        """Yield each kind there is, in a fixed order, how it looks, and which commits are of it."""
+        there = set(self.kinds.tolist())
+        for kind in [*_LOOKS, *sorted(there - set(_LOOKS), key=str)]:
+            if kind in there:
+                yield str(kind), _LOOKS.get(kind, _OTHER), self.kinds == kind
+
+
+def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None) -> Picture:
+    """Return commits as a picture: bars up for what each added and down for what it removed, by version.
+
+    Args:
+        commits: COMMITS, in any order.
+        y: What to count: rows, files or bytes.
+        title: The heading.
+        total: How many versions there are, where these are some of them.
+
+    Raises:
+        BadReferenceError: Nothing is counted by that name.
+    """
+    if y not in get_args(Measure):
+        raise BadReferenceError(f"A timeline counts {', '.join(get_args(Measure))}, not {y!r}. Try y='rows'.")
+    measure: Measure = y  # type: ignore[assignment]  # just checked
+    newest_first = commits.sort_by([("version", "descending")])
+    history = _History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), measure)
+    some = total if total is not None and total > len(commits) else None
+    drawing = Drawing(title=title, parts=(_table(newest_first, measure, total),))
+    return Picture(drawing, lambda: _figure(history, title, some))
+
+
+def _figure(history: _History, title: str, total: int | None) -> go.Figure:
+    import plotly.graph_objects as go
+
+    count = len(history.rows)
+    said = plain(title) + (f"<br>{count:,} of {total:,} versions" if total else "")
+    figure = go.Figure()
+    figure.add_traces(list(_traces(history)) if count else [])
+    over_all = {"overlaying": "y", "showgrid": False, "domain": [0, 1]}
+    figure.update_layout(
+        layout(
+            said,
+            barmode="relative",
+            bargap=0.15,
+            height=520,
+            hovermode="closest" if history.is_long else "x",
+            hoverdistance=30 if history.is_long else -1,
+            legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+            xaxis=version_axis(history.shift),
+            yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1]),
+            yaxis2=axis(_line(history)[1], domain=[0, 0.28], zeroline=False),
+            yaxis3={"range": [0, 1], "fixedrange": True, "visible": False, **over_all},
+        )
+    )
+    if not count:
+        figure.add_annotation(text="no commits", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
+    return figure
+
+
+def _traces(history: _History) -> Iterator[go.Scatter | go.Bar]:
+    """Yield what the figure is made of, from the back to the front."""
+    yield from _shades(history)
+    yield from _thin_bars(history) if history.is_long else _bars(history)
+    yield from _unknown(history)
+    yield _total(history)
+    yield from _schema_changes(history)
+    yield from _flags(history)
+    if not history.is_long:
+        yield _hover(history)
+
+
+def _bars(history: _History) -> Iterator[go.Bar]:
+    """Yield a bar up and a bar down per commit."""
+    import plotly.graph_objects as go
+
+    for kind, look, chosen in history.of_kinds():
+        name = plain(f"{look.sign} {kind}".strip())
+        for values, shown in ((history.added, True), (-history.removed, False)):
+            if not shown and not values[chosen].any():
+                continue
+            yield go.Bar(
+                x=history.x[chosen],
+                y=values[chosen],
+                marker=look.filling(),
+                name=name,
+                legendgroup=kind,
+                showlegend=shown,
+                hoverinfo="skip",
+            )
+
+
+def _thin_bars(history: _History) -> Iterator[go.Scattergl]:
+    """Yield a symbol per commit at what it added, with a line from there to what it removed."""
+    import plotly.graph_objects as go
+
+    times = np.array(_times(history.rows["committed_at"]), np.object_)
+    for kind, look, of_kind in history.of_kinds():
+        chosen = of_kind & ~history.unknown
+        name = plain(f"{look.sign} {kind}".strip())
+        if not chosen.any():
+            continue
+        added, removed = history.added[chosen], history.removed[chosen]
+        yield go.Scattergl(
+            x=history.x[chosen],
+            y=added,
+            customdata=removed,
+            text=times[chosen].tolist(),
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": np.zeros(len(added), np.int8),
+                "arrayminus": added + removed,
+                "color": look.colour,
+                "thickness": 1.5,
+                "width": 0,
+            },
+            mode="markers",
+            marker={"symbol": look.symbol, "size": 5, "color": look.colour},
+            name=name,
+            hovertemplate=f"version {_spelled(history)}<br>%{{text}}<br>{name}<br>"
+            f"{history.y} +%{{y:,}} -%{{customdata:,}}<extra></extra>",
+        )
+
+
+def _spelled(history: _History) -> str:
+    """Return how a template spells a version."""
+    return f"{history.shift} + %{{x}}" if history.shift else "%{x}"
+
+
+def _unknown(history: _History) -> Iterator[go.Scatter]:
+    """Yield marks on the zero line where a commit does not tell what it did."""
+    import plotly.graph_objects as go
+
+    if not history.unknown.any():
+        return
+    kind = go.Scattergl if history.is_long else go.Scatter
+    yield kind(
+        x=history.x[history.unknown],
+        y=np.zeros(int(history.unknown.sum()), np.int8),
+        mode="markers",
+        marker={"symbol": "circle-x-open", "size": 8, "color": INK, "line": {"width": 1.5, "color": INK}},
+        name=f"? {history.y} not known",
+        hovertemplate=f"version {_spelled(history)}<br>{history.y} not known<extra></extra>",
+        hoverinfo=None if history.is_long else "skip",
+    )
+
+
+def _line(history: _History) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], str]:
+    """Return the totals as they are stored, else what the commits drawn come to, and what the line is called."""
+    totals = history.rows["total_rows"]
+    if history.y == "rows" and (history.unknown.any() or not totals.null_count):
+        return gaps(totals), "total rows"
+    net = np.cumsum(history.added - history.removed)
+    if not history.unknown.any():
+        return net, f"net {history.y}"
+    # From the first commit on that does not tell, nobody knows.
+    known = np.cumsum(history.unknown) == 0
+    return np.where(known, net.astype(np.float64), np.nan), f"net {history.y}"
+
+
+def _total(history: _History) -> go.Scatter:
+    import plotly.graph_objects as go
+
+    values, name = _line(history)
+    return go.Scatter(
+        x=history.x,
+        y=values,
+        yaxis="y2",
+        mode="lines" if len(values) > 1 else "markers",
+        line={"color": INK, "width": 2, "shape": "hv"},
+        connectgaps=False,
+        name=name,
+        hovertemplate=f"version {_spelled(history)}<br>{name} %{{y:,}}<extra></extra>" if history.is_long else None,
+        hoverinfo=None if history.is_long else "skip",
+    )
+
+
+def _shades(history: _History) -> Iterator[go.Scatter]:
+    """Yield a grey area behind versions that cannot be loaded any more, one shape however many they are."""
+    import plotly.graph_objects as go
+
+    readable = history.rows["readable"].to_numpy()
+    for word, name, pattern in _UNREADABLE:
+        gone = history.x[readable == word]
+        if not len(gone):
+            continue
+        cuts = np.flatnonzero(np.diff(gone) != 1) + 1
+        first, last = gone[np.concatenate([[0], cuts])], gone[np.concatenate([cuts - 1, [-1]])]
+        edges = np.stack([first - 0.5, first - 0.5, last + 0.5, last + 0.5], 1)
+        yield go.Scatter(
+            x=edges.ravel(),
+            y=np.tile(np.array([0, 1, 1, 0], np.int8), len(first)),
+            yaxis="y3",
+            mode="lines",
+            line={"width": 0, "color": INK},
+            fill="tozeroy",
+            fillcolor=SHADE if word == "no" else "rgba(128,128,128,0.18)",
+            fillpattern={"shape": pattern, "fgcolor": INK, "bgcolor": "rgba(128,128,128,0.18)", "size": 8}
+            if pattern
+            else None,
+            name=name,
+            hoverinfo="skip",
+        )
+
+
+def _schema_changes(history: _History) -> Iterator[go.Scatter]:
+    """Yield a dotted line from bottom to top where the schema is another than before."""
+    import plotly.graph_objects as go
+
+    changed = _changed_schema(history.rows)
+    if not changed.any():
+        return
+    x = np.repeat(history.x[changed].astype(np.float64), 3)
+    yield go.Scatter(
+        x=x,
+        y=np.tile(np.array([0, 1, np.nan], np.float32), int(changed.sum())),
+        yaxis="y3",
+        mode="lines",
+        line={"color": PURPLE, "width": 1.5, "dash": "dot"},
+        name="schema changed",
+        hovertemplate=f"version {_spelled(history)}<br>schema changed<extra></extra>" if history.is_long else None,
+        hoverinfo=None if history.is_long else "skip",
+    )
+
+
+def _changed_schema(rows: pa.Table) -> _Mask:
+    """Return which commits change the schema, by their kind or because its id is not that of the commit before."""
+    ids = rows["schema_id"].combine_chunks()
+    changed: _Mask = rows["kind"].to_numpy() == "schema"
+    if len(ids) > 1:
+        differs = pc.fill_null(pc.not_equal(ids[1:], ids[:-1]), False)  # noqa: FBT003 - what is not known is not told
+        changed = changed | np.concatenate([[False], differs.to_numpy(zero_copy_only=False)])
+    return changed
+
+
+def _flags(history: _History) -> Iterator[go.Scatter]:
+    """Yield a flag at the top of each version that has tags."""
+    import plotly.graph_objects as go
+
+    flagged = pc.fill_null(pc.greater(pc.list_value_length(history.rows["tags"]), 0), False).to_numpy()  # noqa: FBT003 - as above
+    if not flagged.any():
+        return
+    tags = history.rows["tags"].filter(pa.array(flagged)).to_pylist()
+    few = len(tags) <= _NAMED
+    labels = [plain(names[0], _LONGEST_NAME) + (f" +{len(names) - 1}" if len(names) > 1 else "") for names in tags]
+    yield go.Scatter(
+        x=history.x[flagged],
+        # Neighbours would write over each other on one line.
+        y=0.97 - 0.06 * (np.arange(len(tags)) % 3) if few else np.full(len(tags), 0.97),
+        yaxis="y3",
+        mode="markers+text" if few else "markers",
+        text=labels if few else None,
+        textposition="middle right",
+        customdata=[_tags(names) for names in tags],
+        cliponaxis=False,
+        marker={"symbol": "triangle-right", "size": 10, "color": BLUE, "line": {"width": 1, "color": INK}},
+        name="tags",
+        hovertemplate=f"version {_spelled(history)}<br>%{{customdata}}<extra></extra>" if history.is_long else None,
+        hoverinfo=None if history.is_long else "skip",
+    )
+
+
+def _tags(names: Sequence[str]) -> str:
+    """Return tags, safe for a figure; of many the first."""
+    more = f" and {len(names) - _TOLD_TAGS:,} more" if len(names) > _TOLD_TAGS else ""
+    return "tags " + ", ".join(plain(name, 60) for name in names[:_TOLD_TAGS]) + more
+
+
+def _hover(history: _History) -> go.Scatter:
+    """Return points that are not seen, and tell all of their commit."""
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        x=history.x,
+        y=history.added,
+        mode="markers",
+        marker={"opacity": 0, "color": INK},
+        hovertext=[_told(row, schema) for row, schema in _told_rows(history)],
+        hoverinfo="text",
+        name="commits",
+        showlegend=False,
+    )
+
+
+def _told_rows(history: _History) -> Iterator[tuple[dict[str, object], bool]]:
+    rows = history.rows.drop_columns(["details"]).to_pylist()
+    return zip(rows, _changed_schema(history.rows).tolist(), strict=True)
+
+
+def _told(row: dict[str, object], schema_changed: object) -> str:
+    """Return what is known of a commit, in lines, safe for a figure."""
+    time, kind, operation, user = (row[name] for name in ("committed_at", "kind", "operation", "user"))
+    look = _LOOKS.get(str(kind), _OTHER)
+    lines = [
+        f"<b>version {row['version']}</b>" + (f" {moment(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
+        plain(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
+        + (f" by {plain(str(user), 40)}" if user else ""),
+        *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
+        f"total rows {_number(row['total_rows'])}",
+    ]
+    lines += [_tags(row["tags"])] if row["tags"] else []  # type: ignore[arg-type]  # a list of names
+    lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []
+    lines += [name for word, name, _ in _UNREADABLE if row["readable"] == word]
+    return "<br>".join(lines)
+
+
+def _counted(row: dict[str, object], side: str, name: str) -> str:
+    value = row[f"{side}_{name}"]
+    return size(value) if name == "bytes" and isinstance(value, int) else _number(value)
+
+
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else "?"
+
+
+def _times(column: pa.ChunkedArray) -> list[str]:
+    """Return times to the second as text, in UTC with a Z; nothing where none is known."""
+    millis = gaps(column.cast(pa.int64())).astype("datetime64[ms]")
+    return [
+        "" if one == "NaT" else one.replace("T", " ") + "Z" for one in np.datetime_as_string(millis, unit="s").tolist()
+    ]
+
+
+def _table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
+    """Return the table beside the figure: commits, newest first, each with a bar of signs."""
+    names = ["version", "committed_at", "kind", f"added_{y}", f"removed_{y}", "total_rows"]
+    names += [] if pc.all(pc.equal(commits["readable"], "yes")).as_py() else ["readable"]
+    names += ["tags"] if pc.any(pc.greater(pc.list_value_length(commits["tags"]), 0)).as_py() else []
+    field = pa.field(y, pa.string(), metadata={"meaning": f"{y} added, then removed, to scale; ? where not known"})
+    return Grid(
+        commits.select(names).add_column(3, field, pa.array(_signs(commits, y), pa.string())),
+        total=total,
+        noun="versions",
+    )
+
+
+def _signs(commits: pa.Table, y: Measure) -> list[str]:
+    """Return a bar of signs for each commit; the longest is that of the greatest change."""
+    added, removed = (numbers(commits[f"{side}_{y}"]).astype(np.float64) for side in ("added", "removed"))
+    unknown = commits[f"added_{y}"].is_null().to_numpy() | commits[f"removed_{y}"].is_null().to_numpy()
+    scale = _BAR / max(1.0, float((added + removed).max(initial=0.0)))
+    # Whatever is not 0 has a sign at least.
+    ups, downs = (np.ceil(side * scale).astype(np.int64) for side in (added, removed))
+    return [
+        "?" if lacking else "+" * up + MINUS * down or "0"
+        for up, down, lacking in zip(ups.tolist(), downs.tolist(), unknown.tolist(), strict=True)
+    ]
