@@ -16,6 +16,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Protocol
 
     import pandas as pd
@@ -119,7 +120,7 @@ LIFETIMES = pa.schema(
 ENTRIES = pa.schema(
     [
         _column("change", pa.string(), "add or remove"),
-        *(field for field in _FILE if field.name not in ("deletion_vector", "deleted_rows", "data_change")),
+        *_FILE,
     ]
 )
 
@@ -421,6 +422,20 @@ def drawn_of_commits(rows: pa.Table) -> tuple[str, ...]:
     empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
     empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
     return tuple(name for name in _COMMIT if name not in empty)
+
+
+def telling(rows: pa.Table, *, but: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the columns that say something of a row, but for some: those to draw. All of them without rows."""
+    names = tuple(name for name in rows.column_names if name not in but)
+    return tuple(name for name in names if not _is_silent(rows[name])) if len(rows) else names
+
+
+def _is_silent(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds nulls alone, or maps without items."""
+    if column.null_count == len(column):
+        return True
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    return pa.types.is_map(column.type) and all(chunk.offsets[0] == chunk.offsets[len(chunk)] for chunk in chunks)
 
 
 def as_pandas(rows: pa.Table) -> pd.DataFrame:

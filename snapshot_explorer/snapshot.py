@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.compare import entries_of, manifest_of
 from snapshot_explorer.engines import local
 from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
@@ -76,6 +77,22 @@ class Snapshot:
         drawn = ("list", "position", "path", "size_bytes", "added_files", "removed_files", "schema_id")
         partitioned = ("partition_min", "partition_max") if self.schema.partition_keys else ()
         return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn + partitioned)
+
+    def entries(self, manifest: str) -> Frame:
+        """Return the ENTRIES of one of the manifests, in order: the data files that it adds and removes.
+
+        Of Delta a manifest is a commit, a file of the checkpoint or a sidecar; a remove in a checkpoint is a tombstone.
+        Reads the manifest, and what `manifests` reads.
+
+        Args:
+            manifest: Its path, as `manifests` spells it, its name, or an end that no other one has.
+
+        Raises:
+            BadReferenceError: No manifest is called so, several are, or it holds no data files.
+            BrokenTableError: It is damaged; it is named.
+        """
+        version, paths = self._existing(), self.manifests()["path"].to_pylist()
+        return entries_of(self._format, version, manifest_of(manifest, paths, owner=f"version {version}"))
 
     def changes(self) -> Frame:
         """Return the CHANGES frame: the data files that this version's commit added and removed."""

@@ -13,17 +13,16 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.compare.files import compare_files, files_frame, partitions_frame, summary_frame
-from snapshot_explorer.compare.manifests import compare_manifests
+from snapshot_explorer.compare.manifests import compare_manifests, entries_of, manifest_of
 from snapshot_explorer.compare.proof import proven
 from snapshot_explorer.compare.schemas import compare_properties, compare_schemas
 from snapshot_explorer.errors import (
     BadReferenceError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
-    UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import Recorded
-from snapshot_explorer.frames import Frame
+from snapshot_explorer.frames import Frame, telling
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
@@ -113,48 +112,44 @@ class Comparison:
         drawn += ("partition_min", "partition_max") if has_bounds else ()
         return Frame(rows, title=self._title("Manifests"), noun="manifests", drawn=drawn)
 
-    def entries(self, path: str) -> Frame:
-        """Return the entries of one of the manifests: ENTRIES, in order. Reads the manifest.
+    def entries(self, manifest: str) -> Frame:
+        """Return the entries of one of the manifests: ENTRIES, in order; of Delta of a commit or a checkpoint's file.
+
+        Reads the manifest.
 
         Args:
-            path: The manifest, as `manifests` spells it; its last part is enough.
+            manifest: Its path, as `manifests` spells it, its name, or an end that no other one has.
 
         Raises:
-            BadReferenceError: Neither version names it, or it holds no files.
-            UnsupportedFeatureError: The format does not tell them.
+            BadReferenceError: Neither version has one that is called so, or it holds no data files.
         """
         rows = self.manifests.to_arrow()
         known = rows["path"].to_pylist()
-        place = next((number for number, one in enumerate(known) if path in (one, one.rpartition("/")[2])), None)
-        if place is None:
-            have = f"They have {len(known):,}, such as {known[0]}." if known else "They have none."
-            raise BadReferenceError(f"Neither version {self.a} nor version {self.b} has a manifest {path!r}. {have}")
-        if not isinstance(self._format, Recorded):
-            raise UnsupportedFeatureError(
-                f"Entries of manifests are not told yet for {self._format.name} tables. "
-                "The changes of a version say what its commit did."
-            )
-        version = self.a if rows["list_b"][place].as_py() is None else self.b
-        return Frame(self._format.manifest_entries(version, known[place]), title=f"Entries of {path}", noun="entries")
+        owner = f"version {self.a}" if self.a == self.b else f"version {self.a} or {self.b}"
+        path = manifest_of(manifest, known, owner=owner)
+        version = self.a if rows["list_b"][known.index(path)].as_py() is None else self.b
+        return entries_of(self._format, version, path)
 
     @cached_property
     def files(self) -> Frame:
         """Return the data files that differ: COMPARED_FILES. Reads both versions' files, and the commits between."""
         rows = files_frame(self._difference, self._changes, backwards=self._backwards)
-        return Frame(rows, title=self._title("Files"), noun="files that differ", drawn=_telling(rows, ("schema_id",)))
+        return Frame(
+            rows, title=self._title("Files"), noun="files that differ", drawn=telling(rows, but=("schema_id",))
+        )
 
     @cached_property
     def partitions(self) -> Frame:
         """Return what differs by partition and bucket: COMPARED_PARTITIONS. Reads as `files` does."""
         rows = partitions_frame(self._difference)
         noun = "partitions and buckets that differ"
-        return Frame(rows, title=self._title("Partitions"), noun=noun, drawn=_telling(rows))
+        return Frame(rows, title=self._title("Partitions"), noun=noun, drawn=telling(rows))
 
     @cached_property
     def schema(self) -> Frame:
         """Return how the schemas differ, by field id: COMPARED_SCHEMAS. Reads a schema each."""
         rows = compare_schemas(self._format.schema(self.a), self._format.schema(self.b))
-        return Frame(rows, title=self._title("Schema"), noun="changes of the schema", drawn=_telling(rows))
+        return Frame(rows, title=self._title("Schema"), noun="changes of the schema", drawn=telling(rows))
 
     @cached_property
     def properties(self) -> Frame:
@@ -294,14 +289,3 @@ class Comparison:
     def _recorded(self, version: int) -> Mapping[str, str]:
         known = self._format
         return known.recorded_properties(version) if isinstance(known, Recorded) else known.properties(version)
-
-
-def _telling(rows: pa.Table, but: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the columns that say something of a row, but for some: those to draw."""
-    names = [name for name in rows.column_names if name not in but]
-    told = tuple(name for name in names if rows[name].null_count < len(rows) and not _is_empty(rows[name]))
-    return told if len(rows) else tuple(names)
-
-
-def _is_empty(column: pa.ChunkedArray) -> bool:
-    return pa.types.is_map(column.type) and not any(column.to_pylist())

@@ -1,12 +1,20 @@
-"""How the manifest lists of two versions differ: what became of each manifest."""
+"""How the manifest lists of two versions differ: what became of each manifest, and what it holds."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.frames import Frame, telling
 
 _STATES = ("base", "delta")
+_NAMED = 3
+"""How many manifests a message names."""
+_LOOKED_THROUGH = 1_000
+"""Among how many manifests one is looked for that is called alike."""
 CARRIED, ADDED, MERGED, REWRITTEN, LEFT = "carried over", "added", "merged away", "rewritten", "left behind"
 
 
@@ -70,3 +78,41 @@ def _status(path: str, before: Mapping[str, str], after: Mapping[str, str], born
     if born is None:
         return None
     return ADDED if path in born else REWRITTEN
+
+
+def entries_of(table_format: TableFormat, version: int, path: str) -> Frame:
+    """Return the entries of a manifest that a version names, in order: ENTRIES. Reads the manifest."""
+    rows = table_format.manifest_entries(version, path)
+    return Frame(rows, title=f"Entries of {path}", noun="entries", drawn=telling(rows))
+
+
+def manifest_of(asked: str, paths: Sequence[str], *, owner: str) -> str:
+    """Return the path of the manifest that is asked for: by its path, its name, or an end that no other one has.
+
+    Args:
+        asked: What was asked for.
+        paths: The manifests.
+        owner: Whose they are, for messages.
+
+    Raises:
+        BadReferenceError: None is called so, or several are.
+    """
+    if asked in paths:
+        return asked
+    named = [path for path in paths if _name(path) == asked]
+    named = named or [path for path in paths if asked and path.endswith(asked)]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        some = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
+        raise BadReferenceError(
+            f"{len(named):,} manifests of {owner} end with {asked!r}: {some}. Give more of the name."
+        )
+    near = get_close_matches(_name(asked), [_name(path) for path in paths[:_LOOKED_THROUGH]], 1, cutoff=0)
+    hint = f" The nearest is {near[0]}." if near else ""
+    known = f"See manifests, which lists all {len(paths):,}." if paths else "There are none."
+    raise BadReferenceError(f"No manifest of {owner} is called {asked!r}.{hint} {known}")
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
+_ALONE = "SELECT\n"
+_NEXT = "Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
 _LOCKED = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -207,24 +209,36 @@ def condition(text: str, schema: pa.Schema) -> Condition:
 
 
 def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
-    """Return DuckDB's parse tree of the expression."""
+    """Return DuckDB's parse tree of the expression.
+
+    It is parsed in parentheses, so that it can be no more than one, and alone, so that they are its own that close.
+    """
     try:
-        answer = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", f"{_PREFIX}{text}\n)"))
+        answer, alone = _answer(cursor, f"{_PREFIX}{text}\n)"), _answer(cursor, f"{_ALONE}{text}\n")
     except RecursionError as error:
         raise BadReferenceError("The condition is nested too deeply. Write it with fewer parentheses.") from error
+    # Where it is at fault itself, that is told, and not the parenthesis that we have added.
+    is_wrong = "position" in alone
     if answer.get("error"):
-        raise BadReferenceError(_syntax_error(text, answer))
+        raise BadReferenceError(_syntax_error(text, *((alone, _ALONE) if is_wrong else (answer, _PREFIX))))
     statements = answer["statements"]
     node = statements[0]["node"] if len(statements) == 1 else {}
     chosen = node.get("select_list") or []
     if node.get("from_table", {}).get("type") != "EMPTY" or len(chosen) != 1 or _has_clauses(node):
-        raise BadReferenceError(
-            f"{text!r} is more than a condition. Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
-        )
+        raise BadReferenceError(f"{text!r} is more than a condition. {_NEXT}")
+    if is_wrong:
+        raise BadReferenceError(_syntax_error(text, alone, _ALONE))
     tree: dict[str, Any] = chosen[0]
-    if tree.get("function_name") == "row" and not children(tree):
-        raise BadReferenceError(f"The condition {text!r} is empty. Write what would follow WHERE, or leave it out.")
+    if tree.get("function_name") == "row":
+        if not children(tree):
+            raise BadReferenceError(f"The condition {text!r} is empty. Write what would follow WHERE, or leave it out.")
+        raise BadReferenceError(f"{text!r} is a list of values and no condition. {_NEXT}")
     return tree
+
+
+def _answer(cursor: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", query))
+    return answer
 
 
 def _has_clauses(node: dict[str, Any]) -> bool:
@@ -232,12 +246,15 @@ def _has_clauses(node: dict[str, Any]) -> bool:
     return any(node.get(clause) for clause in clauses)
 
 
-def _syntax_error(text: str, answer: dict[str, Any]) -> str:
+def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
+    """Return the message of a text that does not parse, with a caret below the place in its line."""
     message = str(answer.get("error_message", "it can not be parsed")).strip().splitlines()[0]
-    position = int(answer.get("position") or len(_PREFIX)) - len(_PREFIX)
-    lines = text.splitlines()
-    caret = f"\n{text}\n{' ' * position}^" if len(lines) == 1 and 0 <= position <= len(text) else ""
-    return f"The condition {text!r} is not SQL: {message}.{caret}"
+    message += '"' if message.count('"') % 2 else ""  # of a token that goes on in the next line
+    place = int(answer.get("position") or len(prefix)) - len(prefix)
+    before = text.encode()[: max(place, 0)].decode(errors="ignore")
+    line = text[before.rfind("\n") + 1 :].partition("\n")[0]
+    caret = f"\n{line}\n{' ' * len(before.rpartition(chr(10))[2])}^" if 0 <= place <= len(text.encode()) else ""
+    return f"The condition {text!r} is not SQL: {message}. {_NEXT}{caret}"
 
 
 def _columns(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:

@@ -87,6 +87,14 @@ class TableFormat(Protocol):
         """Return the MANIFESTS frame of a version: base, delta, changelog, index, in list order."""
         ...
 
+    def manifest_entries(self, version: int, path: str) -> pa.Table:
+        """Return the ENTRIES of a manifest that the version's MANIFESTS names, in order. Reads it and what names it.
+
+        Raises:
+            BadReferenceError: The version does not name it, or it holds no data files.
+        """
+        ...
+
     def changes(self, versions: Sequence[int]) -> pa.Table:
         """Return the CHANGES frame of the versions, in one pass."""
         ...
@@ -194,14 +202,6 @@ class TableFormat(Protocol):
 @runtime_checkable
 class Recorded(Protocol):
     """What a format tells of its own records, where it does: not every one is asked for it."""
-
-    def manifest_entries(self, version: int, path: str) -> pa.Table:
-        """Return the ENTRIES of a manifest that the version's lists name, in order. Reads the lists and the manifest.
-
-        Raises:
-            BadReferenceError: The version does not name it, or it holds no data files.
-        """
-        ...
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
         """Return the paths of the manifests that these commits wrote as their deltas; None if some are gone.

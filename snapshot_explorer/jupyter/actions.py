@@ -209,6 +209,11 @@ def manifests(call: Call) -> Frame:
     return show(call).manifests()
 
 
+def entries(call: Call) -> Frame:
+    """Return the entries of one of the manifests of a version."""
+    return show(call).entries(call.arguments.get("manifest") or "")
+
+
 def files(call: Call) -> Frame:
     """Return the live files of a version."""
     return show(call).files(_partition(call.arguments.repeated.get("partition", ())))

@@ -186,7 +186,7 @@ COMMANDS: Sequence[Command] = (
             TABLE,
         ),
         notes="Returns a Comparison, of which only the parts asked for are shown; with one flag that part, a frame. "
-        "Reads metadata only. The rows of a manifest: c.entries(PATH).",
+        "Reads metadata only. What a manifest holds: c.entries(NAME).",
     ),
     Command(
         name="health",
@@ -239,6 +239,25 @@ COMMANDS: Sequence[Command] = (
         arguments=(_REF,),
         options=(TABLE,),
         notes="Of Delta, base is the checkpoint that the version is made from, and delta the commits after it.",
+    ),
+    Command(
+        name="entries",
+        summary="Data files that one of the manifests adds and removes",
+        run=actions.entries,
+        python='orders.at(17).entries("manifest-5d3f-0")',
+        examples=("%snapshot entries manifest-5d3f-0 17", "%snapshot entries 0017.json"),
+        arguments=(
+            Argument(
+                name="MANIFEST",
+                holds="text",
+                required=True,
+                meaning="its path, as manifests shows it, its name, or an end that no other one has",
+            ),
+            _REF,
+        ),
+        options=(TABLE,),
+        notes="Of Delta a manifest is a commit, a file of the checkpoint or a sidecar; a remove in a checkpoint is a "
+        "tombstone, which says that the file was removed before.",
     ),
     Command(
         name="files",

@@ -199,7 +199,7 @@ class FileLifetimes:
         """Return the LIFETIMES frame, oldest first."""
         rows = self.to_arrow()
         names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version", "removed_version")
-        drawn = tuple(name for name in names if not rows.num_rows or rows[name].null_count < rows.num_rows)
+        drawn = frames.telling(rows.select(names))
         return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn)
 
     def to_arrow(self) -> pa.Table:

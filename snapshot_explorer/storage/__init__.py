@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -45,6 +46,7 @@ __all__ = ["Entry", "Storage"]
 log = logging.getLogger(__name__)
 
 A = TypeVar("A")
+B = TypeVar("B")
 
 _NAME = attrgetter("name")
 
@@ -112,7 +114,8 @@ class Storage:
             StorageError: The storage refused or did not answer, or the path is a folder.
             BrokenTableError: The path leads out of the root.
         """
-        content = self._ask(lambda files, address: files.read(address), path)
+        files, address = self._place(path)
+        content = self._told(files.read, address, path)
         log.debug("read %s (%d bytes)", path, len(content))
         return content
 
@@ -193,7 +196,7 @@ class Storage:
             return opened
 
         def read(size: int) -> bytes:
-            content: bytes = self._told(lambda: opened.read(size), path)
+            content: bytes = self._told(opened.read, size, path)
             log.debug("read %s (%d bytes)", path, len(content))
             return content
 
@@ -243,12 +246,12 @@ class Storage:
 
     def _ask(self, question: Callable[[Files, str], A], path: str) -> A:
         files, address = self._place(path)
-        return self._told(lambda: question(files, address), path)
+        return self._told(partial(question, files), address, path)
 
-    def _told(self, question: Callable[[], A], path: str) -> A:
-        """Return the answer of the storage, its errors about a path told in our words."""
+    def _told(self, question: Callable[[B], A], asked: B, path: str) -> A:
+        """Return the storage's answer to what it is asked, its errors about a path told in our words."""
         try:
-            return question()
+            return question(asked)
         except SnapshotExplorerError:
             raise
         except foreign_errors() as error:

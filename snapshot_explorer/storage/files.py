@@ -118,11 +118,11 @@ def _status(address: str) -> os.stat_result:
 
 
 def _regular(status: os.stat_result, address: str) -> os.stat_result:
+    if stat.S_ISREG(status.st_mode):
+        return status
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(f"{address} is a folder, not a file")
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(f"{address} is a device or a pipe, not a file")
-    return status
+    raise OSError(f"{address} is a device or a pipe, not a file")
 
 
 def _local_entry(item: os.DirEntry[str]) -> Entry | None:
@@ -134,7 +134,11 @@ def _local_entry(item: os.DirEntry[str]) -> Entry | None:
         if not os.path.lexists(item.path):
             return None  # removed meanwhile
         raise
-    return Entry(item.name, is_folder, None if is_folder else status.st_size, _time(status.st_mtime))
+    try:
+        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+    except (ValueError, OverflowError, OSError):
+        modified = None
+    return Entry(item.name, is_folder, None if is_folder else status.st_size, modified)
 
 
 class RemoteFiles:

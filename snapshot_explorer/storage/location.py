@@ -109,7 +109,7 @@ def checked(path: str) -> str:
         BrokenTableError: The path would leave the root, or can be no path: the metadata that names it is broken.
     """
     plain = path.rstrip("/")
-    if path.startswith(("/", "\\")) or "\0" in path or _leaves(path) or _DRIVE.match(path):
+    if path.startswith(("/", "\\")) or "\0" in path or _leaves(path) or (":" in path and _DRIVE.match(path)):
         raise BrokenTableError(
             f"The path {shortened(repr(path))} leads out of the table's folder or is no path. It is not followed: "
             "the metadata that names it is broken or was tampered with."

@@ -16,21 +16,9 @@ from typing import Any
 import fastavro
 from paimon_manifests import entry, manifest
 
-from avro_schemas import STATS  # paimon_manifests makes the tests' folder known
+from avro_schemas import MANIFEST_LIST  # paimon_manifests makes the tests' folder known
 
-LIST = {
-    "type": "record",
-    "name": "org.apache.paimon.avro.generated.record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_FILE_NAME", "type": "string"},
-        {"name": "_FILE_SIZE", "type": "long"},
-        {"name": "_NUM_ADDED_FILES", "type": "long"},
-        {"name": "_NUM_DELETED_FILES", "type": "long"},
-        {"name": "_PARTITION_STATS", "type": STATS},
-        {"name": "_SCHEMA_ID", "type": "long"},
-    ],
-}
+LIST = MANIFEST_LIST | {"name": "org.apache.paimon.avro.generated.record"}
 _MERGED_EVERY = 30
 _COMPACTED_EVERY = 10
 _MINUTE = 60_000

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import PaimonTable
-from snapshot_explorer.compare import Comparison
+from delta_builder import DeltaTable, add, remove
+from snapshot_explorer.compare import Comparison, manifest_of
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.lifetimes import read_lifetimes
 from snapshot_explorer.storage import Storage
@@ -256,7 +258,8 @@ def test_a_manifest_that_neither_version_names_is_refused(table):
         table.commit()
 
     with pytest.raises(
-        BadReferenceError, match=r"Neither version 1 nor version 2 has a manifest 'manifest-3'. They have 2"
+        BadReferenceError,
+        match=r"No manifest of version 1 or 2 is called .manifest-3.\. The nearest is manifest-2\. See",
     ):
         compared(opened(table), 1, 2).entries("manifest-3")
     with pytest.raises(BadReferenceError, match="Version 1 has no manifest 'schema/schema-0'"):
@@ -367,3 +370,63 @@ def test_parts_are_read_only_when_they_are_asked_for(table, caplog):
 
     assert not any("manifest" in path for path in schema)
     assert not any(path.startswith("manifest/manifest-") and "list" not in path for path in lists)
+
+
+def delta_compared(root, a, b):
+    return compared(Delta(Storage(str(root))), a, b)
+
+
+def test_entries_of_delta_commits_and_checkpoints_are_told(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("a", rows=1))
+    table.commit(add("b", rows=2), remove("a", size=500))
+    (checkpoint,) = table.checkpoint()
+    table.commit(add("c", rows=3))
+    comparison = delta_compared(tmp_path, 1, 3)
+    names = ["change", "path", "rows"]
+
+    assert [tuple(row.values()) for row in comparison.entries(checkpoint).to_arrow().select(names).to_pylist()] == [
+        ("add", "b", 2),
+        ("remove", "a", None),
+    ]
+    assert comparison.entries(f"{1:020d}.json")["path"].to_pylist() == ["a"]  # which only A is made of
+    assert comparison.entries("3.json")["path"].to_pylist() == ["c"]
+    assert repr(comparison.entries("3.json")).splitlines()[1].split() == [
+        "change",
+        "path",
+        "rows",
+        "size_bytes",
+        "data_change",
+    ]
+
+
+def test_the_end_of_a_name_is_enough_if_no_other_manifest_has_it():
+    paths = ["manifest/manifest-a-0", "manifest/manifest-b-0", "manifest/manifest-b-1", "other/manifest-b-1"]
+
+    assert manifest_of("b-0", paths, owner="it") == "manifest/manifest-b-0"
+    assert manifest_of("other/manifest-b-1", paths, owner="it") == "other/manifest-b-1"
+    assert manifest_of("manifest-a-0", paths, owner="it") == "manifest/manifest-a-0"
+    with pytest.raises(
+        BadReferenceError,
+        match="^2 manifests of it end with '-0': manifest/manifest-a-0, manifest/manifest-b-0. Give more of the name.$",
+    ):
+        manifest_of("-0", paths, owner="it")
+    with pytest.raises(BadReferenceError, match="2 manifests of it end with 'manifest-b-1'"):
+        manifest_of("manifest-b-1", paths, owner="it")
+    with pytest.raises(
+        BadReferenceError, match=r"No manifest of it is called 'manifest-c-1'\. The nearest is manifest-"
+    ):
+        manifest_of("manifest-c-1", paths, owner="it")
+    with pytest.raises(BadReferenceError, match="No manifest of it is called ''"):
+        manifest_of("", paths, owner="it")
+    with pytest.raises(BadReferenceError, match=r"is called 'x'\. There are none\."):
+        manifest_of("x", [], owner="it")
+
+
+def test_of_a_table_without_partitions_no_empty_partitions_are_drawn(table):
+    table.commit()
+    table.commit()
+    comparison = compared(opened(table), 1, 2)
+
+    for drawn in (comparison.entries("manifest-2"), comparison.files, comparison.partitions):
+        assert "partition" not in repr(drawn).splitlines()[1]

@@ -112,9 +112,55 @@ def test_a_syntax_error_is_one_sentence_with_a_caret():
         condition("id >> > 1", ROWS.schema)
 
     first, text, caret = str(error.value).splitlines()
-    assert first == "The condition 'id >> > 1' is not SQL: syntax error at or near \">\"."
+    assert first == (
+        "The condition 'id >> > 1' is not SQL: syntax error at or near \">\". "
+        "Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
+    )
     assert text == "id >> > 1"
     assert text[caret.index("^")] == ">"
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "line", "at"),
+    [
+        ("id >", 'near ">"', "id >", 3),
+        ("id >\n  and name = 1", 'near "and"', "  and name = 1", 2),
+        ("id b", 'near "b"', "id b", 3),
+        ("id > 1)", 'near ")"', "id > 1)", 6),
+        ("id > 1) or (1=1", 'near ")"', "id > 1) or (1=1", 6),
+        ("id > 1;", 'near ";"', "id > 1;", 6),
+        ("id > 1; drop table x", 'near ";"', "id > 1; drop table x", 6),
+        ("id > 1 limit 3", 'near "limit"', "id > 1 limit 3", 7),
+        ("name = 'é' id", 'near "id"', "name = 'é' id", 11),
+        (";", 'near ";"', ";", 0),
+        ("id > 1 /* x", 'near "/* x"', "id > 1 /* x", None),
+        ("name > 'x", "unterminated", "name > 'x", None),
+    ],
+)
+def test_what_is_no_sql_is_told_by_its_own_words(text, said, line, at):
+    with pytest.raises(BadReferenceError) as error:
+        condition(text, ROWS.schema)
+
+    first, shown, caret = str(error.value).rsplit("\n", 2)
+    assert first.startswith(f"The condition {text!r} is not SQL: ")
+    assert said in first
+    assert first.endswith(". Write what would follow WHERE, such as: amount > 10 AND name IS NULL.")
+    assert shown == line
+    assert at is None or caret == " " * at + "^"
+
+
+@pytest.mark.parametrize("text", ["(id > 1", "((id > 1)", "id in (1, 2"])
+def test_a_parenthesis_that_is_not_closed_is_not_told_by_the_one_that_we_add(text):
+    with pytest.raises(BadReferenceError, match="is not SQL") as error:
+        condition(text, ROWS.schema)
+
+    assert 'near ")"' not in str(error.value) or text.endswith(")")
+
+
+@pytest.mark.parametrize("text", ["id > 1, 2", "(id > 1, 2)", "row(id)"])
+def test_a_list_of_values_is_no_condition(text):
+    with pytest.raises(BadReferenceError, match="is a list of values and no condition. Write what would follow WHERE"):
+        condition(text, ROWS.schema)
 
 
 def test_nothing_outside_of_the_rows_can_be_reached(tmp_path):

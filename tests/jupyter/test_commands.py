@@ -190,6 +190,14 @@ def test_manifests_and_files_are_those_of_the_version(orders):
     ]
 
 
+def test_entries_are_those_of_a_manifest_of_the_version(orders):
+    assert orders.ok("%snapshot entries manifest-2 orders@3").result["path"].to_pylist() == ["bucket-0/data-2.parquet"]
+    assert orders.fails("%snapshot entries manifest-7 3").startswith(
+        "No manifest of version 3 is called 'manifest-7'. The nearest is manifest-"
+    )
+    assert "MANIFEST" in orders.fails("%snapshot entries")
+
+
 def test_tags_and_branches_are_listed(orders):
     assert orders.ok("%snapshot tags").result["tag"].to_pylist() == ["v1"]
     cell = orders.ok("%snapshot branches orders")

@@ -29,6 +29,7 @@ def test_a_table_is_opened_listed_and_shown(payments):
     assert "overwrite" in payments.ok("%snapshot show 3").shown["text/plain"]
     assert "long" in payments.ok("%snapshot schema").shown["text/plain"]
     assert payments.ok("%snapshot manifests 2").result["list"].to_pylist() == ["delta"] * 3
+    assert payments.ok("%snapshot entries 2.json 2").result["change"].to_pylist()
     assert payments.ok("%snapshot files earliest").result.num_rows == 1
 
 

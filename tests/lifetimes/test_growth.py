@@ -199,6 +199,15 @@ def test_partitions_that_differ_in_null_and_text_are_told_apart():
     assert lifetimes.partition_totals()["files"].to_pylist() == [1] * 5
 
 
+def test_of_a_table_without_partitions_no_empty_partitions_are_drawn():
+    rows = [file(f"{number}") | {"partition": []} for number in range(3)]
+
+    lifetimes = FileLifetimes().with_state(0, at(0), files(*rows))
+
+    assert repr(lifetimes).splitlines()[1].split() == ["path", "rows", "size_bytes"]
+    assert "partition" in repr(FileLifetimes().with_state(0, at(0), files(file("a"))))
+
+
 def test_rows_that_are_not_known_make_the_total_unknown_as_long_as_they_are_there():
     lifetimes = told(0, [file("a")], [(1, "add", file("b", rows=None)), (2, "remove", file("b"))], 2)
 

@@ -326,6 +326,59 @@ def test_kept_lifetimes_of_which_nothing_is_new_are_not_written_again(table, kep
     assert file.stat().st_mtime_ns == before
 
 
+def test_kept_lifetimes_of_a_history_that_was_rolled_back_are_read_anew(table, kept):
+    for _ in range(4):
+        table.commit()
+    kept()
+    roll_back(table, 2)
+    table.live = {"data-1.parquet": 1, "data-2.parquet": 1}
+    table.base = table.base[:2]
+
+    assert kept().versions == (1, 2)
+
+    for _ in range(3):
+        table.commit([(9, "z"), (8, "y")], millis=1_800_000_000_000)
+
+    assert kept().to_arrow().equals(lifetimes_of(opened(table)).to_arrow())
+    assert_as_read(opened(table), kept())
+
+
+def test_what_was_committed_again_under_the_numbers_of_kept_lifetimes_counts(table, kept):
+    for _ in range(4):
+        table.commit()
+    kept()
+    roll_back(table, 2)
+    table.live = {"data-1.parquet": 1, "data-2.parquet": 1}
+    table.base = table.base[:2]
+    for _ in range(2):  # as many versions as before, and one more
+        table.commit([(9, "z"), (8, "y")], millis=1_800_000_000_000)
+    assert_as_read(opened(table), kept())
+
+    table.commit()
+
+    assert_as_read(opened(table), kept())
+    assert kept().totals()["rows"].to_pylist() == [1, 2, 4, 6, 7]
+
+
+def test_kept_lifetimes_know_what_has_expired_since(table, kept):
+    for _ in range(4):
+        table.commit()
+    kept()
+    table.commit(removed=["data-1.parquet"])
+    table.expire(4)
+
+    grown = kept()
+
+    assert grown.versions == (1, 2, 3, 4, 5)
+    assert grown.totals()["files"].to_pylist() == [1, 2, 3, 4, 4]
+
+    table.commit()
+    table.expire(6)  # the newest that is known is gone too
+
+    assert kept().versions == (6,)
+    assert_as_read(opened(table), kept())
+
+
 DAMAGES = {
     "empty": lambda content: b"",
     "cut short": lambda content: content[:-100],

@@ -195,6 +195,28 @@ def test_manifests_account_for_the_live_files(table, version):
         assert live == table.at(version(nth)).files().num_rows
 
 
+def test_entries_of_manifests_lead_to_the_live_files(table, version):
+    snapshot = table.at(version(4))
+    live = set()
+
+    for path in snapshot.manifests()["path"].to_pylist():
+        rows = snapshot.entries(path.rpartition("/")[2]).to_arrow().select(["change", "path"]).to_pylist()
+        live -= {row["path"] for row in rows if row["change"] == "remove"}
+        live |= {row["path"] for row in rows if row["change"] == "add"}
+
+    assert live == set(snapshot.files()["path"].to_pylist())
+
+
+def test_a_manifest_that_is_not_there_is_refused_with_the_nearest(table, version):
+    name = table.at(version(2)).manifests()["path"].to_pylist()[0].rpartition("/")[2]
+
+    with pytest.raises(
+        BadReferenceError,
+        match=rf"^No manifest of version {version(2)} is called '{name}x'\. The nearest is {name}\. See manifests",
+    ):
+        table.at(version(2)).entries(f"{name}x")
+
+
 def test_a_partition_filter_on_a_table_without_partitions_is_refused(table):
     with pytest.raises(BadReferenceError, match="No partition key is called 'dt'. The table is not partitioned"):
         table.current.files(partition={"dt": "2026-01-01"})

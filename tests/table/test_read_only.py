@@ -41,6 +41,8 @@ def use_everything(table):
     for ref in refs:
         snapshot = table.at(ref)
         frames = [snapshot.manifests(), snapshot.changes(), snapshot.files(), snapshot.files(statistics=True)]
+        paths = [row["path"] for row in frames[0].to_dict() if row["list"] != "index"]
+        frames += [snapshot.entries(path) for path in paths]
         frames += [table.inspect(one.name, ref) for one in inspections if one.at_version]
         for thing in (snapshot, snapshot.commit, snapshot.schema, *frames, snapshot.plan()):
             thing._repr_mimebundle_()

@@ -1,6 +1,6 @@
 """Checkpoints of every form: one file, several parts, with or without sidecars, parquet or JSON.
 
-Only the columns that a state needs are read, row group by row group; tombstones are not.
+Only the columns that a state needs are read, row group by row group; tombstones only where they are asked for.
 
 Source: delta PROTOCOL.md, "Checkpoints".
 """
@@ -8,8 +8,10 @@ Source: delta PROTOCOL.md, "Checkpoints".
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -44,6 +46,9 @@ _ADD: Mapping[str, tuple[str, pa.DataType]] = {
 }
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 _PARSED = "stats_parsed"
+FileKind = Literal["add", "remove"]
+"""Actions that tell of data files."""
+_FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 
 T = TypeVar("T")
 
@@ -72,6 +77,18 @@ class Checkpoint:
     """Its files, sidecars last."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileActions:
+    """The actions of one kind in a row group of a checkpoint."""
+
+    kind: FileKind
+    """Which kind."""
+    places: npt.NDArray[np.int64]
+    """The row of each, in the row group."""
+    files: pa.Table
+    """They themselves as ADDS, maybe with `stats_parsed`; what they do not tell is null."""
+
+
 def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = True) -> Checkpoint:
     """Return what a checkpoint holds.
 
@@ -92,6 +109,28 @@ def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = 
         tally=found.tally(),
         files=tuple(found.described(path, size) for path, size in sizes.items()),
     )
+
+
+def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
+    """Yield, of each row group of a checkpoint's parquet file, its add and its remove actions.
+
+    Reads a small file whole; of a large one, row group by row group, the columns that ADDS has.
+
+    Raises:
+        BrokenTableError: The file is damaged; it is named.
+        MissingFileError: It is not there.
+    """
+    for _, content in _contents(storage, [(path, size_bytes)]):
+        with _damage_of(path):
+            file = pq.ParquetFile(content)
+            wanted = {kind: names for kind in _FILE_KINDS if (names := _wanted(file, kind))}
+            for group in range(file.num_row_groups):
+                found = [(kind, *_actions(file, group, kind, names)) for kind, names in wanted.items()]
+                yield [
+                    FileActions(kind=kind, places=places, files=_table(rows, set(wanted[kind])))
+                    for kind, places, rows in found
+                    if len(rows)
+                ]
 
 
 class _Found:
@@ -226,29 +265,43 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
 
 def _adds(file: pq.ParquetFile) -> Iterator[pa.Table]:
     """Yield the add actions of each row group."""
-    if "add" not in file.schema_arrow.names:
-        return
-    kind = file.schema_arrow.field("add").type
-    if not pa.types.is_struct(kind) or kind.get_field_index("path") < 0:
-        raise DamageError("a column add without paths")
-    names = {field.name for field in kind}
-    wanted = [stored for stored, _ in _ADD.values() if stored in names]
-    wanted += [name for name in ("deletionVector",) if name in names]
-    if _PARSED in names and not _has_all_stats(file):
-        wanted.append(_PARSED)
-    for group in range(file.num_row_groups):
-        column = file.read_row_group(group, columns=[f"add.{name}" for name in wanted]).column("add").combine_chunks()
-        rows = column.filter(pc.is_valid(pc.struct_field(column, ["path"])))
+    wanted = _wanted(file, "add")
+    for group in range(file.num_row_groups if wanted else 0):
+        _, rows = _actions(file, group, "add", wanted)
         if len(rows):
             yield _table(rows, set(wanted))
 
 
-def _has_all_stats(file: pq.ParquetFile) -> bool:
-    """Return whether every add has its statistics as text, as far as the file's own statistics tell."""
+def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
+    """Return the fields to read of a kind of file action; none where the file has no column of it."""
+    if kind not in file.schema_arrow.names:
+        return []
+    stored = file.schema_arrow.field(kind).type
+    if not pa.types.is_struct(stored) or stored.get_field_index("path") < 0:
+        raise DamageError(f"a column {kind} without paths")
+    names = {field.name for field in stored}
+    wanted = [name for name, _ in _ADD.values() if name in names]
+    wanted += [name for name in ("deletionVector",) if name in names]
+    if _PARSED in names and not _has_all_stats(file, kind):
+        wanted.append(_PARSED)
+    return wanted
+
+
+def _actions(
+    file: pq.ParquetFile, group: int, kind: FileKind, wanted: Sequence[str]
+) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
+    """Return the actions of a kind in a row group, with the rows that they are in."""
+    column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in wanted]).column(kind).combine_chunks()
+    there = pc.is_valid(pc.struct_field(column, ["path"]))
+    return np.flatnonzero(there.to_numpy(zero_copy_only=False)), column.filter(there)
+
+
+def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
+    """Return whether every action has its statistics as text, as far as the file's own statistics tell."""
     names = [file.schema.column(index).path for index in range(len(file.schema))]
-    if "add.stats" not in names or "add.path" not in names:
+    if f"{kind}.stats" not in names or f"{kind}.path" not in names:
         return False
-    places = names.index("add.stats"), names.index("add.path")
+    places = names.index(f"{kind}.stats"), names.index(f"{kind}.path")
     for group in range(file.num_row_groups):
         told = [file.metadata.row_group(group).column(place).statistics for place in places]
         nulls = [one.null_count if one is not None and one.has_null_count else None for one in told]

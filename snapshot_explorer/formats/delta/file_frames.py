@@ -1,4 +1,4 @@
-"""The frames FILES, CHANGES and MANIFESTS of Delta versions."""
+"""The frames FILES, CHANGES, MANIFESTS and ENTRIES of Delta versions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -58,11 +58,24 @@ def changes_frame(
     return together.take(pa.array(np.argsort(places, kind="stable")))
 
 
+def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
+    """Return the ENTRIES of file actions of one kind, in order.
+
+    Args:
+        files: ADDS or REMOVES.
+        change: Which of them: add or remove.
+        partitions: Their partitions, by logical name.
+        rows: How many rows each file has, before deletions; null where its statistics do not tell.
+    """
+    columns = _file_columns(files, partitions, rows) | {"change": pa.repeat(change, files.num_rows)}
+    return pa.table([columns[name] for name in frames.ENTRIES.names], schema=frames.ENTRIES)
+
+
 def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], actions: Actions) -> pa.Table:
     """Return the MANIFESTS frame of a version: base, the files of its checkpoint, and delta, the commits after it.
 
     `list_path` is, of a sidecar, the checkpoint file that names it; otherwise null. The counts are those of the add
-    and remove actions in the file.
+    and remove actions in the file, without the tombstones of a checkpoint, which take nothing away.
 
     Args:
         segment: The log segment of the version.

@@ -4,9 +4,10 @@ Source: delta PROTOCOL.md, "Delta Log Entries"; delta FileNames.scala.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from snapshot_explorer.storage import Entry
@@ -21,6 +22,8 @@ STAGED = "_staged_commits"
 """The folder, in the log, of commits that only a catalog may call commits."""
 
 _LARGEST = 2**63 - 1
+_WIDTH = 20
+"""Digits of a version in a name that writers write."""
 _CHECKPOINT = re.compile(r"([0-9]+)\.checkpoint(?:\.([0-9]+)\.([0-9]+)|\.([^.]+))?\.(parquet|json)")
 _COMPACTION = re.compile(r"([0-9]+)\.([0-9]+)\.compacted\.json")
 _PLAIN = re.compile(r"([0-9]+)\.(json|crc)")
@@ -72,14 +75,25 @@ class LogFile(NamedTuple):
         return self.name, self.size_bytes, self.modified
 
 
-def log_files(entries: Iterable[Entry]) -> list[LogFile]:
+def log_files(entries: Iterable[Entry], known: Mapping[str, LogFile] = MappingProxyType({})) -> list[LogFile]:
     """Return the files of the log among the entries, in order of version; other files are left out.
 
     A checkpoint without bytes is left out too: some stores show a file before its content.
 
+    Args:
+        entries: What is in the log's folder.
+        known: Files of an earlier listing, by name: one of which all is still the same is returned itself.
+
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion.
     """
-    found = [file for entry in entries if not entry.is_folder and (file := _log_file(entry)) is not None]
+    found = []
+    for entry in entries:
+        name, is_folder, size_bytes, modified = entry
+        file = known.get(name)
+        if file is None or file.size_bytes != size_bytes or file.modified != modified:
+            file = _log_file(entry)
+        if file is not None and not is_folder:
+            found.append(file)
     return sorted(found, key=_PLACE)
 
 
@@ -111,6 +125,9 @@ def checkpoint_rank(files: tuple[LogFile, ...]) -> tuple[int, int, int, str]:
 def _log_file(entry: Entry) -> LogFile | None:
     name = entry.name
     kind: FileKind
+    number = name[:_WIDTH]
+    if name[_WIDTH:] == ".json" and number.isdecimal() and number.isascii() and (version := int(number)) <= _LARGEST:
+        return LogFile("commit", version, name, entry.size_bytes, entry.modified)  # nearly all are
     if found := _PLAIN.fullmatch(name):
         number, suffix = found.groups()
         kind = "commit" if suffix == "json" else "checksum"

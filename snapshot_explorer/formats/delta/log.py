@@ -69,7 +69,7 @@ class Log:
     def refresh(self) -> LogListing:
         """Return what is in the log now. One listing. Forgets what it was about if the table was made anew."""
         turn = next(self._turns)
-        found = list_log(self._storage)
+        found = list_log(self._storage, self._listing)
         with self._lock:
             if turn < self._listed:
                 return found  # one that began later has ended sooner: it is the newer one
@@ -244,12 +244,15 @@ class Log:
             there = self.refresh().commits()
             raise self._gone(next((version for version in wanted if version not in there), wanted[0])) from error
 
-    def checkpoint_files(self, version: int) -> tuple[CheckpointFile, ...]:
-        """Return the files of the checkpoint that a version is made from, sidecars included; none without one."""
+    def checkpoint_files(self, version: int, *, adds: bool = True) -> tuple[CheckpointFile, ...]:
+        """Return the files of the checkpoint that a version is made from, sidecars included; none without one.
+
+        Without `adds` how many files they hold may be missing: less is read, as of a sidecar only its name.
+        """
         with self._lock:
             return self._attempts(
                 version,
-                lambda segment: self._checkpoint(segment, adds=True).files if segment.checkpoint else (),
+                lambda segment: self._checkpoint(segment, adds=adds).files if segment.checkpoint else (),
             )
 
     def _state(self, version: int) -> State:

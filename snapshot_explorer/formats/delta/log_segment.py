@@ -68,8 +68,18 @@ class LogListing:
 
     def goes_on_in(self, later: "LogListing") -> bool:
         """Return whether a later listing shows the same files, apart from those that came or went."""
-        known = {file.name: file.identity for file in self.files if file.kind == "commit"}
-        return all(known.get(file.name, file.identity) == file.identity for file in later.files)
+        known = self.by_name
+        for file in later.files:
+            before = known.get(file.name, file)
+            # Of an unchanged listing all are the same objects.
+            if before is not file and before.kind == "commit" and before.identity != file.identity:
+                return False
+        return True
+
+    @cached_property
+    def by_name(self) -> dict[str, LogFile]:
+        """Return the files by their names."""
+        return {file.name: file for file in self.files}
 
     def commits(self) -> dict[int, LogFile]:
         """Return the commit of each version that has one, ascending."""
@@ -106,15 +116,16 @@ class LogListing:
         return _checkpoints(self.files)
 
 
-def list_log(storage: Storage) -> LogListing:
-    """Return what is in the log. One listing."""
+def list_log(storage: Storage, before: LogListing | None = None) -> LogListing:
+    """Return what is in the log: the listing that was made before, if it shows the same still. One listing."""
     entries = storage.list(LOG)
-    return LogListing(
+    found = LogListing(
         storage.root,
-        tuple(log_files(entries)),
+        tuple(log_files(entries) if before is None else log_files(entries, before.by_name)),
         any(entry.is_folder and entry.name == STAGED for entry in entries),
         not entries,
     )
+    return before if before is not None and before == found else found
 
 
 def staged_versions(entries: Iterable[Entry]) -> list[int]:
@@ -148,7 +159,7 @@ def for_version(
     if start is not None and version_to_load is not None and start > version_to_load:
         start = None
     files = _up_to(listing.list_from(start or 0), version_to_load)
-    complete = [one for one in _checkpoints(files) if one[0].name not in unusable]
+    complete = [one for one in _checkpoints_in(files, listing) if one[0].name not in unusable]
     if not complete and start is not None:
         notes.append(
             f"The checkpoint of version {start} that was to be started from is not there or incomplete. "
@@ -157,7 +168,7 @@ def for_version(
         files = _up_to(listing.files, version_to_load)
         complete = [one for one in _checkpoints(files) if one[0].name not in unusable]
     checkpoint = complete[-1] if complete else ()
-    commits = _commits(files)
+    commits = listing.commits() if files is listing.files else _commits(files)
     if not checkpoint and not commits:
         raise _nothing(listing, version_to_load)
     base = checkpoint[0].version if checkpoint else -1
@@ -216,6 +227,11 @@ def _checkpoints(files: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
         if len(some) == count and min(some) == 1 and max(some) == count:
             found.append(tuple(some[number] for number in sorted(some)))
     return sorted(found, key=checkpoint_rank)
+
+
+def _checkpoints_in(files: Sequence[LogFile], listing: LogListing) -> list[tuple[LogFile, ...]]:
+    """Return the complete checkpoints in some of a listing's files, or all of them, the best one last."""
+    return listing.checkpoints() if files is listing.files else _checkpoints(files)
 
 
 def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing, version_to_load: int | None) -> None:

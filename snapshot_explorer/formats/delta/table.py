@@ -15,6 +15,7 @@ from snapshot_explorer.formats.delta import schema as schemas
 from snapshot_explorer.formats.delta import statistics as values
 from snapshot_explorer.formats.delta.catalogs import check_published
 from snapshot_explorer.formats.delta.change_data import ChangeData
+from snapshot_explorer.formats.delta.entries import entries_of
 from snapshot_explorer.formats.delta.events import HIDDEN, Events, read_events
 from snapshot_explorer.formats.delta.file_frames import changes_frame, files_frame, manifests_frame
 from snapshot_explorer.formats.delta.hints import read_hint
@@ -158,6 +159,10 @@ class Delta:
         segment = self._log.segment(version)
         actions = self._log.actions([commit.version for commit in segment.commits], infos=False)
         return manifests_frame(segment, checkpoint, actions)
+
+    def manifest_entries(self, version: int, path: str) -> pa.Table:
+        """Return the ENTRIES of a commit or a file of a checkpoint that the version is made of; see `entries_of`."""
+        return entries_of(self._storage, self._log, version, path)
 
     def changes(self, versions: Sequence[int]) -> pa.Table:
         """Return the CHANGES frame: per version the files it removed, those it added, and those of change data.

@@ -15,6 +15,8 @@ from snapshot_explorer.formats.paimon.schema import Schema
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.storage import Storage
 
+_ELSEWHERE = ("deletion_vector", "deleted_rows", "data_change")
+
 
 def entries_of(
     storage: Storage, snapshot: Snapshot, path: str, *, schema: Schema, options: Mapping[str, str]
@@ -53,6 +55,8 @@ def entries_of(
         "path": data_paths(entries, folders, storage, strict=False),
         "partition": partitions.column(),
     }
+    # Which rows of its file are deleted, and whether its commit only rearranged them, is told elsewhere.
+    columns |= {field.name: pa.nulls(len(entries), field.type) for field in frames.ENTRIES if field.name in _ELSEWHERE}
     names = frames.ENTRIES.names
     return pa.table(
         [columns[name] if name in columns else entries.column(name) for name in names], schema=frames.ENTRIES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from delta_builder import DeltaTable
+from delta_builder import BASE_MILLIS, DeltaTable, add
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.layout import log_files
 from snapshot_explorer.formats.delta.log_segment import LogListing, earliest, for_version, list_log, staged_versions
@@ -184,3 +184,46 @@ def test_two_listings_go_on_unless_a_file_became_another(tmp_path):
 
     assert before.goes_on_in(longer)
     assert not before.goes_on_in(list_log(Storage(str(tmp_path))))
+
+
+def test_a_log_in_which_nothing_happened_is_the_same_listing(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("a"))
+    table.checkpoint()
+    storage = Storage(str(tmp_path))
+    before = list_log(storage)
+
+    assert list_log(storage, before) is before
+
+    table.commit(add("b"))
+    longer = list_log(storage, before)
+    assert longer == list_log(storage)
+    assert set(before.files) < set(longer.files)
+    assert before.goes_on_in(longer)
+
+
+@pytest.mark.parametrize(("more", "millis"), [(b"\n", 0), (b"", 1), (b"\n", 1)])
+def test_a_commit_that_is_another_one_now_is_listed_anew(tmp_path, more, millis):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("a"))
+    storage = Storage(str(tmp_path))
+    before = list_log(storage)
+    name = f"_delta_log/{1:020d}.json"
+
+    table.write(name, table.read(name) + more, millis=BASE_MILLIS + 60_000 + millis)
+
+    found = list_log(storage, before)
+    assert found == list_log(storage) != before
+    assert not before.goes_on_in(found)
+
+
+def test_a_checkpoint_that_lost_its_bytes_is_left_out_of_a_later_listing_too(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("a"))
+    (path,) = table.checkpoint(hint=False)
+    storage = Storage(str(tmp_path))
+    before = list_log(storage)
+    table.write(path, b"")
+
+    assert len(before.checkpoints()) == 1
+    assert list_log(storage, before).checkpoints() == []

@@ -1,0 +1,253 @@
+"""The entries of single files of the log, against plain reading of the same files."""
+
+import json
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from delta_builder import DeltaTable, add, cdc, commit_name, inline_vector, metadata, remove
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, MissingFileError
+from snapshot_explorer.formats.delta import Delta
+from snapshot_explorer.storage import Storage
+
+TABLES = Path(__file__).parents[2] / "data" / "delta"
+
+
+def opened(root):
+    return Delta(Storage(str(root)))
+
+
+def plain_actions(file):
+    """Return the file actions of a file of the log, in order, read with the json module or with pyarrow alone."""
+    if file.suffix == ".json":
+        rows = [json.loads(line) for line in file.read_text().split("\n") if line.strip()]
+    else:
+        rows = pq.read_table(file).to_pylist(maps_as_pydicts="strict")
+    return [(kind, row[kind]) for row in rows for kind in ("add", "remove") if row.get(kind)]
+
+
+def plain_rows(action):
+    stats = action.get("stats")
+    told = json.loads(stats) if stats else action.get("stats_parsed") or {}
+    return told.get("numRecords")
+
+
+def plain_vector(action):
+    vector = action.get("deletionVector")
+    if not vector:
+        return None, None
+    at = f"@{vector['offset']}" if vector.get("offset") is not None else ""
+    return f"{vector['storageType']}:{vector['pathOrInlineDv']}{at}", vector["cardinality"]
+
+
+def plain(file):
+    """Return what the entries of a file of the log are, but for the names of partition columns."""
+    return [
+        (
+            kind,
+            unquote(action["path"]),
+            # An empty text is null: PROTOCOL.md, "Partition Value Serialization".
+            sorted(str(value or None) for value in (action.get("partitionValues") or {}).values()),
+            plain_rows(action),
+            action.get("size"),
+            *plain_vector(action),
+            action.get("dataChange"),
+        )
+        for kind, action in plain_actions(file)
+    ]
+
+
+def told(entries):
+    return [
+        (
+            row["change"],
+            row["path"],
+            sorted(str(value) for _, value in row["partition"]),
+            *(row[name] for name in ("rows", "size_bytes", "deletion_vector", "deleted_rows", "data_change")),
+        )
+        for row in entries.to_pylist()
+    ]
+
+
+def repartitions(file):
+    return file.suffix == ".json" and '"metaData"' in file.read_text() and '"remove"' in file.read_text()
+
+
+@pytest.mark.parametrize("name", sorted(folder.name for folder in TABLES.iterdir()))
+def test_entries_of_every_file_of_the_log_are_those_of_plain_reading(name):
+    table_format = opened(TABLES / name)
+    seen = 0
+
+    for version in sorted(table_format._log.listing().loadable):
+        for path in table_format.manifests(version)["path"].to_pylist():
+            entries = table_format.manifest_entries(version, path)
+            expected = plain(TABLES / name / path)
+            known = told(entries)
+            if repartitions(TABLES / name / path):  # what it removes has no values of the columns in force then
+                known, expected = ([(*one[:2], *one[3:]) for one in some] for some in (known, expected))
+            assert known == expected
+            assert entries.schema.equals(frames.ENTRIES)
+            for column in ("bucket", "level", "schema_id"):
+                assert entries[column].null_count == len(entries)
+            seen += 1
+
+    assert seen
+
+
+@pytest.mark.parametrize("name", sorted(folder.name for folder in TABLES.iterdir()))
+def test_manifests_count_the_entries_of_their_files(name):
+    table_format = opened(TABLES / name)
+
+    for version in sorted(table_format._log.listing().loadable):
+        for row in table_format.manifests(version).to_pylist():
+            changes = table_format.manifest_entries(version, row["path"])["change"].to_pylist()
+            assert changes.count("add") == row["added_files"]
+            if row["list"] == "delta":
+                assert changes.count("remove") == row["removed_files"]
+
+
+FORMS = (
+    {"form": "classic"},
+    {"form": "classic", "sidecars": 2},
+    {"form": "multi-part", "parts": 3},
+    {"form": "json"},
+    {"form": "json", "sidecars": 1},
+    {"form": "parquet", "sidecars": 3},
+)
+
+
+def test_every_form_of_checkpoint_tells_all_its_live_files_and_tombstones(tmp_path):
+    table = DeltaTable(None, tmp_path, partition_by=["name"])
+    table.commit(*(add(f"{number}", partition={"name": "a%20b"}, rows=number) for number in range(7)))
+    table.commit(remove("3", partition={"name": "a%20b"}, size=500), add("x y", partition={"name": ""}, rows=2))
+    live = {str(number) for number in range(7)} - {"3"} | {"x y"}
+
+    for options in FORMS:
+        paths = table.checkpoint(hint=False, **options)
+        table_format = opened(tmp_path)
+
+        manifests = table_format.manifests(table.version).to_pylist()
+
+        entries = [
+            row
+            for one in manifests
+            for row in table_format.manifest_entries(table.version, one["path"]).to_pylist(maps_as_pydicts="strict")
+        ]
+        assert {one["path"] for one in manifests} == set(paths)
+        assert {row["path"] for row in entries if row["change"] == "add"} == live
+        assert [row["path"] for row in entries if row["change"] == "remove"] == ["3"]
+        assert {row["path"]: row["partition"] for row in entries}["x y"] == {"name": None}
+        for path in paths:
+            table.remove_file(path)
+
+
+FILES = st.lists(st.sampled_from(["add", "remove", "cdc", "txn"]), max_size=12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(FILES, st.sampled_from(["\n", "\n\n", "\r\n", " \n"]))
+def test_entries_come_in_the_order_of_the_lines_whatever_stands_between(tmp_path_factory, kinds, end):
+    root = tmp_path_factory.mktemp("table")
+    table = DeltaTable(None, root)
+    lines = [
+        {"add": add, "remove": remove, "cdc": cdc}[kind](f"{number}")
+        if kind != "txn"
+        else {"txn": {"appId": f"{number}", "version": 1}}
+        for number, kind in enumerate(kinds)
+    ]
+    table.commit()
+    table.write(commit_name(1), "".join(json.dumps(line) + end for line in lines).encode())
+
+    entries = opened(root).manifest_entries(1, commit_name(1))
+
+    expected = [(kind, str(number)) for number, kind in enumerate(kinds) if kind in ("add", "remove")]
+    assert list(zip(entries["change"].to_pylist(), entries["path"].to_pylist(), strict=True)) == expected
+
+
+def test_a_deletion_vector_that_is_replaced_is_a_remove_and_an_add(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("f", rows=9, vector=inline_vector([1])))
+    table.commit(remove("f", size=500, vector=inline_vector([1])), add("f", rows=9, vector=inline_vector([1, 2])))
+
+    entries = opened(tmp_path).manifest_entries(2, commit_name(2)).select(["change", "path", "deleted_rows"])
+
+    assert entries.to_pylist() == [
+        {"change": "remove", "path": "f", "deleted_rows": 1},
+        {"change": "add", "path": "f", "deleted_rows": 2},
+    ]
+
+
+def test_partition_columns_are_called_as_at_the_commit(tmp_path):
+    table = DeltaTable(None, tmp_path, partition_by=["name"])
+    table.commit(add("a", partition={"name": "1"}))
+    table.commit(metadata(partition_by=["id"]), add("b", partition={"id": "2"}))
+    table_format = opened(tmp_path)
+
+    found = [table_format.manifest_entries(2, commit_name(version))["partition"].to_pylist() for version in (1, 2)]
+
+    assert found == [[[("name", "1")]], [[("id", "2")]]]
+
+
+def test_a_file_that_the_version_is_not_made_of_is_refused(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("a"))
+    table.checkpoint()
+    table.commit(add("b"))
+    table_format = opened(tmp_path)
+
+    for path in (commit_name(1), commit_name(3), "a", "../secret", "_delta_log/_last_checkpoint"):
+        with pytest.raises(BadReferenceError, match=r"^Version 2 is not made of .*\. It is made of 2 files of the log"):
+            table_format.manifest_entries(2, path)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100, -200, -9, -4])
+def test_a_checkpoint_that_is_cut_short_is_named(tmp_path, cut):
+    table = DeltaTable(None, tmp_path)
+    table.commit(*(add(f"{number}") for number in range(50)))
+    paths = table.checkpoint(form="parquet", sidecars=1)
+    table_format = opened(tmp_path)
+    side = next(path for path in paths if "_sidecars" in path)
+    table.write(side, table.read(side)[:cut])
+
+    with pytest.raises(BrokenTableError, match="The checkpoint file _delta_log/_sidecars/.* is damaged"):
+        table_format.manifest_entries(1, side)
+
+
+def test_a_commit_that_is_damaged_is_named_with_its_line(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("a"))
+    table_format = opened(tmp_path)
+    table_format.manifests(1)
+    table.write(commit_name(1), table.read(commit_name(1))[:-9])
+
+    with pytest.raises(BrokenTableError, match=r"00001.json is damaged: line 2 is no action"):
+        table_format.manifest_entries(1, commit_name(1))
+
+
+def test_a_sidecar_that_has_gone_is_named(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("a"))
+    side = next(path for path in table.checkpoint(form="json", sidecars=1) if "_sidecars" in path)
+    table_format = opened(tmp_path)
+    table.remove_file(side)
+
+    with pytest.raises(MissingFileError, match=r"_delta_log/_sidecars/.* is not there"):
+        table_format.manifest_entries(1, side)
+
+
+def test_a_large_checkpoint_is_read_a_row_group_at_a_time(tmp_path, monkeypatch):
+    table = DeltaTable(None, tmp_path)
+    table.commit(*(add(f"{number}", rows=number) for number in range(3_500)))
+    (path,) = table.checkpoint()
+    table_format = opened(tmp_path)
+    whole = table_format.manifest_entries(1, path)
+    monkeypatch.setattr("snapshot_explorer.formats.delta.checkpoints._WHOLE", 1_000)
+
+    assert opened(tmp_path).manifest_entries(1, path).equals(whole)
+    assert pq.ParquetFile(tmp_path / path).num_row_groups == 4
+    assert sorted(whole["rows"].to_pylist()) == list(range(3_500))
