@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.progress import show_progress
+    from snapshot_explorer.queries import sql
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
@@ -27,9 +28,16 @@ __all__ = [
     "open_table",
     "samples",
     "show_progress",
+    "sql",
     "unload_ipython_extension",
 ]
-_HOMES = {"Snapshot": "snapshot", "Table": "table", "open_table": "opening", "show_progress": "progress"}
+_HOMES = {
+    "Snapshot": "snapshot",
+    "Table": "table",
+    "open_table": "opening",
+    "show_progress": "progress",
+    "sql": "queries",
+}
 """The modules of public names that are loaded at their first use: pyarrow alone takes a tenth of a second."""
 
 

@@ -67,6 +67,11 @@ class Snapshot:
         """Return the table's properties in force at the version."""
         return self._cached("properties", lambda: self._format.properties(self._version_or_newest()))
 
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """Return the Arrow schema of the rows, as `to_arrow` returns them."""
+        return self._arrow_schema()
+
     def manifests(self) -> Frame:
         """Return the MANIFESTS frame: base, delta, changelog and index, in list order.
 

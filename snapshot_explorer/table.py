@@ -17,6 +17,7 @@ from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import ChangeMode
 from snapshot_explorer.past import Past
+from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import AsOf, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot, changes_condition, read_changes
@@ -24,6 +25,9 @@ from snapshot_explorer.snapshot import NO_VERSION, Snapshot, changes_condition, 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
+
+    import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
@@ -315,6 +319,15 @@ class Table:
         condition = changes_condition(self._format, where, schema)
         splits = self._format.row_changes(start, end, mode, condition) if start < end else ()
         return read_changes(self._format, splits, schema, columns=columns, condition=condition)
+
+    def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
+        """Return what a query gives, in which the table is called as its folder, or `this`; at any of its versions.
+
+        `select * from this version as of 17 except select * from this`; `snapshot_explorer.sql` has all forms, takes
+        several tables, and tells of engines, results and errors.
+        """
+        names = {"this": self} | {self.path.rstrip("/").rsplit("/", 1)[-1]: self}
+        return sql(query, names, engine=engine, spark=spark)
 
     def tag_versions(self) -> Mapping[str, int]:
         """Return each tag's version, sorted by name. Reads one small file per tag."""

@@ -15,6 +15,8 @@ except ImportError:
     # IPython before 8.6, as hosted notebooks still have it, completes otherwise: all works but completion.
     completion = None  # type: ignore[assignment]
 
+_KINDS = ("line", "cell")
+
 __all__ = ["SnapshotMagics", "load_ipython_extension", "unload_ipython_extension"]
 
 
@@ -27,7 +29,8 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     taken = [name for name in NAMES if _is_taken(ip, name)]
     magics = SnapshotMagics(ip)
     for name in taken:
-        del magics.magics["line"][name]
+        for kind in _KINDS:
+            del magics.magics[kind][name]
     ip.register_magics(magics)
     if completion is not None:
         ip.Completer.custom_matchers.append(completion.matcher(magics.tables, ip.user_ns))
@@ -51,8 +54,9 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
     """Remove everything that `load_ipython_extension` registered, and nothing of others."""
     manager = ip.magics_manager
     for name in NAMES:
-        if _is_ours(manager.magics["line"].get(name)):
-            del manager.magics["line"][name]
+        for kind in _KINDS:
+            if _is_ours(manager.magics[kind].get(name)):
+                del manager.magics[kind][name]
     manager.registry.pop(SnapshotMagics.__name__, None)
     for item in ip.configurables:
         if isinstance(item, SnapshotMagics):
@@ -72,7 +76,7 @@ def _is_ours(magic: object) -> bool:
 
 def _is_taken(ip: InteractiveShell, name: str) -> bool:
     """Return whether another extension has a line or cell magic of that name."""
-    found = [ip.magics_manager.magics[kind].get(name) for kind in ("line", "cell")]
+    found = [ip.magics_manager.magics[kind].get(name) for kind in _KINDS]
     return any(magic is not None and not _is_ours(magic) for magic in found)
 
 

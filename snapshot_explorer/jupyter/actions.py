@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from IPython.core.error import UsageError
 
+from snapshot_explorer import queries
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.frames import Frame
@@ -277,6 +278,23 @@ def load(call: Call) -> object:
         _state_size(call, name, table, snapshot, limit)
     read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
     return read(columns=columns, where=where, limit=limit)
+
+
+def sql(call: Call) -> object:
+    """Return what a query over the open tables gives."""
+    query = call.arguments.get("query")
+    if call.body is not None and query is not None:
+        raise UsageError("A query stands in the line and another one below it. Write one of them.")
+    text = query if call.body is None else call.body
+    if text is None or not text.strip():
+        raise UsageError(
+            "%snapshot sql needs a query. Write it below %%snapshot sql, or in quotes: "
+            '%snapshot sql "select * from orders version as of 17".'
+        )
+    if not call.tables.all():
+        call.table()  # which says how to open one
+    engine = call.arguments.get("engine") or "duckdb"
+    return queries.sql(text, call.tables.all(), engine=engine)
 
 
 def _state_size(

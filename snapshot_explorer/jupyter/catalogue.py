@@ -374,6 +374,35 @@ COMMANDS: Sequence[Command] = (
         "is read only with --limit or --yes. Sizes are decimal: 1 MB is 1,000,000 bytes.",
     ),
     Command(
+        name="sql",
+        summary="A query over the open tables at any version",
+        run=actions.sql,
+        python='snapshot_explorer.sql("select * from orders version as of 17", {"orders": orders}, engine="duckdb")',
+        examples=(
+            '%snapshot sql "select * from orders@17"',
+            "%%snapshot sql -o gone  (and the query below, in the same cell)",
+            '%snapshot sql "select * from orders version as of 17 except select * from orders"',
+            "%snapshot sql \"select count(*) from orders timestamp as of '2026-11-01'\" --engine spark",
+        ),
+        arguments=(
+            Argument(name="QUERY", holds="text", meaning="the query in quotes, where it is not below the line"),
+        ),
+        options=(
+            Option(
+                flags=("--engine",),
+                value="ENGINE",
+                holds="sql engine",
+                meaning="duckdb (gives a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
+                "duckdb without it",
+            ),
+        ),
+        notes="The query follows below %%snapshot sql in the same cell, where nothing is expanded. It names the open "
+        "tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a tag), timestamp as of "
+        "'2026-11-01 12:00' (UTC without a zone) or '2h'; without, it is the newest version. DuckDB reads the "
+        "columns and files that the query needs, into memory. Only statements that read are taken.",
+        takes_body=True,
+    ),
+    Command(
         name="use",
         summary="Make a table the current one",
         run=actions.use,

@@ -8,6 +8,7 @@ from typing import get_args
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
+from snapshot_explorer import queries
 from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.history import Known
 from snapshot_explorer.jupyter.actions import ENGINES
@@ -155,6 +156,7 @@ class _Place:
             "kind": get_args(Kind),
             "engine": ENGINES,
             "measure": get_args(Measure),
+            "sql engine": queries.ENGINES,
             "format": [one.name for one in FORMATS],
         }
         return ((word, holds) for word in words.get(holds, ()))

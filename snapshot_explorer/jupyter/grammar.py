@@ -14,6 +14,7 @@ Holds = Literal[
     "command",
     "kind",
     "engine",
+    "sql engine",
     "format",
     "columns",
     "dict",
@@ -115,6 +116,8 @@ class Call:
     """The user's variables, those of the calling function before the global ones."""
     say: Callable[[str], None]
     """Shows a line to the user at once."""
+    body: str | None = None
+    """What stood below the line, where it was the first one of a cell; never expanded."""
 
     def table(self) -> tuple[str, Table]:
         """Return the table that the line is about, and its name."""
@@ -141,6 +144,8 @@ class Command:
     """Its own options, before those that many commands share."""
     notes: str = ""
     """What else there is to know."""
+    takes_body: bool = False
+    """Whether it may be the first line of a cell, and is given what stands below."""
 
     @property
     def is_about_a_table(self) -> bool:

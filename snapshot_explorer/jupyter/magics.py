@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.magic import Magics, line_magic, magics_class, needs_local_scope, no_var_expand
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope, no_var_expand
 from traitlets import Bool, Enum, Int
 
 from snapshot_explorer.errors import SnapshotExplorerError
@@ -62,22 +62,39 @@ class SnapshotMagics(Magics):
     @needs_local_scope
     def snapshot(self, line: str, local_ns: Mapping[str, object] | None = None) -> object:
         """Stand for the list of commands, which is put here below."""
+        return self._do(line, None, local_ns)
+
+    snapshot.__doc__ = overview(COMMANDS)  # type: ignore[assignment]  # as above
+
+    @cell_magic(NAMES[1])
+    @cell_magic(NAMES[0])  # type: ignore[arg-type]
+    @no_var_expand
+    @needs_local_scope
+    def snapshot_cell(self, line: str, cell: str, local_ns: Mapping[str, object] | None = None) -> object:
+        """Run the command of the line with what stands below it: `%%snapshot sql` and a query."""
+        return self._do(line, cell, local_ns)
+
+    def _do(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
+        """Run a line, and put what it gives into the variable that it names."""
         content, is_silenced = without_semicolon(line)
         target, content = _target(content)
         variables: Mapping[str, object] = ChainMap(dict(local_ns or {}), self._shell.user_ns)
         command, arguments = self._parsed(split_words(content), variables)
         if arguments.has("help"):
             return Manual(manual(command))
+        if body is not None and not command.takes_body:
+            takers = " and ".join(f"%%snapshot {one.name}" for one in COMMANDS if one.takes_body)
+            raise UsageError(
+                f"%snapshot {command.name} is a line of its own: write it with one %. Cells begin with {takers}."
+            )
         target = arguments.get("out") or target
         if target is not None and not target.isidentifier():
             raise UsageError(f"{target!r} cannot be the name of a variable. Use letters, digits and _.")
-        result = self._run(command, arguments, variables, is_silenced=is_silenced)
+        result = self._run(command, arguments, variables, body, is_silenced=is_silenced)
         if target is not None:
             self._shell.user_ns[target] = result
         is_kept = target is not None or (is_silenced and self._is_shown(line))
         return None if is_kept else result
-
-    snapshot.__doc__ = overview(COMMANDS)  # type: ignore[assignment]  # as above
 
     def _parsed(self, words: Sequence[Word], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
         """Return the command that the words name and its arguments; without a word, the one that fits."""
@@ -100,7 +117,13 @@ class SnapshotMagics(Magics):
         return command, arguments
 
     def _run(
-        self, command: Command, arguments: Arguments, variables: Mapping[str, object], *, is_silenced: bool
+        self,
+        command: Command,
+        arguments: Arguments,
+        variables: Mapping[str, object],
+        body: str | None,
+        *,
+        is_silenced: bool,
     ) -> object:
         call = Call(
             arguments=arguments,
@@ -113,6 +136,7 @@ class SnapshotMagics(Magics):
                 engine=self.engine,
             ),
             say=_say_nothing if is_silenced else self._say,
+            body=body,
         )
         try:
             return command.run(call)

@@ -65,10 +65,13 @@ def _items_alike(maps: pa.MapArray) -> list[pa.Array] | None:
 
 
 def distinct_maps(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Codes]:
-    """Return the distinct maps of a column from text to text, and the position of each row's among them."""
+    """Return the distinct maps of a column from text to text, as they first come, and each row's place among them."""
     maps = together(column)
-    _, firsts, places = np.unique(codes_of_maps(maps), return_index=True, return_inverse=True)
-    return maps.take(pa.array(firsts)), places.astype(np.int64)
+    encoded = pa.array(codes_of_maps(maps)).dictionary_encode()
+    places = encoded.indices.to_numpy().astype(np.int64)
+    firsts = np.zeros(len(encoded.dictionary), np.int64)
+    firsts[places[::-1]] = np.arange(len(places))[::-1]  # of a place that comes twice, the last value stays
+    return maps.take(pa.array(firsts)), places
 
 
 def split_paths(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]:

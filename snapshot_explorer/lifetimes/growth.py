@@ -188,7 +188,8 @@ def _grown(stays: Stays, events: Sequence[_Events]) -> Stays:
     last[known.places[begun[is_old]]] = ends[is_old]
     lasting = ~is_old & (ends > when[begun])
     chosen = np.flatnonzero(lasting)[np.argsort(begun[lasting], kind="stable")]
-    new = files.take(pa.array(begun[chosen] - known.count))
+    # Where nothing but adds came, they all begin a stay, in their order.
+    new = files if len(chosen) == len(files) else files.take(pa.array(begun[chosen] - known.count))
     return _joined(stays, last, new, when[begun[chosen]], ends[chosen])
 
 

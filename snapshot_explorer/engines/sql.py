@@ -1,0 +1,241 @@
+"""Queries in SQL, run by DuckDB over Arrow data of which only what they need is read.
+
+A query is planned over empty tables first. The plan says which columns each scan reads, and which conditions stand
+right above it; only these are then read. The connection is a new one for each query, and reaches no file, no network
+and no Python variable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from snapshot_explorer.engines import pushdown
+from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import duckdb
+
+_LOCKED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "python_scan_all_frames": "false",
+    "memory_limit": "50%",
+    "temp_directory": "",
+}
+_NO_TYPE = ("TIME WITH TIME ZONE", "BIGNUM")
+"""DuckDB's types whose values do not survive in Arrow."""
+_UNREAD = "error('rows are read that the plan does not name')"
+_PLAN = "EXPLAIN (FORMAT json) "
+
+Failure: TypeAlias = Callable[[str, int | None], str]
+"""Makes a message of what an engine says and of the position in the query, in characters, if it says one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """Rows that a query may read."""
+
+    what: str
+    """What it is, for messages: `orders at version 17`."""
+    schema: pa.Schema
+    """The Arrow schema of the rows."""
+    read: Callable[[Sequence[str], str | None], pa.Table]
+    """Returns columns of the rows; with a condition in SQL, at least of those that pass it."""
+    count: Callable[[], int]
+    """Returns the number of rows."""
+
+
+def run(
+    query: str,
+    relations: Mapping[str, Relation],
+    failure: Failure,
+    *,
+    whole: bool = False,
+    explain: bool = False,
+) -> pa.Table:
+    """Return what a query gives, as Arrow.
+
+    Types are as DuckDB gives them: sums of integers are decimal(38, 0), a timestamp of milliseconds or seconds with a
+    zone comes back in microseconds, a time of day in milliseconds too. Zones are UTC.
+
+    Args:
+        query: One reading statement of DuckDB.
+        relations: The tables that it may name, by their names, which need no quotes.
+        failure: Makes a message of what DuckDB says.
+        whole: Read all columns and rows, whatever the plan says.
+        explain: The query is an EXPLAIN: nothing is read.
+
+    Raises:
+        BadReferenceError: DuckDB refuses the query, or fails at it.
+        UnsupportedFeatureError: The result has a type that Arrow has not.
+    """
+    import duckdb
+
+    with duckdb.connect(":memory:", config=dict(_LOCKED)) as connection, _translated(query, failure):
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET errors_as_json = true")
+        connection.execute("SET lock_configuration = true")
+        bound = [_Bound(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
+        for one in bound:
+            one.show(connection, as_it_is=explain)
+        if not explain:
+            # A query that uses names as those of the plan could be mistaken for it.
+            plan = None if whole or pushdown.PREFIX in query.lower() else _planned(connection, query, failure)
+            for one in bound:
+                one.fill(connection, plan)
+        return _result(connection, query)
+
+
+@contextmanager
+def _translated(query: str, failure: Failure) -> Iterator[None]:
+    """Raise what DuckDB says as an error of ours."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
+    except duckdb.Error as error:
+        raise BadReferenceError(_message(error, query, failure)) from error
+
+
+def _planned(connection: duckdb.DuckDBPyConnection, query: str, failure: Failure) -> Sequence[pushdown.Scan] | None:
+    """Return the scans of a query's plan; None if the plan does not say what each of them reads."""
+    with _translated(_PLAN + query, lambda sentence, at: failure(sentence, None if at is None else at - len(_PLAN))):
+        rows = connection.execute(_PLAN + query).fetchall()
+    try:
+        found = pushdown.scans(json.loads(rows[0][1]))
+    except RecursionError:
+        return None
+    return found if all(scan.columns for scan in found) else None
+
+
+class _Bound:
+    """A relation under its name in a connection: a view whose columns have names of their own in the plan."""
+
+    def __init__(self, number: int, name: str, relation: Relation) -> None:
+        self._number = number
+        self._name = name
+        self._relation = relation
+        folded = [column.lower() for column in relation.schema.names]
+        twice = sorted(column for column in relation.schema.names if folded.count(column.lower()) > 1)
+        if twice:
+            raise BadReferenceError(
+                f"{relation.what} has columns whose names differ only in case: {', '.join(twice)}. DuckDB does not "
+                "tell them apart: read the rows with to_arrow(columns=[...]) instead."
+            )
+        self._plan_names = {pushdown.column_name(number, at): column for at, column in enumerate(relation.schema.names)}
+        self._types: list[str] = []
+
+    def show(self, connection: duckdb.DuckDBPyConnection, *, as_it_is: bool) -> None:
+        """Show the empty relation. Its first column stands in the plan for the number of rows."""
+        if as_it_is:
+            connection.register(self._name, self._relation.schema.empty_table())
+            return
+        marked = pa.schema([pa.field(pushdown.rows_name(self._number), pa.bool_())])
+        for plan_name, column in self._plan_names.items():
+            marked = marked.append(pa.field(plan_name, self._relation.schema.field(column).type))
+        connection.register(f"{self._name}__rows", marked.empty_table())
+        self._view(connection, [_quoted(name) for name in self._plan_names])
+        self._types = [str(kind) for kind in connection.table(self._name).types]
+
+    def fill(self, connection: duckdb.DuckDBPyConnection, plan: Sequence[pushdown.Scan] | None) -> None:
+        """Put in the rows that the plan reads. What it does not read fails the query if it is read after all."""
+        wanted, where = list(self._plan_names), None
+        if plan is not None:
+            mine = [scan for scan in plan if pushdown.number_of(scan.columns[0]) == self._number]
+            if not mine:
+                self._show_rows(connection, 1, [], f" WHERE {_UNREAD} IS NULL")
+                return
+            read = frozenset(column for scan in mine for column in scan.columns)
+            wanted = [name for name in self._plan_names if name in read]
+            where = pushdown.condition_of(mine, self._plan_names, self._relation.schema)
+        if wanted:
+            rows = self._relation.read([self._plan_names[name] for name in wanted], where)
+            self._show_rows(connection, rows.rename_columns(wanted), wanted)
+        else:
+            self._show_rows(connection, self._relation.count(), wanted)
+
+    def _show_rows(
+        self, connection: duckdb.DuckDBPyConnection, rows: pa.Table | int, read: Sequence[str], where: str = ""
+    ) -> None:
+        """Show rows, or a number of rows of which no column was read."""
+        if isinstance(rows, int):
+            rows = pa.table({pushdown.rows_name(self._number): pa.nulls(rows, pa.bool_())})
+        connection.unregister(f"{self._name}__rows")
+        connection.register(f"{self._name}__rows", rows)
+        values = [
+            _quoted(name) if name in read else f"CAST({_UNREAD} AS {kind})"
+            for name, kind in zip(self._plan_names, self._types, strict=True)
+        ]
+        self._view(connection, values, where)
+
+    def _view(self, connection: duckdb.DuckDBPyConnection, values: Sequence[str], where: str = "") -> None:
+        columns = zip(values, self._plan_names.values(), strict=True)
+        chosen = ", ".join(f"{value} AS {_quoted(column)}" for value, column in columns)
+        # The names are generated or quoted, and the types DuckDB's own.
+        view = f"CREATE OR REPLACE TEMP VIEW {self._name} AS SELECT {chosen} FROM {self._name}__rows"  # noqa: S608
+        connection.execute(view + where)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """Return the rows of a query, whose values are all exactly what DuckDB has."""
+    answer = connection.sql(query)
+    for name, kind in zip(answer.columns, answer.types, strict=True):
+        lost = next((one for one in _NO_TYPE if one in str(kind)), None)
+        if lost is not None:
+            raise UnsupportedFeatureError(
+                f"The result's column {name!r} is a {lost}, which Arrow and pandas have not. Convert it in the "
+                "query, such as CAST(... AS VARCHAR)."
+            )
+    rows: pa.Table = answer.to_arrow_table()
+    for place, item in enumerate(rows.schema):
+        if "decimal128(38, 0)" in str(item.type):
+            try:
+                rows.column(place).validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise UnsupportedFeatureError(
+                    f"The result's column {item.name!r} has an integer of more than 38 digits, which Arrow and pandas "
+                    "have not. Convert it in the query, such as CAST(... AS VARCHAR)."
+                ) from error
+    return rows
+
+
+def _message(error: Exception, query: str, failure: Failure) -> str:
+    """Return what DuckDB says as one sentence."""
+    import duckdb
+
+    said = str(error).strip().split("Error: ", 1)[-1]
+    told = _json(said)
+    sentence = str(told.get("exception_message") or said).split("\n\tCandidate functions", 1)[0]
+    if isinstance(error, duckdb.OutOfMemoryException):
+        # DuckDB's advice is about settings that are locked.
+        sentence = f"{sentence.splitlines()[0]}. Ask for fewer columns or rows, or use the engine spark"
+    sentence = " ".join(sentence.split()).rstrip(".!")
+    position = str(told.get("position", ""))
+    at = None
+    if position.isdecimal():
+        at = len(query.encode()[: int(position)].decode(errors="ignore"))
+    return failure(sentence, at)
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

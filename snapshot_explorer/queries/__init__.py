@@ -1,0 +1,228 @@
+"""Queries in SQL over tables at any of their versions, on DuckDB or Spark.
+
+```
+select * from orders version as of 17                    a version, as Delta and Paimon write it in Spark
+... from orders for version as of 'latest~2'             any ref in quotes; FOR may be left out
+... from orders version as of 'v1'                       a tag, also 'tag:v1'
+... from orders timestamp as of '2026-11-01 12:00:00'    the last version by then; without a zone, UTC; also '2h'
+... from orders@17 o join "events@latest~2" using (id)   the short forms
+... from orders                                          the newest version
+```
+
+What a query means is the same on both engines as far as it is written here: strings stand in single quotes and have no
+escapes but `''`, names in double quotes or backquotes. Functions and types are the engine's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
+
+from snapshot_explorer import frames
+from snapshot_explorer.engines import sql as duckdb_sql
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.queries.references import references
+from snapshot_explorer.queries.spelling import Dialect, Spelled, as_written, name, spell
+from snapshot_explorer.queries.tokens import near, tokens
+from snapshot_explorer.refs import Latest, Ref, Tag, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from snapshot_explorer.queries.references import Reference
+    from snapshot_explorer.queries.tokens import Token
+    from snapshot_explorer.snapshot import Snapshot
+
+__all__ = ["ENGINES", "Engine", "Versioned", "sql", "to_arrow"]
+
+Engine = Literal["duckdb", "spark"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+
+
+class Versioned(Protocol):
+    """What has versions: a table."""
+
+    def at(self, ref: Ref) -> Snapshot:
+        """Return the snapshot that a ref names."""
+        ...
+
+    def tag_versions(self) -> Mapping[str, int]:
+        """Return each tag's version."""
+        ...
+
+
+def sql(
+    query: str, tables: Mapping[str, Versioned], *, engine: str = "duckdb", spark: SparkSession | None = None
+) -> pd.DataFrame | DataFrame:
+    """Return what a query over tables gives, at the versions that it names: this module's docstring has the forms.
+
+    DuckDB reads only the columns and, by conditions on them, the files that the query needs, into memory; it gives a
+    pandas DataFrame with Arrow dtypes, exactly what DuckDB computed. Sums of integers are decimals of 38 digits, as
+    DuckDB's HUGEINT; a timestamp with zone finer or coarser than a microsecond keeps its value, and zones are UTC.
+    Spark gives a lazy DataFrame; nothing is registered in its catalog and nothing cached.
+
+    Args:
+        query: One statement that reads: SELECT, WITH, VALUES, FROM, EXPLAIN or DESCRIBE.
+        tables: The tables by the names that the query has for them, in any case of letters.
+        engine: `duckdb` or `spark`.
+        spark: The session for Spark; the active one without it, otherwise a local one that is started.
+
+    Raises:
+        BadReferenceError: The query names a table that is not there, does more than read, or the engine refuses it.
+        SnapshotNotFoundError: A version is not there.
+        UnsupportedFeatureError: A version needs a feature that is not read, or a result has a type that Arrow has not.
+        BrokenTableError: A file is missing or damaged; it is named.
+        MissingDependencyError: The engine is Spark, and PySpark or Java is missing.
+    """
+    if engine == "duckdb":
+        return frames.as_pandas(to_arrow(query, tables))
+    if engine == "spark":
+        return _on_spark(query, tables, spark)
+    close = difflib.get_close_matches(engine, ENGINES, 1)
+    hint = f"Did you mean {close[0]}? " if close else ""
+    raise BadReferenceError(f"There is no engine {engine!r} for SQL. {hint}Engines: {', '.join(ENGINES)}.")
+
+
+def to_arrow(query: str, tables: Mapping[str, Versioned]) -> pa.Table:
+    """Return what DuckDB gives for a query, as an Arrow table; arguments and errors as of `sql`."""
+    found = _Query.of(query, tables)
+    spelled = found.spelled("duckdb", name)
+    words = {token.keyword for token in found.tokens}
+    relations = {name(number): _relation(one) for number, one in enumerate(found.sources)}
+    return duckdb_sql.run(
+        spelled.text,
+        relations,
+        lambda sentence, at: found.failure(sentence, None if at is None else spelled.origin(at)),
+        # A pivot is planned by the values that are there.
+        whole=bool(words & {"PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER"}),
+        explain=found.first == "EXPLAIN",
+    )
+
+
+def _on_spark(query: str, tables: Mapping[str, Versioned], spark: SparkSession | None) -> DataFrame:
+    from snapshot_explorer.engines.spark import sql as spark_sql  # noqa: PLC0415 - only where Spark is asked for
+    from snapshot_explorer.engines.spark.sessions import session  # noqa: PLC0415 - the same
+
+    found = _Query.of(query, tables)
+    chosen = session(spark)
+    if not spark_sql.reads_backslashes(chosen):
+        _check_strings(found)
+    names = spark_sql.stand_ins(chosen, len(found.sources))
+    spelled = found.spelled("spark", names.__getitem__)
+    return spark_sql.run(
+        chosen,
+        spelled.text,
+        {name: cast("_OnSpark", one.snapshot).to_spark(chosen) for name, one in zip(names, found.sources, strict=True)},
+        lambda sentence, at: found.failure(sentence, None if at is None else spelled.origin(at)),
+    )
+
+
+class _OnSpark(Protocol):
+    def to_spark(self, spark: SparkSession) -> DataFrame: ...
+
+
+def _check_strings(found: _Query) -> None:
+    """Refuse strings whose meaning a setting of Spark changes."""
+    for token in found.tokens:
+        if token.kind == "text" and ("\\" in token.value or "'" in token.value):
+            raise BadReferenceError(
+                f"The string{near(found.text, token.start)} holds a quote or a backslash, and "
+                "spark.sql.parser.escapedStringLiterals is on, which changes what they mean. Turn it off for the query."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """A table at a version that a query reads."""
+
+    written: str
+    """The table's name in the query."""
+    snapshot: Snapshot
+    """The version."""
+
+    @property
+    def what(self) -> str:
+        """Return how a message calls it."""
+        return f"{self.written} at version {self.snapshot.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Query:
+    """A query whose tables and versions have been found."""
+
+    text: str
+    tokens: Sequence[Token]
+    places: Sequence[tuple[Reference, int]]
+    """The places of tables, each with the number of its source."""
+    sources: Sequence[_Source]
+
+    @classmethod
+    def of(cls, text: str, tables: Mapping[str, Versioned]) -> _Query:
+        if not isinstance(text, str):
+            raise BadReferenceError(f"A query is a text, not a {type(text).__name__}. Write it in quotes.")
+        cut = tokens(text)
+        found = references(text, cut, tables, datetime.now(UTC))
+        sources: list[_Source] = []
+        numbers: dict[tuple[int, int], int] = {}
+        places = []
+        newest: dict[int, int] = {}
+        for reference in found:
+            table = tables[reference.table]
+            snapshot = _snapshot(table, reference, newest)
+            key = (id(table), snapshot.version)
+            if key not in numbers:
+                numbers[key] = len(sources)
+                sources.append(_Source(written=reference.table, snapshot=snapshot))
+            places.append((reference, numbers[key]))
+        return cls(text=text, tokens=cut, places=places, sources=sources)
+
+    @property
+    def first(self) -> str:
+        """Return the statement's first word."""
+        return next(token.keyword for token in self.tokens if token.kind not in ("space", "comment"))
+
+    def spelled(self, dialect: Dialect, named: Callable[[int], str]) -> Spelled:
+        """Return the text for an engine."""
+        return spell(self.text, self.tokens, [(place, named(number)) for place, number in self.places], dialect)
+
+    def failure(self, sentence: str, at: int | None) -> str:
+        """Return the message of an error, with the names and the place that the user wrote."""
+        written = {number: one.written for number, one in enumerate(self.sources)}
+        said = as_written(sentence, written)
+        return f"The query fails{near(self.text, at)}: {said}{'' if said.endswith('?') else '.'}"
+
+
+def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int]) -> Snapshot:
+    """Return the snapshot that a place asks for; within a query the newest version is one and the same."""
+    ref = reference.ref
+    if reference.number_as_text is not None and isinstance(ref, Version):
+        tagged = table.tag_versions().get(reference.number_as_text)
+        if tagged is not None and tagged != ref.number:
+            raise BadReferenceError(
+                f"'{reference.number_as_text}' is a tag of {reference.table} as well as a version. Write "
+                f"{ref.number} without quotes for the version, or '{Tag(name=reference.number_as_text)}' for the tag."
+            )
+    if not isinstance(ref, Latest):
+        return table.at(ref)
+    if id(table) not in newest:
+        snapshot = table.at(Latest())
+        newest[id(table)] = snapshot.version
+        if not ref.back:
+            return snapshot
+    return table.at(Version(number=newest[id(table)], back=ref.back))
+
+
+def _relation(source: _Source) -> duckdb_sql.Relation:
+    snapshot = source.snapshot
+    return duckdb_sql.Relation(
+        what=source.what,
+        schema=snapshot.arrow_schema,
+        read=snapshot.to_arrow,
+        count=snapshot.count,
+    )

@@ -1,0 +1,105 @@
+"""The time-travel clause behind a table's name: `version as of 17`, `for timestamp as of '2026-11-01'`, `@17`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.queries.tokens import Token, place
+from snapshot_explorer.refs import Ref, Tag, Version, parse_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BY_VERSION = ("VERSION", "SYSTEM_VERSION")
+_BY_TIME = ("TIMESTAMP", "SYSTEM_TIME")
+_AT = re.compile(r"[\w:~^@]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clause:
+    """What a query says of a table's version."""
+
+    ref: Ref
+    """The version that is asked for."""
+    size: int
+    """How many tokens it takes up, spaces and comments aside."""
+    number_as_text: str | None = None
+    """The number, where it stands in quotes and so may be the name of a tag as well."""
+
+
+def is_clause(following: Sequence[Token]) -> bool:
+    """Return whether the tokens begin with `[for] version as of` or the like."""
+    words = [token.keyword for token in following[:4]]
+    words = words[1:] if words[:1] == ["FOR"] else words[:3]
+    return words[:1] != [] and words[0] in (*_BY_VERSION, *_BY_TIME) and words[1:3] == ["AS", "OF"]
+
+
+def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | None:
+    """Return the clause that the tokens behind a table's name begin with; None if there is none.
+
+    Raises:
+        BadReferenceError: What stands in its place names no version.
+    """
+    if not is_clause(following):
+        return None
+    skipped = 4 if following[0].keyword == "FOR" else 3
+    by_time = following[skipped - 3].keyword in _BY_TIME
+    value = following[skipped] if len(following) > skipped else None
+    if by_time and value and value.keyword in ("TIMESTAMP", "DATE") and len(following) > skipped + 1:
+        skipped, value = skipped + 1, following[skipped + 1]
+    is_plain = value is not None and (value.kind == "number" or (value.kind == "text" and value.text[0] in "'$"))
+    if value is None or not is_plain:
+        at = value.start if value else len(query)
+        wants = "a time in quotes, such as '2026-11-01T12:00:00Z' or '2h'" if by_time else "17, 'latest~2' or 'tag:v1'"
+        word = following[skipped - 3 if following[skipped - 1].keyword == "OF" else skipped - 4].text
+        raise BadReferenceError(f"{word} AS OF is followed by no version{place(query, at)}. Write {wants} there.")
+    if by_time:
+        return Clause(ref=_time(value, now), size=skipped + 1)
+    quoted_number = value.value.strip() if value.kind == "text" and value.value.strip().isdecimal() else None
+    return Clause(ref=_version(value, now), size=skipped + 1, number_as_text=quoted_number)
+
+
+def _time(value: Token, now: datetime) -> Ref:
+    """Return the last version committed by a time: text as refs have it, or seconds since 1970."""
+    if value.kind == "text":
+        text = value.value.strip()
+        return parse_ref(text if text.startswith("@") else f"@{text}", now=now)
+    try:
+        return parse_ref(datetime.fromtimestamp(int(value.text), UTC))
+    except (ValueError, OverflowError, OSError) as error:
+        raise BadReferenceError(
+            f"{value.text} is no time. A number is whole seconds since 1970-01-01 UTC; in quotes: '2026-11-01'."
+        ) from error
+
+
+def _version(value: Token, now: datetime) -> Ref:
+    """Return the version that a number or a text names; a text that is no ref is the name of a tag."""
+    text = value.value.strip()
+    try:
+        return parse_ref(text, now=now)
+    except BadReferenceError:
+        if value.kind == "number" or not text or re.match(r"(?i)tag:|@|latest|earliest|-|\d+\s*[~^]", text):
+            raise
+        return Tag(name=value.value)
+
+
+def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
+    """Return the ref of `orders@17`, written without blanks behind a name, and where it ends; None without one."""
+    if query[name.end : name.end + 1] != "@":
+        return None
+    found = _AT.match(query, name.end + 1)
+    if found is None:
+        raise BadReferenceError(
+            f"No version follows {name.text}@{place(query, name.end)}. Write {name.text}@17, {name.text}@latest~2, or "
+            f"{name.text} version as of 'tag:v1'."
+        )
+    return parse_ref(found.group(), now=now), found.end()
+
+
+def names_a_number(ref: Ref) -> Version | None:
+    """Return the ref if it is a version's plain number."""
+    return ref if isinstance(ref, Version) and ref.back == 0 else None

@@ -1,0 +1,331 @@
+"""Where a query names tables, and which version of each it asks for.
+
+A table may stand behind FROM, JOIN and the commas between, at any depth. The walk keeps for each pair of brackets
+whether such a list is open and which WITH queries are in scope, so that a column or a WITH query of a table's name is
+never taken for the table. Whatever stands where a table must stand, and is none, is refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.queries.clauses import at_sign, clause, is_clause
+from snapshot_explorer.queries.tokens import Token, place
+from snapshot_explorer.refs import Latest, Ref, parse_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+_READING = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
+_ABOUT = ("DESCRIBE", "DESC", "SUMMARIZE")
+_ENDS_FROM = frozenset(
+    (
+        *("WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "FETCH"),
+        *("UNION", "EXCEPT", "INTERSECT", "MINUS", "SELECT", "SORT", "CLUSTER", "DISTRIBUTE", "VALUES"),
+    )
+)
+_AFTER_A_TABLE = _ENDS_FROM | frozenset(
+    (
+        *("ON", "USING", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL", "SEMI", "ANTI"),
+        *("ASOF", "POSITIONAL", "TABLESAMPLE", "LATERAL", "PIVOT", "UNPIVOT", "FOR", "AT", "INSERT"),
+    )
+)
+"""Words that may follow a table and are not its alias."""
+_BEFORE_A_TABLE = ("LATERAL", "PIVOT", "UNPIVOT", "ONLY")
+_TAKE_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION")
+"""Functions that have a FROM between their arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A place of a query where a table is named."""
+
+    table: str
+    """The table's name, as it is known."""
+    ref: Ref
+    """The version that is asked for; the newest without a clause."""
+    start: int
+    """Where it starts in the query's text."""
+    end: int
+    """Where it ends, its time-travel clause included."""
+    qualifier: str | None
+    """The name that the rest of the query calls it by, where no alias says otherwise and one may be written."""
+    sampled: bool = False
+    """Whether TABLESAMPLE follows, which Spark wants before an alias."""
+    number_as_text: str | None = None
+    """The version's number, where it stands in quotes and so may be the name of a tag as well."""
+
+
+@dataclass(slots=True)
+class _Level:
+    """What is known within one pair of brackets."""
+
+    opener: str = ""
+    scope: frozenset[str] = frozenset()
+    is_first: bool = True
+    is_query: bool = False
+    in_from: bool = False
+    expects: bool = False
+    is_bare: bool = False
+    """Whether the table that is expected can not have an alias."""
+    with_part: Literal["", "name", "head", "body", "next"] = ""
+    with_name: str = ""
+    is_recursive: bool = False
+
+
+def references(query: str, tokens: Sequence[Token], names: Iterable[str], now: datetime) -> tuple[Reference, ...]:
+    """Return where the tables are that a query names, in the order of the text.
+
+    Args:
+        query: The text.
+        tokens: Its tokens.
+        names: The tables that there are.
+        now: What `@2h` counts from.
+
+    Raises:
+        BadReferenceError: A table is not there, a version makes no sense, or the statement does more than read.
+    """
+    walk = _Walk(query, [token for token in tokens if token.kind not in ("space", "comment")], tuple(names), now)
+    return walk.run()
+
+
+@dataclass(slots=True)
+class _Walk:
+    query: str
+    tokens: Sequence[Token]
+    names: tuple[str, ...]
+    now: datetime
+    at: int = 0
+    levels: list[_Level] = field(default_factory=lambda: [_Level()])
+    found: list[Reference] = field(default_factory=list)
+
+    def run(self) -> tuple[Reference, ...]:
+        self._head()
+        while self.at < len(self.tokens):
+            token, level = self.tokens[self.at], self.levels[-1]
+            self.at += 1
+            if token.kind == "sign":
+                self._sign(token, level)
+            elif token.kind in ("word", "name"):
+                self._word(token, level)
+            else:
+                level.expects = level.is_first = False
+        return tuple(self.found)
+
+    def _before(self, back: int = 1) -> str:
+        """Return the word before the token that is looked at."""
+        at = self.at - 1 - back
+        return self.tokens[at].keyword if at >= 0 else ""
+
+    def _next(self) -> str:
+        """Return the word or the sign that follows."""
+        following = self.tokens[self.at] if self.at < len(self.tokens) else None
+        return "" if following is None else following.keyword or following.text
+
+    def _head(self) -> None:
+        """Check that the statement reads, and step over EXPLAIN and DESCRIBE."""
+        if not self.tokens or self.tokens[0].text == ";":
+            raise BadReferenceError(
+                "The query is empty. Write one, such as: select * from orders version as of 17 limit 10."
+            )
+        if self._next() == "EXPLAIN":
+            self.at += 1
+            if self._next() == "ANALYZE":
+                self._refuse(self.tokens[self.at], "EXPLAIN ANALYZE")
+            while self._next() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
+                self.at += 1
+            if self._next() == "(":
+                self.at += next((n for n, token in enumerate(self.tokens[self.at :], 1) if token.text == ")"), 0)
+        if self._next() in _ABOUT:
+            self.at += 1
+            while self._next() in ("TABLE", "QUERY", "EXTENDED", "FORMATTED"):
+                self.at += 1
+            self.levels[-1].expects = self.levels[-1].is_bare = self._next() not in (*_READING, "(")
+        elif self._next() not in (*_READING, "("):
+            first = self.tokens[min(self.at, len(self.tokens) - 1)]
+            self._refuse(first, first.text[:40])
+
+    def _refuse(self, token: Token, what: str) -> None:
+        raise BadReferenceError(
+            f"{what}{place(self.query, token.start)} is refused: a query here only reads. Begin it with SELECT, WITH, "
+            "VALUES, FROM, EXPLAIN or DESCRIBE."
+        )
+
+    def _sign(self, token: Token, level: _Level) -> None:
+        if token.text in "([{":
+            self._open(token, level)
+        elif token.text in ")]}":
+            self._close()
+        elif token.text == ",":
+            if level.with_part == "next":
+                level.with_part = "name"
+            level.expects = level.in_from
+        elif token.text == ";":
+            if self.at < len(self.tokens) and any(other.text != ";" for other in self.tokens[self.at :]):
+                following = next(other for other in self.tokens[self.at :] if other.text != ";")
+                raise BadReferenceError(
+                    f"A second statement begins{place(self.query, following.start)}. Write one query at a time."
+                )
+        else:
+            level.expects = level.is_first = False
+
+    def _open(self, token: Token, level: _Level) -> None:
+        before = self.tokens[self.at - 2] if self.at > 1 else None
+        child = _Level(opener=before.keyword if before else "", scope=level.scope)
+        if token.text != "(":
+            child.is_first = False
+        elif level.with_part == "head" and child.opener in ("AS", "MATERIALIZED"):
+            level.with_part = "body"
+            if level.is_recursive:
+                child.scope |= {level.with_name}
+        elif level.with_part == "next":
+            level.with_part = ""
+        child.expects = child.in_from = level.expects and token.text == "("
+        level.expects = level.is_first = False
+        self.levels.append(child)
+
+    def _close(self) -> None:
+        if len(self.levels) == 1:
+            return  # the engine says what is wrong
+        self.levels.pop()
+        level = self.levels[-1]
+        if level.with_part == "body":
+            level.scope |= {level.with_name}
+            level.with_part = "next"
+
+    def _word(self, token: Token, level: _Level) -> None:
+        is_field = self.at > 1 and self.tokens[self.at - 2].text == "."
+        keyword = "" if is_field else token.keyword
+        if level.with_part in ("name", "head"):
+            self._in_with(token, level)
+            return
+        if level.with_part == "next":
+            level.with_part = ""
+            if keyword not in _READING and len(self.levels) == 1:
+                self._refuse(token, token.text)
+        if not self._structure(keyword, level):
+            if level.expects:
+                self._table(token, level)
+            level.expects = False
+        level.is_first = False
+
+    def _in_with(self, token: Token, level: _Level) -> None:
+        """Take the words of `WITH RECURSIVE name (columns) AS NOT MATERIALIZED (`."""
+        if level.with_part == "name":
+            if token.keyword == "RECURSIVE" and self._next() not in ("AS", "("):
+                level.is_recursive = True
+            else:
+                level.with_name, level.with_part = token.value.lower(), "head"
+        level.is_first = False
+
+    def _structure(self, keyword: str, level: _Level) -> bool:
+        """Note what a keyword says of the structure; return whether it is one that does."""
+        if keyword == "WITH" and level.is_first:
+            level.is_query, level.with_part = True, "name"
+            level.expects = level.in_from = False
+        elif keyword == "FROM" and self._opens_from(level):
+            level.is_query = level.in_from = level.expects = True
+        elif keyword == "JOIN" and level.in_from:
+            level.expects = True
+        elif keyword == "LATERAL" and self._next() == "VIEW":
+            level.in_from = level.expects = False
+        elif keyword in _ENDS_FROM and (keyword != "VALUES" or level.expects or level.is_first):
+            level.is_query |= keyword in ("SELECT", "VALUES")
+            level.in_from = level.expects = False
+        elif keyword in ("TABLE", "PIVOT", "UNPIVOT") and level.is_first and self._next() not in ("(", ".", ""):
+            level.expects, level.is_bare = True, keyword == "TABLE"
+        elif keyword == "INSERT" and self._next() in ("INTO", "OVERWRITE"):
+            self._refuse(self.tokens[self.at - 1], "INSERT")
+        else:
+            return keyword in _BEFORE_A_TABLE and level.expects and self._next() not in (",", ")", ".", "", "AS")
+        return True
+
+    def _opens_from(self, level: _Level) -> bool:
+        """Return whether a FROM begins a list of tables: not in `extract(year from x)` or `is distinct from x`."""
+        if self._before() == "DISTINCT" and self._before(2) in ("IS", "NOT"):
+            return False
+        return level.is_query or (level.is_first and level.opener not in _TAKE_FROM)
+
+    def _table(self, token: Token, level: _Level) -> None:
+        """Note the table that stands here, or nothing where it is a function or a WITH query."""
+        following = self.tokens[self.at : self.at + 8]
+        if self._next() == "(" and token.kind == "word":
+            return
+        if self._next() == ".":
+            parts = [token.text]
+            while self._next() == "." and self.at + 1 < len(self.tokens):
+                parts.append(self.tokens[self.at + 1].text)
+                self.at += 2
+            raise BadReferenceError(self._unknown(token, ".".join(parts), self.tokens[self.at - 1].value))
+        if token.value.lower() in level.scope:
+            if is_clause(following):
+                raise BadReferenceError(
+                    f"{token.text}{place(self.query, token.start)} is a query of WITH, which has no versions. Write "
+                    "the version behind a table's name, or give that query another name."
+                )
+            return
+        self._note(token, level, following)
+
+    def _note(self, token: Token, level: _Level, following: Sequence[Token]) -> None:
+        table = self._known(token.value)
+        ref: Ref = Latest()
+        end, number = token.end, None
+        if table is None and token.kind == "name" and "@" in token.value:
+            name, _, text = token.value.partition("@")
+            table = self._known(name)
+            ref = ref if table is None else parse_ref(text, now=self.now)
+        elif table is not None and (sign := at_sign(self.query, token, self.now)):
+            ref, end = sign
+            while self.at < len(self.tokens) and self.tokens[self.at].start < end:
+                self.at += 1
+        elif table is not None and (found := clause(self.query, following, self.now)):
+            self.at += found.size
+            ref, end, number = found.ref, self.tokens[self.at - 1].end, found.number_as_text
+        if table is None:
+            raise BadReferenceError(self._unknown(token, token.text, token.value))
+        has_alias = self._has_alias()
+        self.found.append(
+            Reference(
+                table=table,
+                ref=ref,
+                start=token.start,
+                end=end,
+                qualifier=None if has_alias or level.is_bare else token.value,
+                sampled=self._next() == "TABLESAMPLE",
+                number_as_text=number,
+            )
+        )
+        level.is_bare = False
+
+    def _has_alias(self) -> bool:
+        """Return whether an alias follows, and check that no clause stands behind it."""
+        following = self.tokens[self.at : self.at + 8]
+        if not following or following[0].kind not in ("word", "name"):
+            return False
+        if following[0].keyword in _AFTER_A_TABLE:
+            return False
+        behind = following[2:] if following[0].keyword == "AS" else following[1:]
+        if is_clause(behind):
+            raise BadReferenceError(
+                f"The version stands behind the alias{place(self.query, behind[0].start)}. Write it behind the table's "
+                "name: orders version as of 17 as o."
+            )
+        return True
+
+    def _known(self, name: str) -> str | None:
+        """Return the table of that name: of this very spelling, or the only one in another case of letters."""
+        if name in self.names:
+            return name
+        alike = [known for known in self.names if known.lower() == name.lower()]
+        return alike[0] if len(alike) == 1 else None
+
+    def _unknown(self, token: Token, written: str, last: str) -> str:
+        near = difflib.get_close_matches(last.lower(), [name.lower() for name in self.names], 1, 0.5)
+        meant = next((name for name in self.names if near and name.lower() == near[0]), None)
+        hint = f"Did you mean {meant}? " if meant else ""
+        tables = ", ".join(self.names) or "none"
+        return f"No table is called {written}{place(self.query, token.start)}. {hint}Tables: {tables}."

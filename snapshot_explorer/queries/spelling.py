@@ -1,0 +1,113 @@
+"""A query's text as an engine gets it: with generated names in place of tables, and the way back for messages."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from snapshot_explorer.queries.references import Reference
+    from snapshot_explorer.queries.tokens import Token
+
+Dialect = Literal["duckdb", "spark"]
+
+_GENERATED = re.compile(r"`?\bsnapshot__(\d+)\b`?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelled:
+    """The text that an engine gets."""
+
+    query: str
+    """The text as the user wrote it."""
+    text: str
+    """The text for the engine."""
+    starts: tuple[int, ...]
+    """Where the parts of `text` start, ascending."""
+    origins: tuple[int, ...]
+    """Where in `query` each part comes from."""
+
+    def origin(self, at: int) -> int:
+        """Return which position of the query a position of the text comes from."""
+        part = max(bisect_right(self.starts, at) - 1, 0)
+        within = at - self.starts[part]
+        end = self.origins[part + 1] if part + 1 < len(self.origins) else len(self.query)
+        return min(self.origins[part] + within, max(end - 1, self.origins[part]))
+
+
+def name(number: int) -> str:
+    """Return the generated name of a table at a version."""
+    return f"snapshot__{number}"
+
+
+def as_written(sentence: str, written: Mapping[int, str]) -> str:
+    """Return an engine's sentence with the tables' own names in place of generated ones."""
+    return _GENERATED.sub(lambda found: written.get(int(found[1]), found[0]), sentence)
+
+
+def spell(
+    query: str, tokens: Sequence[Token], tables: Sequence[tuple[Reference, str]], dialect: Dialect = "duckdb"
+) -> Spelled:
+    """Return the query with each table written as it is given; all else stays as it is, but for comments.
+
+    For Spark, whose own rules differ, quoted names get backquotes, and strings the backslashes that they need to mean
+    the same.
+
+    Args:
+        query: The text.
+        tokens: Its tokens.
+        tables: The places of tables in order, each with the text to put there.
+        dialect: Who reads the text.
+    """
+    parts: list[tuple[str, int]] = []
+    waiting = list(tables)
+    done = 0
+    for position, token in enumerate(tokens):
+        if waiting and waiting[0][0].start == token.start:
+            reference, text = waiting.pop(0)
+            parts.append((text + _qualifier(reference, dialect), token.start))
+            done = reference.end
+        if token.start >= done and token.text != ";":
+            is_raw = position > 0 and tokens[position - 1].text in ("r", "R")
+            parts.append((token.text if is_raw else _spelled(token, dialect), token.start))
+    starts, at = [], 0
+    for text, _ in parts:
+        starts.append(at)
+        at += len(text)
+    return Spelled(
+        query=query,
+        text="".join(text for text, _ in parts),
+        starts=tuple(starts),
+        origins=tuple(origin for _, origin in parts),
+    )
+
+
+def _qualifier(reference: Reference, dialect: Dialect) -> str:
+    """Return the alias that lets the rest of the query call the table by its name."""
+    if reference.qualifier is None or (reference.sampled and dialect == "spark"):
+        return ""
+    return f" AS {quoted(reference.qualifier, dialect)}"
+
+
+def quoted(text: str, dialect: Dialect = "duckdb") -> str:
+    """Return a name in the quotes of a dialect."""
+    quote = '"' if dialect == "duckdb" else "`"
+    return quote + text.replace(quote, quote * 2) + quote
+
+
+def _spelled(token: Token, dialect: Dialect) -> str:
+    if token.kind == "comment":
+        # Lines stay lines, so that positions in an engine's messages are right; a hint is meant for the engine.
+        return token.text if token.text.startswith("/*+") else " " + "\n" * token.text.count("\n")
+    if token.kind == "name":
+        return quoted(token.value, dialect)
+    if token.kind == "text" and dialect == "spark":
+        if token.text[0] in "eE":
+            inner = re.sub(r"\\.|''", lambda found: found[0].replace("''", "\\'"), token.text[2:-1], flags=re.DOTALL)
+            return f"'{inner}'"
+        return "'" + token.value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return token.text

@@ -1,0 +1,113 @@
+"""`%%snapshot sql`: a query in a cell, or in a line."""
+
+import pytest
+
+from builders import PaimonTable
+
+
+def rows(cell):
+    """Return the rows of the DataFrame that a cell gave."""
+    return sorted(tuple(row) for row in cell.result.itertuples(index=False))
+
+
+def test_a_cell_is_a_query_over_the_open_tables(orders):
+    cell = orders.ok("%%snapshot sql\nselect id, name from orders version as of 3\nwhere id <> 2")
+
+    assert rows(cell) == [(1, "a"), (3, "c"), (4, "d")]
+    assert str(cell.result.dtypes["id"]) == "int64[pyarrow]"
+
+
+def test_a_line_is_a_query_too(orders):
+    assert rows(orders.ok("%snapshot sql \"select count(*) from orders version as of 'v1'\"")) == [(3,)]
+    assert rows(orders.ok("%snap sql 'select name from orders where id = 1'")) == [("A",)]
+
+
+def test_tables_and_versions_are_joined(orders, memory_root):
+    other = PaimonTable(*memory_root[:-1], f"{memory_root[-1]}_other")
+    other.commit([(1, "x"), (9, "y")])
+    orders.ok(f"%snapshot open memory://{other.root} as others")
+
+    cell = orders.ok(
+        "%%snapshot sql\nselect a.name, b.name, others.name\n"
+        "from orders@1 a join orders b using (id) join others using (id)"
+    )
+
+    assert rows(cell) == [("a", "A", "x")]
+
+
+def test_the_result_goes_into_a_variable(orders):
+    cell = orders.ok("%%snapshot sql -o found\nselect 1 as one")
+    assert cell.result is None
+    assert list(orders["found"]["one"]) == [1]
+
+    orders.ok("%%snapshot two << sql\nselect 2 as two")
+    assert list(orders["two"]["two"]) == [2]
+
+
+def test_nothing_is_expanded_in_a_cell(orders):
+    orders["x"] = "WRONG"
+
+    cell = orders.ok("%%snapshot sql\nselect '{x}' as a, '$x' as b, {'k': 1}.k as c, '{{x}}' as d;\n")
+
+    assert rows(cell) == [("{x}", "$x", 1, "{{x}}")]
+
+
+def test_a_line_is_expanded_as_those_of_other_commands(orders):
+    orders["low"] = 3
+
+    assert rows(orders.ok('%snapshot sql "select count(*) from orders where id > {low}"')) == [(1,)]
+
+
+def test_a_semicolon_of_sql_silences_nothing(orders):
+    assert rows(orders.ok("%%snapshot sql\nselect 1;")) == [(1,)]
+
+
+def test_engines_are_named(orders):
+    assert rows(orders.ok("%%snapshot sql --engine duckdb\nselect 1")) == [(1,)]
+    assert orders.fails("%%snapshot sql --engine duck\nselect 1") == (
+        "There is no engine 'duck' for SQL. Did you mean duckdb? Engines: duckdb, spark."
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (
+            "%%snapshot sql\nselect *\nfrom ordres",
+            "No table is called ordres at line 2, column 6. Did you mean orders? Tables: orders.",
+        ),
+        (
+            "%%snapshot sql\nselect nam\nfrom orders version as of 2",
+            'The query fails at line 1, column 8 (nam): Referenced column "nam" not found in FROM clause! ',
+        ),
+        ("%%snapshot sql\nselect * from orders version as of 9", "Version 9 does not exist."),
+        ("%%snapshot sql\ndelete from orders", "delete at line 1, column 1 is refused: a query here only reads."),
+        ("%%snapshot sql\n  \n", "%snapshot sql needs a query."),
+        ("%snapshot sql", "%snapshot sql needs a query."),
+        ("%%snapshot sql 'select 1'\nselect 2", "A query stands in the line and another one below it."),
+        ("%%snapshot log\nselect 2", "%snapshot log is a line of its own: write it with one %."),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(orders, cell, message):
+    assert orders.fails(cell).startswith(message)
+
+
+def test_without_an_open_table_the_way_to_open_one_is_told(shell):
+    assert shell.fails("%%snapshot sql\nselect * from orders") == (
+        "No table is chosen. No table is open. Open one: %snapshot open PATH as NAME."
+    )
+
+
+def test_help_tells_how_to_write_a_query(orders):
+    text = repr(orders.ok("%snapshot sql --help").result)
+
+    assert text.startswith("%snapshot sql [QUERY] [--engine ENGINE]")
+    assert "%%snapshot sql -o gone" in text
+    assert "version as of 'latest~2'" in text
+    assert repr(orders.ok("%%snapshot sql --help\nselect 1").result) == text
+
+
+def test_unloading_takes_the_cell_magic_away(orders):
+    orders.ok("%unload_ext snapshot_explorer")
+
+    assert not {"snapshot", "snap"} & set(orders.ip.magics_manager.magics["cell"])

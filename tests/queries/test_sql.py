@@ -1,0 +1,205 @@
+"""`sql`: queries over tables at any of their versions."""
+
+import re
+import shutil
+import sys
+
+import duckdb
+import fsspec
+import pandas as pd
+import pytest
+
+import snapshot_explorer
+from builders import PaimonTable
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.errors import (
+    BadReferenceError,
+    MissingDependencyError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from stores import counting
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return {name: open_table(samples.path(name)) for name in ("orders", "events", "payments")}
+
+
+QUERIES = (
+    "select * from {orders@3} order by all",
+    "select status, count(*) n, sum(amount) total from {orders@5} group by all order by all",
+    "select order_id from {orders@18} o except select order_id from {orders@17} order by all",
+    """select p.channel, max(paid_at), min(orders.amount) from {payments@21} p
+    join {orders@18} orders on p.payment_id = orders.order_id group by p.channel order by all""",
+    """with old as (from {events@3}) select day, count(*) from old group by day
+    union all by name select day, count(*) from {events@15} group by day order by all""",
+    "select day, count(*) from {payments@21} where day > '2026-11-02' group by day order by day",
+)
+"""Queries in which a table at a version is written in braces."""
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("form", [r"\1@\2", r"\1 version as of \2", r"\1 for version as of '\2'"])
+def test_results_are_those_of_duckdb_over_the_rows_of_each_version(tables, query, form):
+    by_hand = re.sub(r"\{(\w+)@(\d+)\}", r"\1_\2", query)
+    connection = duckdb.connect()
+    connection.execute("set TimeZone = 'UTC'")
+    for name, table in tables.items():
+        for version in {3, 5, 15, 17, 18, 21} & set(table.versions()):
+            connection.register(f"{name}_{version}", table.at(version).to_arrow())
+    expected = connection.sql(by_hand).to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype)
+
+    got = snapshot_explorer.sql(re.sub(r"\{(\w+)@(\d+)\}", form, query), tables)
+
+    pd.testing.assert_frame_equal(got, expected)
+
+
+def test_a_table_is_called_as_its_folder_and_this(tables):
+    orders = tables["orders"]
+
+    for name in ("orders", "Orders", "this", '"orders"', "`this`"):
+        assert orders.sql(f"select count(*) n from {name} version as of 3")["n"].tolist() == [orders.at(3).count()]
+
+
+def test_a_folder_whose_name_is_no_word_is_quoted(tmp_path):
+    shutil.copytree(samples.path("orders"), tmp_path / "my orders-2")
+    orders = open_table(tmp_path / "my orders-2")
+
+    assert len(orders.sql('select "my orders-2".order_id from "my orders-2"')) == orders.current.count()
+
+
+def test_another_table_of_the_name_this_wins(tables):
+    assert snapshot_explorer.sql("select * from this limit 0", {"this": tables["events"]}).columns[0] == "event_id"
+
+
+def test_an_engine_is_chosen_by_name(tables):
+    assert len(tables["orders"].sql("select 1", "duckdb")) == 1
+    with pytest.raises(BadReferenceError) as raised:
+        tables["orders"].sql("select 1", "sparc")
+    assert str(raised.value) == "There is no engine 'sparc' for SQL. Did you mean spark? Engines: duckdb, spark."
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "message"),
+    [
+        ("from orders@99", SnapshotNotFoundError, "Version 99 does not exist. Versions 1 to 18 exist; `latest` is 18."),
+        ("from orders version as of 'v9'", SnapshotNotFoundError, "No tag is called 'v9'. Tags: opening, v1."),
+        ("from orders timestamp as of '1999-01-01'", SnapshotNotFoundError, "1999-01-01"),
+        ("from ordr", BadReferenceError, "No table is called ordr at line 1, column 6. Did you mean orders?"),
+        (
+            "select 1,\n  bayer from orders",
+            BadReferenceError,
+            "The query fails at line 2, column 3 (bayer): Referenced",
+        ),
+        ("from orders@1 join orders@2 using (order_id)", BadReferenceError, 'duplicate alias "orders"'),
+        ("select cast(status as int) from orders", BadReferenceError, "line 1, column 8 (cast): Could not convert"),
+        ("select '1'::timetz", UnsupportedFeatureError, "TIME WITH TIME ZONE"),
+        (17, BadReferenceError, "A query is a text, not a int. Write it in quotes."),
+    ],
+)
+def test_what_is_wrong_is_told_in_the_words_of_the_query(tables, query, error, message):
+    with pytest.raises(error) as raised:
+        snapshot_explorer.sql(query, tables)
+
+    assert message in str(raised.value)
+    assert "snapshot__" not in str(raised.value)
+
+
+def test_without_pyspark_the_way_to_install_it_is_told(tables, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+
+    with pytest.raises(MissingDependencyError, match="pip install"):
+        tables["orders"].sql("select * from orders", "spark")
+
+
+@pytest.fixture
+def counted(memory_root):
+    """A file system that counts requests, over the same store as memory://."""
+    fs = counting("countedsql")
+    fsspec.register_implementation("countedsql", fs, clobber=True)
+    return fs
+
+
+def copied(memory_root, name):
+    """Copy a sample to the memory store and return its root."""
+    memory = fsspec.filesystem("memory")
+    root = f"/sql/{name}"
+    memory.put(f"{samples.path(name)}/", f"{root}/", recursive=True)
+    return root
+
+
+def data_files(fs):
+    return {request.path for request in fs.requests if request.path.endswith(".parquet") and request.kind == "get"}
+
+
+def test_a_condition_on_a_partition_column_opens_no_file_of_other_partitions(counted, memory_root):
+    events = open_table(f"countedsql:/{copied(memory_root, 'events')}")
+    counted.requests.clear()
+
+    got = events.sql("select count(*) n from events e where e.day = '2026-11-03' and user_id > 0")
+
+    assert got["n"].tolist() == [len(events.current.to_pandas(where="day = '2026-11-03' and user_id > 0"))]
+    assert data_files(counted)
+    assert {path.split("/day=")[1][:10] for path in data_files(counted)} == {"2026-11-03"}
+
+
+def test_counting_all_rows_opens_no_data_file(counted, memory_root):
+    payments = open_table(f"countedsql:/{copied(memory_root, 'payments')}")
+    counted.requests.clear()
+
+    got = payments.sql("select count(*) n, 1 one from payments version as of 0")
+
+    assert got["n"].tolist() == [payments.at(0).count()]
+    assert data_files(counted) == set()
+
+
+def test_a_commit_during_a_query_is_not_seen(memory_root):
+    writer = PaimonTable(*memory_root)
+    writer.commit([(1, "a")])
+    writer.commit([(2, "b")])
+    table = open_table(f"memory://{writer.root}")
+
+    class Meanwhile:
+        """A table that is written to between any two questions."""
+
+        def at(self, ref):
+            found = table.at(ref)
+            writer.commit([(3, "c")])
+            return found
+
+        def tag_versions(self):
+            return table.tag_versions()
+
+    got = snapshot_explorer.sql(
+        "select (select count(*) from t) a, (select count(*) from t) b, "
+        "(select count(*) from t version as of 'latest~1') c",
+        {"t": Meanwhile()},
+    )
+
+    assert got.to_numpy().tolist() == [[2, 2, 1]]
+
+
+def test_a_number_in_quotes_that_is_a_tag_too_is_refused(memory_root):
+    writer = PaimonTable(*memory_root)
+    for row in ((1, "a"), (2, "b"), (3, "c")):
+        writer.commit([row])
+    writer.tag("2", 3)
+    table = open_table(f"memory://{writer.root}")
+
+    assert len(table.sql("from this version as of 2")) == 2
+    assert len(table.sql("from this version as of 'tag:2'")) == 3
+    assert len(table.sql("from this version as of '3'")) == 3
+    with pytest.raises(BadReferenceError) as raised:
+        table.sql("from this version as of '2'")
+    assert str(raised.value) == (
+        "'2' is a tag of this as well as a version. Write 2 without quotes for the version, or 'tag:2' for the tag."
+    )
+
+
+def test_a_table_without_versions_is_told(memory_root):
+    writer = PaimonTable(*memory_root)
+
+    with pytest.raises(SnapshotNotFoundError, match="the table has no version yet"):
+        open_table(f"memory://{writer.root}").sql("select count(*) n from this")
