@@ -45,7 +45,9 @@ COMMITS = pa.schema(
     [
         _column("version", pa.int64(), "Paimon snapshot id, Delta version"),
         _column("committed_at", UTC_MILLIS, "the writer's clock at the commit"),
-        _column("readable", pa.string(), "can the version still be loaded: yes, metadata, no"),
+        _column(
+            "readable", pa.string(), "can the version still be loaded: yes, metadata, no; null if it takes much to tell"
+        ),
         _column("kind", pa.string(), "what sort of commit, in words common to all formats"),
         _column("operation", pa.string(), "the writer's own word"),
         _column("user", pa.string(), "who committed, as recorded"),
@@ -277,6 +279,48 @@ HEALTH_OVER = pa.schema(
         _column("level0_files", pa.int64(), "files of level 0; null where the format has no levels", "files"),
         _column("most_sorted_runs", pa.int64(), "sorted runs of the bucket that has most; null without keys"),
         *_DELETED,
+    ]
+)
+
+
+RETAINED = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at")),
+        _column("outcome", pa.string(), "kept, lost (it can be loaded now, and not then), or gone (it cannot now)"),
+        _column("because", pa.string(), "why"),
+    ]
+)
+
+FREED = pa.schema(
+    [
+        _column("what", pa.string(), "data, changelog, change data, deletion vector, or untracked (by the log)"),
+        _column("path", pa.string(), "the file, relative to the table's root or absolute"),
+        _column("partition", PARTITION, "partition column to value as text; null where the log does not tell"),
+        _column("size_bytes", pa.int64(), "size of the file", "bytes"),
+        _column("removed_version", pa.int64(), "the first version without it; null where the log does not tell"),
+    ]
+)
+
+HOLDERS = pa.schema(
+    [
+        _column("holder", pa.string(), "kept versions, tag, consumer, or branch (which holds nothing: see `note`)"),
+        _column("name", pa.string(), "the tag, consumer or branch; null for the kept versions"),
+        _column("version", pa.int64(), "the version it stands at; null where it stands at none"),
+        _column("files", pa.int64(), "data files that the newest version has no more, and that it holds", "files"),
+        _column("size_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("alone_files", pa.int64(), "those that nothing else holds: without it they would go too", "files"),
+        _column("alone_bytes", pa.int64(), "size of those", "bytes"),
+        _column("note", pa.string(), "what else is to be known; null if nothing"),
+    ]
+)
+
+READABILITY = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at", "readable")),
+        _column("reason", pa.string(), "why it cannot be loaded, or how it can be; null where nothing is to be said"),
+        _column("files", pa.int64(), "data files of the version; null where they cannot be told", "files"),
+        _column("missing_files", pa.int64(), "those that are not there; null where that was not looked for", "files"),
+        _column("missing_bytes", pa.int64(), "what these had", "bytes"),
     ]
 )
 

@@ -20,6 +20,7 @@ from snapshot_explorer.past import Past
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import AsOf, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
+from snapshot_explorer.retention import Retention, readability_frame, retention_of
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot, changes_condition, read_changes
 
 if TYPE_CHECKING:
@@ -202,6 +203,33 @@ class Table:
         """
         versions = None if between is None else self._between(between, None, None)
         return health_over(self._format, self.lifetimes(), versions, path=self.path)
+
+    def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
+        """Return what a rule would take from the table and what holds the rest; nothing is deleted.
+
+        As the engine's own command does it, which is told: Paimon's `sys.expire_snapshots`, Delta's VACUUM. What is not
+        given is the table's own setting. Reads what `lifetimes` does. Of Paimon also tags and consumers, changelogs
+        that would go, and what other branches use; of Delta the young commits, and a listing of every folder.
+
+        Args:
+            keep: Keep versions up to this age, such as `7d` or `36h`; Delta: what was removed in that time.
+            keep_last: Keep at least so many of the newest versions; for Delta they become hours.
+
+        Raises:
+            BadReferenceError: The rule makes no sense, or Delta would not heed it.
+            UnsupportedFeatureError: It cannot be told exactly.
+            BrokenTableError: A file of the log is missing or damaged; it is named.
+        """
+        return retention_of(self._format, self.lifetimes(), keep=keep, keep_last=keep_last, path=self.path)
+
+    def readability(self) -> Frame:
+        """Return READABILITY: for each version, newest first, whether it can be loaded, why not, and what is missing.
+
+        `history` says the same as far as it costs little. Reads what `lifetimes` does, a listing for each folder of
+        data files and, for Paimon, one of the manifests; no data file is opened.
+        """
+        lifetimes, listing = self.lifetimes(), self._format.listing(0)
+        return readability_frame(self._format, lifetimes, listing, path=self.path)
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
         """Return the schema in force at a ref."""

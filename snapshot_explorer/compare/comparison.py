@@ -28,6 +28,7 @@ from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, tex
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.differences import difference_figure
 from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.render.timeline import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -93,7 +94,8 @@ class Comparison:
         rows = self._format.commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
         total = len(self._between) + self._missing
         drawn = frames.drawn_of_commits(rows)
-        return Frame(rows, title=self._title("Commits between"), noun="versions", total=total, drawn=drawn)
+        title = self._title("Commits between")
+        return Frame(rows, title=title, noun="versions", total=total, drawn=drawn, depict=timeline)
 
     @cached_property
     def manifests(self) -> Frame:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
+from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
 from snapshot_explorer.model import (
     ChangeMode,
     Examined,
@@ -227,6 +228,32 @@ class Maintained(Protocol):
         """Return FILES and a column `delete_records`: rows in the file that delete others, null where not known.
 
         Costs what `files` costs.
+        """
+        ...
+
+
+@runtime_checkable
+class Retained(Protocol):
+    """What a format tells of the files that its engines keep and delete, where it does."""
+
+    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+        """Return what the engine's own command would take from the table as it is at its newest known version.
+
+        Args:
+            rule: What to keep.
+            lifetimes: LIFETIMES of the table.
+            newest: The newest version that they know; None if there is none. Later ones are not heeded.
+
+        Raises:
+            UnsupportedFeatureError: It cannot be told exactly; the message says why.
+            BadReferenceError: The rule makes no sense for the table.
+        """
+        ...
+
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+        """Return what is there of what versions need: data files and what else is known without reading.
+
+        One listing for each folder that holds data files or deletion vectors, and for Paimon one of the manifests.
         """
         ...
 

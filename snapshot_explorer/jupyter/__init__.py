@@ -66,8 +66,8 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
         matchers = ip.Completer.custom_matchers
         matchers[:] = [item for item in matchers if getattr(item, "matcher_identifier", None) != completion.MATCHER]
     if ip.display_formatter is not None:
-        for kind in (Frame, Picture):
-            ip.display_formatter.mimebundle_formatter.type_printers.pop(kind, None)
+        for drawn in (Frame, Picture):
+            ip.display_formatter.mimebundle_formatter.type_printers.pop(drawn, None)
 
 
 def _is_ours(magic: object) -> bool:

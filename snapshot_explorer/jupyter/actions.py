@@ -20,6 +20,7 @@ from snapshot_explorer.refs import parse_range
 from snapshot_explorer.render.cells import moment, size
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.timeline import Measure
+from snapshot_explorer.retention import Retention
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 from snapshot_explorer.table import Table
 
@@ -250,6 +251,19 @@ def inspect(call: Call) -> Frame:
         if snapshot.version != NO_VERSION:
             _state_size(call, name, table, snapshot, None, ways="Add --yes to read them all")
     return table.inspect(asked, ref)
+
+
+def retention(call: Call) -> Retention:
+    """Return what a rule would take from the table."""
+    given = call.arguments
+    last = given.get("keep-last")
+    keep_last = None if last is None else _number("--keep-last", last)
+    return call.table()[1].retention(given.get("keep"), keep_last=keep_last)
+
+
+def readability(call: Call) -> Frame:
+    """Return which versions can be loaded."""
+    return call.table()[1].readability()
 
 
 def tags(call: Call) -> Frame:

@@ -323,6 +323,43 @@ COMMANDS: Sequence[Command] = (
         "have the same limits; the first rows are drawn, all are returned.",
     ),
     Command(
+        name="retention",
+        summary="What expiry would free, and what holds the rest",
+        run=actions.retention,
+        python='orders.retention(keep="7d", keep_last=10)',
+        examples=(
+            "%snapshot retention",
+            "%snapshot retention --keep 7d --keep-last 10",
+            "r = %snapshot retention --keep 0d --keep-last 1",
+        ),
+        options=(
+            Option(
+                flags=("--keep",),
+                value="AGE",
+                meaning="keep versions up to this age, as 7d or 36h; else as the table says",
+            ),
+            Option(
+                flags=("--keep-last",),
+                value="N",
+                holds="number",
+                meaning="keep at least so many of the newest versions; without it as the table says",
+            ),
+            TABLE,
+        ),
+        notes="Deletes nothing, and shows the engine's own command: sys.expire_snapshots of Paimon, VACUUM of Delta. "
+        "r.versions, r.lost, r.freed and r.holders are frames, r.commands the commands.",
+    ),
+    Command(
+        name="readability",
+        summary="Which versions can be loaded",
+        run=actions.readability,
+        python="orders.readability()",
+        examples=("%snapshot readability",),
+        options=(TABLE,),
+        notes="Lists the folders that hold data files, and opens none. The strip has a sign per version, oldest first: "
+        "+ can be loaded, ~ its metadata only, - not at all, ? not known.",
+    ),
+    Command(
         name="tags",
         summary="Tags and the versions they name",
         run=actions.tags,

@@ -229,6 +229,7 @@ def _thin_bars(history: _History) -> Iterator[go.Scattergl]:
             error_y={
                 "type": "data",
                 "symmetric": False,
+                # Without one upwards, none is drawn downwards.
                 "array": np.zeros(len(added), np.int8),
                 "arrayminus": added + removed,
                 "color": look.colour,
@@ -238,7 +239,7 @@ def _thin_bars(history: _History) -> Iterator[go.Scattergl]:
             mode="markers",
             marker={"symbol": look.symbol, "size": 5, "color": look.colour},
             name=name,
-            hovertemplate=f"version {_spelled(history)}<br>%{{text}}<br>{name}<br>"
+            hovertemplate=f"version {_spelled(history)}<br>%{{text}} UTC<br>{name}<br>"
             f"{history.y} +%{{y:,}} -%{{customdata:,}}<extra></extra>",
         )
 
@@ -283,8 +284,9 @@ def _total(history: _History) -> go.Scatter:
     import plotly.graph_objects as go
 
     values, name = _line(history)
+    even = bool((np.diff(history.x) == 1).all())
     return go.Scatter(
-        x=history.x,
+        **({"x0": int(history.x[0]), "dx": 1} if even else {"x": history.x}),
         y=values,
         yaxis="y2",
         mode="lines" if len(values) > 1 else "markers",
@@ -364,7 +366,9 @@ def _flags(history: _History) -> Iterator[go.Scatter]:
     tags = history.rows["tags"].filter(pa.array(flagged)).to_pylist()
     few = len(tags) <= _NAMED
     labels = [plain(names[0], _LONGEST_NAME) + (f" +{len(names) - 1}" if len(names) > 1 else "") for names in tags]
-    yield go.Scatter(
+    most = _TOLD_TAGS if len(tags) <= _SINGLE else 1
+    kind = go.Scatter if len(tags) <= _SINGLE else go.Scattergl
+    yield kind(
         x=history.x[flagged],
         # Neighbours would write over each other on one line.
         y=0.97 - 0.06 * (np.arange(len(tags)) % 3) if few else np.full(len(tags), 0.97),
@@ -372,8 +376,7 @@ def _flags(history: _History) -> Iterator[go.Scatter]:
         mode="markers+text" if few else "markers",
         text=labels if few else None,
         textposition="middle right",
-        customdata=[_tags(names) for names in tags],
-        cliponaxis=False,
+        customdata=[_tags(names, most) for names in tags],
         marker={"symbol": "triangle-right", "size": 10, "color": BLUE, "line": {"width": 1, "color": INK}},
         name="tags",
         hovertemplate=f"version {_spelled(history)}<br>%{{customdata}}<extra></extra>" if history.is_long else None,
@@ -381,10 +384,10 @@ def _flags(history: _History) -> Iterator[go.Scatter]:
     )
 
 
-def _tags(names: Sequence[str]) -> str:
+def _tags(names: Sequence[str], most: int = _TOLD_TAGS) -> str:
     """Return tags, safe for a figure; of many the first."""
-    more = f" and {len(names) - _TOLD_TAGS:,} more" if len(names) > _TOLD_TAGS else ""
-    return "tags " + ", ".join(plain(name, 60) for name in names[:_TOLD_TAGS]) + more
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return "tags " + ", ".join(plain(name, 60) for name in names[:most]) + more
 
 
 def _hover(history: _History) -> go.Scatter:
@@ -435,11 +438,10 @@ def _number(value: object) -> str:
 
 
 def _times(column: pa.ChunkedArray) -> list[str]:
-    """Return times to the second as text, in UTC with a Z; nothing where none is known."""
+    """Return times to the second as text, in UTC; a question mark where none is known."""
     millis = gaps(column.cast(pa.int64())).astype("datetime64[ms]")
-    return [
-        "" if one == "NaT" else one.replace("T", " ") + "Z" for one in np.datetime_as_string(millis, unit="s").tolist()
-    ]
+    spelled = np.datetime_as_string(millis, unit="s").tolist()
+    return ["?" if one == "NaT" else one.replace("T", " ") for one in spelled]
 
 
 def _table(commits: pa.Table, y: Measure, total: int | None) -> Grid:

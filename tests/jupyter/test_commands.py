@@ -373,6 +373,30 @@ def test_plan_refuses_a_condition_that_does_not_fit(orders):
     assert "names a column 'nope'" in orders.fails('%snapshot plan --where "nope = 1"')
 
 
+def test_retention_says_what_would_go_and_returns_it(orders):
+    cell = orders.ok("%snapshot retention --keep 0d --keep-last 1")
+
+    assert cell.result.lost["version"].to_pylist() == versions(
+        orders.ip.user_ns["orders"].retention("0d", keep_last=1).lost
+    )
+    assert "what would go, nothing was deleted" in cell.shown["text/plain"]
+    assert "CALL sys.expire_snapshots(" in cell.shown["text/html"]
+    assert orders.ok("r = %snapshot retention").result is None
+
+
+def test_retention_refuses_what_makes_no_sense(orders):
+    assert orders.fails("%snapshot retention --keep 7").startswith("keep='7' is no duration. Give a whole number with")
+    assert orders.fails("%snapshot retention --keep-last -1").startswith("--keep-last wants a whole number, not '-1'.")
+    assert "keep_last=0 makes no sense" in orders.fails("%snapshot retention --keep-last 0")
+
+
+def test_readability_says_of_each_version_whether_it_can_be_loaded(orders):
+    cell = orders.ok("%snapshot readability")
+
+    assert set(cell.result["readable"].to_pylist()) == {"yes"}
+    assert "that can be loaded: ++" in cell.shown["text/plain"]
+
+
 def test_inspect_returns_a_system_table(orders):
     frame = orders.ok("%snapshot inspect files 1").result
 

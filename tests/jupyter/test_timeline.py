@@ -88,10 +88,9 @@ def test_without_a_notebook_or_a_terminal_nothing_is_shown(orders, impatient):
 @pytest.mark.parametrize("wanted", [True, False])
 def test_in_a_notebook_progress_leaves_nothing_behind(path_of_sample, tmp_path, wanted):
     cells = (
-        "%load_ext snapshot_explorer\n"
-        "from snapshot_explorer import progress\n"
-        "progress._PATIENCE = progress._EVERY = 0.0\n"
+        "%load_ext snapshot_explorer",
         f"%config SnapshotMagics.progress = {wanted}",
+        "from snapshot_explorer import progress\nprogress._PATIENCE = progress._EVERY = 0.0",
         f"%snapshot open {path_of_sample} as orders\nNone",
         "print(len(orders.history(kind='compact')))",
         "progress._LISTENER.get() is None",

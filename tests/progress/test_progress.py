@@ -62,9 +62,13 @@ def test_work_is_not_told_more_often_than_anybody_can_read(impatient, heard, mon
 
 
 def test_an_interrupt_leaves_nothing_shown(impatient, heard):
-    with pytest.raises(KeyboardInterrupt), step("Counting sheep", total=3) as counting:
-        counting.advance()
-        raise KeyboardInterrupt
+    def interrupted():
+        with step("Counting sheep", total=3) as counting:
+            counting.advance()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
     assert heard.said[-1] == "cleared"
     with step("Counting on", total=3) as counting:

@@ -31,7 +31,8 @@ def use_everything(table):
         table.inspect(inspection.name)._repr_mimebundle_()
     versions = table.versions()
     comparison = table.compare(versions[0])
-    for thing in (table.lifetimes(), comparison, comparison.showing("manifests", "commits", "properties")):
+    comparing = (comparison, comparison.showing("manifests", "commits", "properties"))
+    for thing in (table.lifetimes(), *comparing, table.retention("0d"), table.readability()):
         thing._repr_mimebundle_()
     for thing in (table.health(), table.health_over()):
         thing._repr_mimebundle_(), thing.to_dict()

@@ -80,7 +80,9 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
     try:
         _check_numbers(descriptor, data_path)
         inline = z85(where)[:size] if kind == "i" else None
-        path = None if kind == "i" else _relative(where) if kind == "u" else storage.resolve_external(decoded(where))
+        path = (
+            None if kind == "i" else relative_file(where) if kind == "u" else storage.resolve_external(decoded(where))
+        )
     except DamageError as error:
         raise BrokenTableError(
             f"The log describes a deletion vector of {data_path} that can not be: {error}. It may be damaged; compare "
@@ -107,7 +109,7 @@ def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
         )
 
 
-def _relative(text: str) -> str:
+def relative_file(text: str) -> str:
     """Return the path of a vector's file: its name is a UUID, before which a folder may stand."""
     folder, number = text[:-_UUID_LENGTH], z85(text[-_UUID_LENGTH:])
     if len(text) < _UUID_LENGTH or len(number) != 16:  # noqa: PLR2004 - bytes of a UUID

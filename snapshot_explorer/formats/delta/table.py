@@ -26,8 +26,10 @@ from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.log_segment import earliest
 from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
 from snapshot_explorer.formats.delta.records import Actions, Metadata, State
+from snapshot_explorer.formats.delta.retention import Vacuum
 from snapshot_explorer.formats.delta.times import Times
 from snapshot_explorer.formats.delta.upkeep import upkeep_of
+from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
 from snapshot_explorer.model import (
     ChangeMode,
     Examined,
@@ -67,6 +69,7 @@ class Delta:
         self._history = History(storage, self._log, self._times)
         self._inspector = Inspector(storage, self._log, self._times)
         self._changed = ChangeData(storage, self._log, self._times)
+        self._vacuum = Vacuum(storage, self._log, self._times.committed_at)
         self._told: tuple[int, int, Metadata] | None = None  # generation, version, its metadata
 
     @classmethod
@@ -149,6 +152,14 @@ class Delta:
             BrokenTableError: A file of the log is missing or damaged; the message names it.
         """
         return self._inspector.inspect(name, version)
+
+    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+        """Return what VACUUM with a rule would take; see `Vacuum.expiry`."""
+        return self._vacuum.expiry(rule, lifetimes, newest)
+
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log is there
+        """Return which data files and deletion vectors are there; see `Vacuum.presence`."""
+        return self._vacuum.presence(lifetimes)
 
     def manifests(self, version: int) -> pa.Table:
         """Return the MANIFESTS frame: the files of the checkpoint as base, the commits after it as delta.

@@ -7,9 +7,10 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.paimon import blobs, fallback
 from snapshot_explorer.formats.paimon import read as rows
+from snapshot_explorer.formats.paimon.commands import sql_name
 from snapshot_explorer.formats.paimon.commit_frames import commits_frame, manifests_frame, readable_of
 from snapshot_explorer.formats.paimon.contents import (
     check_known,
@@ -25,7 +26,9 @@ from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.manifest_files import delta_manifests, entries_of
 from snapshot_explorer.formats.paimon.partitions import partitions_of
+from snapshot_explorer.formats.paimon.presence import presence
 from snapshot_explorer.formats.paimon.refusals import flag
+from snapshot_explorer.formats.paimon.retention import expiry, read_held
 from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
 from snapshot_explorer.formats.paimon.scans import file_schemas, paths_of, scan, state_where, vectors_in
 from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
@@ -34,6 +37,7 @@ from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.statistics import with_statistics
 from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
 from snapshot_explorer.formats.paimon.upkeep import name_of, upkeep_of
+from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
 from snapshot_explorer.model import (
     ChangeMode,
     Examined,
@@ -67,7 +71,7 @@ class Paimon:
         if branch is not None and branch != MAIN and branch not in _branches(storage):
             there = ", ".join([MAIN, *_branches(storage)])
             raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {there}.")
-        layout = Layout(branch)
+        layout = self._layout = Layout(branch)
         self._history = History(storage, layout)
         self._schemas = Schemas(storage, layout)
         self._here = fallback.Side(branch=layout.branch, history=self._history, schemas=self._schemas)
@@ -175,13 +179,13 @@ class Paimon:
         ]
         return pa.concat_tables(parts)
 
-    def _changes(self, snapshots: Sequence[Snapshot]) -> pa.Table:
+    def _changes(self, snapshots: Sequence[Snapshot], kinds: Sequence[str] = ("delta", "changelog")) -> pa.Table:
         options = self._schemas.newest().options
         schema = self._schema_of(snapshots[-1]) if snapshots else self._schemas.newest()
         indexes = read_indexes_of(self._storage, snapshots)
         vectors = [vectors_in(self._storage, index, schema, options) for index in indexes]
         tables = []
-        for kind in ("delta", "changelog"):
+        for kind in kinds:
             changes = read_changes(self._storage, snapshots, kind)
             check_known(snapshots, changes, kind)
             partitions = partitions_of(changes.entries.column("partition"), schema)
@@ -257,6 +261,43 @@ class Paimon:
     def branches(self) -> Sequence[str]:
         """Return the names of the branches, sorted, without the main one."""
         return _branches(self._storage)
+
+    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+        """Return what `CALL sys.expire_snapshots` with a rule would take; see `retention.expiry`.
+
+        Reads tags and consumers, the changelogs of what would expire, and of the other branches what they changed.
+        """
+        options = self._schemas.newest().options
+        held = read_held(self._storage, self._layout, self._history, options, newest)
+        others = [one for one in (MAIN, *_branches(self._storage)) if one != (self._layout.branch or MAIN)]
+        return expiry(
+            rule,
+            lifetimes,
+            held,
+            changelogs=lambda snapshots: self._changes(snapshots, ("changelog",)),
+            branches={name: Paimon(self._storage, branch=name).used() for name in others},
+            name=sql_name(self._storage.root, self._layout.branch),
+        )
+
+    def used(self) -> frozenset[str] | str:
+        """Return the paths of the data files that any version uses, or why that cannot be told.
+
+        Reads the earliest version, each behind a gap, and what the others changed.
+        """
+        try:
+            listing = self.listing(0)
+            states = sorted(set(listing.versions).difference(listing.stateless))
+            firsts = [version for version in states if version - 1 not in states]
+            tables = [self.files(version) for version in firsts]
+            changes = self.changes([version for version in states if version not in firsts])
+        except (BrokenTableError, SnapshotNotFoundError) as error:
+            return str(error)
+        tables.append(changes.filter(pc.equal(changes["change"], "add")))
+        return frozenset(path for rows in tables for path in rows["path"].to_pylist())
+
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+        """Return what is there of what versions need: data files, and what the snapshots name of manifests."""
+        return presence(self._storage, lifetimes, self._history.snapshots(versions))
 
     def inspect(self, name: str, version: int | None) -> pa.Table:
         """Return one of Paimon's system tables; `inspections` lists them, `system_types` has their columns.

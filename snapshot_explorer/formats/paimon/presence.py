@@ -1,0 +1,33 @@
+"""What is there of the files that versions need, from listings alone."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.formats.paimon.layout import MANIFESTS
+from snapshot_explorer.formats.paimon.snapshots import Snapshot
+from snapshot_explorer.formats.retained import Presence, missing_files
+from snapshot_explorer.storage import Storage
+
+
+def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot]) -> Presence:
+    """Return what is there of what versions need: data files, and the lists and index manifests that snapshots name.
+
+    A listing for each folder of data files, and one of the manifests. Index files are not looked for.
+    """
+    paths = lifetimes.column("path").to_pylist()
+    found = missing_files(storage, sorted(set(paths)))
+    there = {entry.name for entry in storage.list(MANIFESTS)}
+    without = {}
+    for one in snapshots:
+        named = (one.base_manifest_list, one.delta_manifest_list, one.index_manifest)
+        gone = [name for name in named if name is not None and name not in there]
+        if gone:
+            without[one.id] = f"{MANIFESTS}/{gone[0]} is not there"
+    return Presence(
+        gone=np.array([path in found.gone for path in paths], np.bool_),
+        unknown=np.array([path in found.unknown for path in paths], np.bool_),
+        without=without,
+        through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.held == "tag"},
+    )

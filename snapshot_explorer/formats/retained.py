@@ -1,0 +1,220 @@
+"""What a rule of retention would take from a table, as formats tell it, and the durations that rules are made of."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.storage import Storage
+
+Mask = npt.NDArray[np.bool_]
+
+_MICROSECONDS = MappingProxyType(
+    dict.fromkeys(("us", "micro", "micros", "microsecond", "microseconds"), 1)
+    | dict.fromkeys(("ms", "milli", "millis", "millisecond", "milliseconds"), 1_000)
+    | dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000_000)
+    | dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60_000_000)
+    | dict.fromkeys(("h", "hour", "hours"), 3_600_000_000)
+    | dict.fromkeys(("d", "day", "days"), 86_400_000_000)
+    | dict.fromkeys(("w", "week", "weeks"), 604_800_000_000)
+)
+_PART = re.compile(r"(\d{1,15})\s*([a-z]+)\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionRule:
+    """What to keep. What is not said is the table's own setting."""
+
+    keep: timedelta | None
+    """Versions up to this age."""
+    keep_last: int | None
+    """At least so many of the newest versions."""
+    now: datetime
+    """The time from which ages are told, aware, UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """What the rule would take from a table."""
+
+    versions: pa.Table
+    """RETAINED: every version, ascending."""
+    freed: pa.Table
+    """FREED: the files that would be deleted."""
+    holders: pa.Table
+    """HOLDERS: what keeps files that the newest version has no more."""
+    rules: tuple[tuple[str, str], ...]
+    """The rules by name, each with its value and where it comes from."""
+    commands: tuple[tuple[str, str], ...]
+    """For whom each command is, and the command."""
+    notes: tuple[str, ...]
+    """What is counted and what is not, a sentence or two each."""
+
+
+def parse_duration(text: str) -> timedelta | None:
+    """Return a duration such as `7d`, `1 h 30 min` or `2 weeks`, of whole numbers with units; None if it is none."""
+    lower = text.strip().lower()
+    parts = _PART.findall(lower)
+    if not parts or _PART.sub("", lower) or any(unit not in _MICROSECONDS for _, unit in parts):
+        return None
+    try:
+        return timedelta(microseconds=sum(int(count) * _MICROSECONDS[unit] for count, unit in parts))
+    except OverflowError:
+        return None
+
+
+def spelled(span: timedelta) -> str:
+    """Return a duration as text: `7 days`, `1 hour 30 minutes`."""
+    left = span // timedelta(microseconds=1)
+    said = []
+    for unit in ("day", "hour", "minute", "second", "millisecond"):
+        count, left = divmod(left, _MICROSECONDS[unit])
+        said += [f"{count:,} {unit}{'' if count == 1 else 's'}"] if count else []
+    return " ".join(said) or "0 seconds"
+
+
+def check_age(now: datetime, keep: timedelta) -> datetime:
+    """Return the time so long before now.
+
+    Raises:
+        BadReferenceError: The calendar has no such time.
+    """
+    try:
+        return now - keep
+    except OverflowError as error:
+        raise BadReferenceError(
+            f"keep={spelled(keep)} reaches back before the year 1. Give a shorter time, such as keep='365d'."
+        ) from error
+
+
+def live_at(lifetimes: pa.Table, version: int) -> Mask:
+    """Return which LIFETIMES are of files that a version has."""
+    first, removed = ranges(lifetimes)
+    live: Mask = (first <= version) & (removed > version)
+    return live
+
+
+def ranges(lifetimes: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the first version that has each file, and the first that has it no more: the greatest number if none."""
+    removed = pc.fill_null(lifetimes.column("removed_version"), np.iinfo(np.int64).max)
+    return lifetimes.column("first_version").to_numpy(), removed.to_numpy()
+
+
+def sizes_of(lifetimes: pa.Table) -> dict[str, int]:
+    """Return the size of each file by path; 0 where it is not known."""
+    return dict(
+        zip(
+            lifetimes.column("path").to_pylist(),
+            pc.fill_null(lifetimes.column("size_bytes"), 0).to_pylist(),
+            strict=True,
+        )
+    )
+
+
+def paths_of(lifetimes: pa.Table, chosen: Mask) -> frozenset[str]:
+    """Return the paths of some LIFETIMES."""
+    return frozenset(lifetimes.column("path").filter(pa.array(chosen)).to_pylist())
+
+
+def holder(
+    kind: str,
+    name: str | None,
+    *,
+    version: int | None,
+    sizes: Mapping[str, int],
+    held: Collection[str],
+    alone: Collection[str],
+) -> dict[str, object]:
+    """Return a row of HOLDERS.
+
+    Args:
+        kind: What sort of holder it is.
+        name: Its name, where it has one.
+        version: The version that it stands at.
+        sizes: The size of each file.
+        held: The paths of the files that it holds.
+        alone: The paths of those that nothing else holds.
+    """
+    return {
+        "holder": kind,
+        "name": name,
+        "version": version,
+        "files": len(held),
+        "size_bytes": sum(sizes[path] for path in held),
+        "alone_files": len(alone),
+        "alone_bytes": sum(sizes[path] for path in alone),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """What became of files that were looked for."""
+
+    gone: frozenset[str]
+    """Those that are not there."""
+    unknown: frozenset[str]
+    """Those that are on another storage, where nothing was looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presence:
+    """What is there of what versions need."""
+
+    gone: Mask
+    """For each of the LIFETIMES whether the file, or the deletion vector that it needs, is not there."""
+    unknown: Mask
+    """For each whether it is on another storage, where nothing was looked for."""
+    without: Mapping[int, str]
+    """For versions that lack a file of metadata, which one."""
+    through: Mapping[int, str]
+    """For versions that can be loaded in one way only, which: through a tag."""
+
+
+def missing_files(storage: Storage, paths: Sequence[str]) -> Missing:
+    """Return which of the files are not there. One listing for each folder that holds some, all at once.
+
+    Args:
+        storage: The table's storage.
+        paths: Paths below the root or at full locations.
+    """
+    wanted: dict[str, dict[str, str]] = {}
+    unknown: set[str] = set()
+    for path in paths:
+        place = path
+        if path.startswith("/") or "://" in path:
+            try:
+                place = storage.resolve_external(path)
+            except (UnsupportedFeatureError, BrokenTableError):
+                unknown.add(path)
+                continue
+        folder, _, name = place.rpartition("/")
+        wanted.setdefault(folder, {})[name] = path
+    folders = sorted(wanted)
+    gone: set[str] = set()
+    for folder, entries in zip(folders, storage.list_many(folders), strict=True):
+        there = {entry.name for entry in entries if not entry.is_folder}
+        gone.update(path for name, path in wanted[folder].items() if name not in there)
+    return Missing(gone=frozenset(gone), unknown=frozenset(unknown))
+
+
+def frame_of(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
+    """Return rows as a table of a schema; what a row does not say is null."""
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
+
+
+def freed_frame(lifetimes: pa.Table, chosen: Mask) -> pa.Table:
+    """Return the FREED frame of data files, by when they were removed and path, each once."""
+    rows = lifetimes.filter(pa.array(chosen)).sort_by([("removed_version", "ascending"), ("path", "ascending")])
+    firsts = np.unique(rows.column("path").to_numpy(zero_copy_only=False).astype(str), return_index=True)[1]
+    rows = rows.take(pa.array(np.sort(firsts)))
+    what = pa.repeat("data", len(rows))
+    columns = {name: rows.column(name) for name in frames.FREED.names if name != "what"} | {"what": what}
+    return pa.table([columns[name] for name in frames.FREED.names], schema=frames.FREED)

@@ -1,0 +1,123 @@
+"""Which versions can be loaded: from lifetimes, and a listing of the folders that hold the files."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats import Retained, TableFormat
+from snapshot_explorer.formats.retained import Mask, Presence, ranges
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.lifetimes import FileLifetimes
+from snapshot_explorer.model import Listing
+
+STRIP = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
+"""How each answer is drawn in a strip of versions."""
+_WIDTH = 60
+
+
+def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, path: str) -> Frame:
+    """Return the READABILITY frame of every version of a listing, newest first.
+
+    Costs a listing for each folder that holds data files; what else, `Retained.presence` tells. No file is opened.
+
+    Args:
+        table_format: The table.
+        lifetimes: Those of the table, as new as the listing.
+        listing: All its versions.
+        path: The table's location, for the title.
+    """
+    those = set(lifetimes.versions)
+    known = [version for version in listing.versions if version in those]
+    rows = lifetimes.to_arrow()
+    presence = table_format.presence(rows, known) if isinstance(table_format, Retained) else _untold(rows)
+    counts = _Counts(lifetimes, rows, presence)
+    times = _times(table_format, listing.versions)
+    told = []
+    for version, time in zip(reversed(listing.versions), reversed(times), strict=True):
+        row: dict[str, object] = {"version": version, "committed_at": time}
+        if version in those:
+            row |= counts.of(version)
+        elif version in listing.stateless:
+            row |= {"readable": "metadata", "reason": "only its changelog is left"}
+        else:
+            row |= {"readable": "no", "reason": "its log was cleaned away, or its metadata is gone"}
+        told.append({name: row.get(name) for name in frames.READABILITY.names})
+    table = pa.Table.from_pylist(told, frames.READABILITY)
+    return Frame(table, title=f"Versions of {path} that can be loaded: {strip(table)}", noun="versions")
+
+
+def strip(rows: pa.Table) -> str:
+    """Return READABILITY as a strip, oldest first: `+` can be loaded, `~` its metadata only, `-` not, `?` unknown."""
+    signs = [STRIP[one] for one in rows.column("readable").to_pylist()][::-1]
+    if len(signs) <= _WIDTH:
+        return "".join(signs) or "none"
+    runs = [(sign, len(list(group))) for sign, group in groupby(signs)]
+    return " ".join(f"{sign}{count:,}" for sign, count in runs[-_WIDTH // 4 :])
+
+
+class _Counts:
+    """How many files of each version there are, and are not there."""
+
+    def __init__(self, lifetimes: FileLifetimes, rows: pa.Table, presence: Presence) -> None:
+        self._places = {version: place for place, version in enumerate(lifetimes.versions)}
+        self._without, self._through = presence.without, presence.through
+        ones = np.ones(len(rows), np.int64)
+        sizes = pc.fill_null(rows.column("size_bytes"), 0).to_numpy()
+        everything = np.ones(len(rows), np.bool_)
+        self._files = _sums(lifetimes.versions, rows, everything, ones)
+        self._gone = _sums(lifetimes.versions, rows, presence.gone, ones)
+        self._gone_bytes = _sums(lifetimes.versions, rows, presence.gone, sizes)
+        self._unknown = _sums(lifetimes.versions, rows, presence.unknown, ones)
+
+    def of(self, version: int) -> dict[str, object]:
+        """Return what READABILITY says of a version, but for its number and time."""
+        place = self._places[version]
+        gone, unknown = int(self._gone[place]), int(self._unknown[place])
+        files = int(self._files[place])
+        readable, reason = "yes", self._through.get(version)
+        if version in self._without:
+            readable, reason = "no", self._without[version]
+        elif gone:
+            readable, reason = "metadata", f"{gone:,} of {files:,} files are not there, or their deletion vectors"
+        told: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
+        if unknown and not gone and version not in self._without:
+            told |= {"readable": None, "reason": f"{unknown:,} of {files:,} files are on another storage"}
+        return told | {"missing_files": gone, "missing_bytes": int(self._gone_bytes[place])}
+
+
+def _sums(
+    versions: Sequence[int], rows: pa.Table, chosen: Mask, values: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the sum of the values of the chosen LIFETIMES at each version."""
+    first, removed = ranges(rows)
+    counts = np.zeros(len(versions) + 1, np.int64)
+    np.add.at(counts, np.searchsorted(versions, first[chosen]), values[chosen])
+    np.subtract.at(counts, np.searchsorted(versions, removed[chosen]), values[chosen])
+    return np.cumsum(counts)[:-1]
+
+
+def _untold(rows: pa.Table) -> Presence:
+    nothing = np.zeros(len(rows), np.bool_)
+    return Presence(gone=nothing, unknown=~nothing, without={}, through={})
+
+
+def _times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime | None]:
+    """Return when versions were committed; None of one that nothing tells of."""
+    try:
+        return list(table_format.committed_at(versions))
+    except BrokenTableError:
+        return [_time(table_format, version) for version in versions]
+
+
+def _time(table_format: TableFormat, version: int) -> datetime | None:
+    try:
+        return table_format.committed_at([version])[0]
+    except BrokenTableError:
+        return None

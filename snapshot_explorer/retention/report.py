@@ -1,0 +1,183 @@
+"""`Retention`: what a rule would take from a table, and what holds the rest."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.formats import Retained
+from snapshot_explorer.formats.retained import RetentionRule, parse_duration
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render.cells import size
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.retained import Expiry
+    from snapshot_explorer.lifetimes import FileLifetimes
+
+_MOST = 2**31 - 1
+_LINE = 100
+"""Letters of a command in a line."""
+
+
+class Retention:
+    """What a rule would take from a table: versions, files, bytes; and what holds the rest. Draws itself.
+
+    Nothing is deleted: `commands` has what the engine would be told.
+    """
+
+    def __init__(self, path: str, expiry: Expiry) -> None:
+        """Hold what the format says; `Table.retention` is the way to get one."""
+        self._path = path
+        self._expiry = expiry
+        self.commands: tuple[tuple[str, str], ...] = expiry.commands
+        """For whom each command is, and the command, which nothing here runs; none for a table without versions."""
+
+    @cached_property
+    def versions(self) -> Frame:
+        """Return RETAINED: what becomes of each version, and why; newest first."""
+        rows = self._expiry.versions.sort_by([("version", "descending")])
+        return Frame(rows, title=f"Versions of {self._path}", noun="versions")
+
+    @cached_property
+    def lost(self) -> Frame:
+        """Return the RETAINED rows of the versions that can be loaded now, and then no more; newest first."""
+        rows = self.versions.to_arrow()
+        return Frame(rows.filter(pc.equal(rows["outcome"], "lost")), title="Versions lost", noun="versions")
+
+    @cached_property
+    def freed(self) -> Frame:
+        """Return FREED: the files that would be deleted."""
+        rows = self._expiry.freed
+        return Frame(rows, title=f"Files of {self._path} that would go", noun="files", drawn=_telling(rows))
+
+    @cached_property
+    def holders(self) -> Frame:
+        """Return HOLDERS: what keeps files that the newest version has no more, and what would go without it."""
+        rows = self._expiry.holders
+        return Frame(
+            rows, title="What holds files", noun="holders", drawn=_telling(rows.drop_columns("note")), limit=len(rows)
+        )
+
+    @property
+    def freed_files(self) -> int:
+        """Return how many files would be deleted."""
+        return len(self.freed)
+
+    @property
+    def freed_bytes(self) -> int:
+        """Return how many bytes these have, as `FREED` says."""
+        return pc.sum(self._expiry.freed["size_bytes"]).as_py() or 0
+
+    def drawing(self) -> Drawing:
+        """Return how it looks: the rule, what would go, what holds the rest, and the command."""
+        kept = len(self.versions) - len(self.lost)
+        rows: list[tuple[str, object]] = [
+            *self._expiry.rules,
+            ("lost versions", _run(self.lost)),
+            ("kept versions", f"{kept:,} of {len(self.versions):,}"),
+            ("freed", f"{_files(self.freed_files)}, {size(self.freed_bytes)}{self._parts}"),
+        ]
+        parts: list[Part] = [Pairs(tuple(rows))]
+        if len(self.holders):
+            parts += [Line("What holds files that the newest version has no more:"), *self.holders.drawing().parts]
+        noted = [row for row in self._expiry.holders.to_pylist() if row["note"]]
+        parts += [Line(f"{row['holder'].capitalize()} {row['name']}: {row['note']}.") for row in noted]
+        for whom, command in self.commands:
+            parts += [Line(f"{whom}:"), *(Line(piece) for piece in _pieces(command))]
+        parts += [Line(note) for note in self._expiry.notes]
+        return Drawing(title=f"Retention of {self._path}: what would go, nothing was deleted", parts=tuple(parts))
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    @property
+    def _parts(self) -> str:
+        """Return what sorts of files would go, where these are not data files alone."""
+        counted = self._expiry.freed.group_by("what", use_threads=False).aggregate(
+            [("size_bytes", "sum"), ([], "count_all")]
+        )
+        told = [f"{row['count_all']:,} {row['what']} ({size(row['size_bytes_sum'])})" for row in counted.to_pylist()]
+        return "" if set(self._expiry.freed["what"].to_pylist()) <= {"data"} else f": {', '.join(told)}"
+
+
+def retention_of(
+    table_format: TableFormat,
+    lifetimes: FileLifetimes,
+    *,
+    keep: str | timedelta | None,
+    keep_last: int | None,
+    path: str,
+    now: datetime | None = None,
+) -> Retention:
+    """Return what a rule would take from a table; `Table.retention` tells more.
+
+    Raises:
+        BadReferenceError: The rule makes no sense.
+        UnsupportedFeatureError: The format does not tell, or not exactly.
+    """
+    rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
+    if not isinstance(table_format, Retained):
+        raise UnsupportedFeatureError(
+            f"What {table_format.name} tables would lose is not told yet. Ask the engine that expires its versions."
+        )
+    newest = lifetimes.versions[-1] if lifetimes.versions else None
+    return Retention(path, table_format.expiry(rule, lifetimes.to_arrow(), newest))
+
+
+def _age(keep: str | timedelta | None) -> timedelta | None:
+    given = parse_duration(keep) if isinstance(keep, str) else keep
+    if keep is not None and (given is None or given < timedelta(0)):
+        raise BadReferenceError(
+            f"keep={keep!r} is no duration. Give a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'."
+        )
+    return given
+
+
+def _number(keep_last: int | None) -> int | None:
+    if keep_last is not None and not 0 < keep_last <= _MOST:
+        raise BadReferenceError(
+            f"keep_last={keep_last} makes no sense: the newest version always stays. Give 1 to {_MOST:,}."
+        )
+    return keep_last
+
+
+def _run(lost: Frame) -> str:
+    """Return versions as `12 to 40 (29 versions)`."""
+    versions = sorted(lost["version"].to_pylist())
+    if not versions:
+        return "none"
+    if len(versions) == 1:
+        return f"{versions[0]}"
+    gaps = "" if versions[-1] - versions[0] + 1 == len(versions) else ", not all between"
+    return f"{versions[0]} to {versions[-1]} ({len(versions):,} versions{gaps})"
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
+
+
+def _pieces(command: str) -> list[str]:
+    """Return a command in lines that are cut between its arguments: wrapped within a text it could not be copied."""
+    pieces = [""]
+    for part in re.split(r"(?<=[,;]) ", command):
+        if pieces[-1] and len(pieces[-1]) + len(part) >= _LINE:
+            pieces.append("")
+        pieces[-1] = f"{pieces[-1]} {part}".lstrip()
+    return pieces
+
+
+def _telling(rows: pa.Table) -> tuple[str, ...]:
+    """Return the columns that say something."""
+    return tuple(name for name in rows.column_names if rows[name].null_count < len(rows)) or tuple(rows.column_names)

@@ -1,0 +1,97 @@
+"""Have Delta's connector write tables, and vacuum them.
+
+    python delta_vacuum.py OUT
+
+Writes of each case `OUT/NAME/before` and `after`, copies of the table, and `asked.json`: the time just before VACUUM,
+what it was told, the versions before it, all of which can be read, and those that Delta can read afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
+
+import delta_lake
+from delta_stories import COLUMNS, FEED, VECTORS, create, insert, merge
+
+AGE = "delta.deletedFileRetentionDuration"
+OLD = (
+    insert(1, 30),
+    "DELETE FROM {t} WHERE id % 5 = 0",
+    "UPDATE {t} SET name = upper(name) WHERE id % 4 = 1",
+    merge(24, 36),
+)
+NEW = (
+    "DELETE FROM {t} WHERE id IN (2, 3, 7)",
+    "OPTIMIZE {t}",
+    insert(40, 50, files=2),
+    "RESTORE TABLE {t} TO VERSION AS OF 6",
+)
+PAUSE_SECONDS = 5
+STORIES = {
+    "plain": create(COLUMNS),
+    "partitioned": create(COLUMNS, more="PARTITIONED BY (part)"),
+    "vectors": create(COLUMNS, VECTORS),
+    "feed": create(COLUMNS, FEED),
+    "checkpoints": create(COLUMNS, VECTORS, "'delta.checkpointInterval' = '3'", more="PARTITIONED BY (part)"),
+}
+"""How each table begins."""
+CASES = (
+    ("plain", "all"),
+    ("partitioned", "some"),
+    ("vectors", "none"),
+    ("vectors", "some"),
+    ("feed", "some"),
+    ("checkpoints", "some"),
+)
+"""What VACUUM keeps of each table: all by a long setting, nothing by RETAIN 0 HOURS, or some by a short setting."""
+
+
+def main() -> None:
+    """Write the tables, and vacuum each in every way."""
+    out = Path(sys.argv[1])
+    jars = sorted(Path(sys.executable).parent.parent.joinpath("jars", "delta").glob("*.jar"))
+    spark = delta_lake.session(jars)
+    for name, kept in CASES:
+        lake = delta_lake.Lake(spark=spark.newSession(), path=out / "tables" / f"{name}_{kept}")
+        vacuum(lake, STORIES[name], kept, out)
+    spark.stop()
+
+
+def vacuum(lake: Any, begin: str, kept: str, out: Path) -> None:
+    """Let a table live, and vacuum it between two copies."""
+    for statement in (begin, *OLD):
+        lake.sql(statement)
+    between = time.time()
+    if kept == "some":
+        time.sleep(PAUSE_SECONDS)
+    for statement in NEW:
+        lake.sql(statement)
+    (lake.path / "left_behind.parquet").write_bytes(b"of a writer that failed")
+    (lake.path / "_hidden").write_bytes(b"not the table's")
+    if kept == "some":
+        seconds = int(time.time() - between - PAUSE_SECONDS / 2)
+        lake.sql(f"ALTER TABLE {{t}} SET TBLPROPERTIES ('{AGE}' = 'interval {seconds} seconds')")
+    folder = out / lake.path.name
+    shutil.copytree(lake.path, folder / "before")
+    before = lake.versions()
+    now = time.time()
+    lake.sql("VACUUM {t}" + (" RETAIN 0 HOURS" if kept == "none" else ""))
+    shutil.copytree(lake.path, folder / "after")
+    after = readable(lake)
+    (folder / "asked.json").write_text(json.dumps({"now": now, "kept": kept, "before": before, "after": after}))
+
+
+def readable(lake: Any) -> list[int]:
+    """Return the versions whose rows Delta reads."""
+    return [version for version in lake.versions() if delta_lake.rows_at(lake, version)["outcome"] == "rows"]
+
+
+if __name__ == "__main__":
+    main()

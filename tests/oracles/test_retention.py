@@ -1,0 +1,118 @@
+"""What `retention` says before the engines expire and vacuum, against what they then take."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.retention import retention_of
+
+SEED = os.environ.get("SNAPSHOT_EXPLORER_SEED", "2")
+METADATA = ("snapshot", "manifest", "schema", "tag", "branch", "consumer", "index", "statistics", "changelog")
+
+pytestmark = pytest.mark.oracle
+
+
+def predicted(table, *, now, keep, keep_last=None):
+    return retention_of(table._format, table.lifetimes(), keep=keep, keep_last=keep_last, path="t", now=now)
+
+
+def files_of(folder, *, but=()):
+    """The files below a folder by path, with their sizes, but for hidden ones of the file system's."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in found}
+    return {path: size for path, size in sizes.items() if path.partition("/")[0] not in but}
+
+
+def freed(rows):
+    return dict(zip(rows["path"].to_pylist(), rows["size_bytes"].to_pylist(), strict=True))
+
+
+def lost(result):
+    return set(result.lost["version"].to_pylist())
+
+
+def states(table):
+    listing = table._format.listing(0)
+    return set(listing.reachable) - set(listing.stateless)
+
+
+def expiries(folder):
+    return sorted(folder.glob("*/[0-9]"))
+
+
+def test_expiry_takes_what_was_predicted_from_every_table(oracle):
+    folder = oracle("paimon_expire.py", "1.4", SEED)
+    rounds = [round_ for round_ in expiries(folder) if (round_ / "asked.json").exists()]
+
+    taken = [assert_expiry(round_) for round_ in rounds]
+
+    assert len(rounds) >= 20
+    assert sum(files > 0 for files in taken) >= 10
+
+
+def assert_expiry(folder):
+    """Compare an expiry with what is predicted from the table before it; return how many files went."""
+    asked = json.loads((folder / "asked.json").read_text())
+    before, after = (open_table(folder / when, branch=asked["branch"]) for when in ("before", "after"))
+    older_than = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=asked["older_than"])
+
+    result = predicted(before, now=older_than, keep=timedelta(0), keep_last=asked["retain_min"])
+
+    gone = gone_between(folder, "before", "after")
+    assert lost(result) == states(before) - states(after), folder
+    assert freed(result.freed) == gone, folder
+    assert result.freed_bytes == sum(gone.values())
+    untagged = gone_between(folder, "after", "untagged")
+    holders = {row["name"]: row for row in result.holders.to_dict() if row["holder"] == "tag"}
+    alone = holders.get(asked["tag"], {"alone_files": 0, "alone_bytes": 0})
+    assert (alone["alone_files"], alone["alone_bytes"]) == (len(untagged), sum(untagged.values())), folder
+    return len(gone)
+
+
+def gone_between(folder, before, after):
+    """The data files that went, with their sizes; the file indexes beside them are not counted."""
+    there, left = (files_of(folder / when, but=METADATA) for when in (before, after))
+    return {path: size for path, size in there.items() if path not in left and not path.endswith(".index")}
+
+
+def vacuums(oracle):
+    return sorted(path.parent for path in oracle("delta_vacuum.py").glob("*/asked.json"))
+
+
+def test_vacuum_takes_what_was_predicted_from_every_table(oracle):
+    folders = vacuums(oracle)
+
+    taken = [assert_vacuum(folder) for folder in folders]
+
+    assert len(folders) == 6
+    assert sum(files > 0 for files in taken) == 5
+
+
+def assert_vacuum(folder):
+    """Compare a VACUUM with what is predicted from the table before it; return how many files went."""
+    asked = json.loads((folder / "asked.json").read_text())
+    before, after = (open_table(folder / when) for when in ("before", "after"))
+    now = datetime.fromtimestamp(asked["now"], UTC)
+
+    result = predicted(before, now=now, keep=timedelta(0) if asked["kept"] == "none" else None)
+
+    there, left = (files_of(folder / when, but=("_delta_log",)) for when in ("before", "after"))
+    gone = {path: size for path, size in there.items() if path not in left}
+    assert freed(result.freed) == gone, folder
+    assert lost(result) == set(asked["before"]) - set(asked["after"]), folder
+    rows = {row["version"]: row["readable"] for row in after.readability().to_dict()}
+    assert {version for version in asked["before"] if rows[version] == "yes"} == set(asked["after"]) & set(
+        asked["before"]
+    )
+    assert result.holders["size_bytes"].to_pylist() == [held(before, left)]
+    return len(gone)
+
+
+def held(table, left):
+    """The bytes of data files that are there, and not the newest version's."""
+    newest = set(table.current.files()["path"].to_pylist())
+    known = set(table.lifetimes().to_arrow()["path"].to_pylist())
+    return sum(size for path, size in left.items() if path in known - newest)

@@ -1,0 +1,136 @@
+"""Which versions can be loaded, by listings, and what asking costs."""
+
+import pytest
+
+from builders import PaimonTable
+from delta_builder import BASE_MILLIS, DeltaTable, add, remove
+from snapshot_explorer import open_table
+
+
+def readable(table):
+    return {row["version"]: (row["readable"], row["reason"]) for row in table.readability().to_dict()}
+
+
+def missing(table):
+    rows = table.readability().to_dict()
+    return {row["version"]: (row["files"], row["missing_files"], row["missing_bytes"]) for row in rows}
+
+
+@pytest.fixture
+def paimon(memory_root):
+    filesystem, root = memory_root
+    table = PaimonTable(filesystem, root)
+    for number in range(1, 7):
+        table.commit([(number, "a")], removed=[f"data-{number - 2}.parquet"] if number > 2 else [])
+    return table
+
+
+def test_all_versions_of_a_whole_table_can_be_loaded(paimon):
+    table = open_table(f"memory://{paimon.root}")
+
+    frame = table.readability()
+
+    assert set(frame["readable"].to_pylist()) == {"yes"}
+    assert frame["version"].to_pylist() == [6, 5, 4, 3, 2, 1]
+    assert "++++++" in frame.title
+    assert missing(table)[6] == (2, 0, 0)
+
+
+def test_versions_that_lack_a_data_file_are_told_with_what_is_missing(paimon):
+    paimon.remove("bucket-0/data-3.parquet")
+    table = open_table(f"memory://{paimon.root}")
+
+    assert readable(table)[3] == ("metadata", "1 of 2 files are not there, or their deletion vectors")
+    assert [version for version, (answer, _) in readable(table).items() if answer != "yes"] == [4, 3]
+    assert missing(table)[4] == (2, 1, 500)
+    assert "++~~++" in table.readability().title
+
+
+def test_a_version_that_lacks_its_manifest_list_cannot_be_loaded(paimon):
+    table = open_table(f"memory://{paimon.root}")
+    table.lifetimes()
+    paimon.remove("manifest/manifest-list-4-0")
+
+    assert readable(table)[4] == ("no", "manifest/manifest-list-4-0 is not there")
+    assert readable(table)[5] == ("yes", None)
+
+
+def test_a_version_that_only_a_tag_holds_is_loaded_through_it(paimon):
+    paimon.tag("month", 2)
+    paimon.expire(4)
+    table = open_table(f"memory://{paimon.root}")
+
+    assert readable(table)[2] == ("yes", "through its tag; the snapshot has expired")
+    assert list(readable(table)) == [6, 5, 4, 2]
+
+
+def test_a_version_of_which_only_the_changelog_is_left_is_metadata(paimon):
+    paimon.write("changelog/changelog-1", paimon.filesystem.cat_file(f"{paimon.root}/snapshot/snapshot-1"))
+    paimon.expire(3)
+    table = open_table(f"memory://{paimon.root}")
+
+    assert readable(table)[1] == ("metadata", "only its changelog is left")
+    assert missing(table)[1] == (None, None, None)
+
+
+def test_it_costs_a_listing_per_folder_and_opens_no_data_file(counted, paimon):
+    table = open_table(f"counted://{paimon.root}")
+    table.lifetimes()
+    counted.requests.clear()
+
+    table.readability()
+
+    kinds = [request.kind for request in counted.requests]
+    assert kinds.count("list") <= 8
+    assert kinds.count("get") <= 6
+    assert not [request for request in counted.requests if "bucket-0/data" in request.path]
+
+
+def test_vacuumed_and_cleaned_versions_of_delta_are_told_apart(tmp_path):
+    table = DeltaTable(None, tmp_path / "t")
+    for version in range(1, 7):
+        gone = [remove(f"data-{version - 1}.parquet", millis=BASE_MILLIS)] if version > 1 else []
+        table.commit(table.data(f"data-{version}.parquet", [(version, "a")]), *gone)
+    table.checkpoint(3)
+    table.clean(2)
+    table.remove_file("data-4.parquet")
+    opened = open_table(table.url)
+
+    answers = readable(opened)
+
+    assert answers[2] == ("no", "its log was cleaned away, or its metadata is gone")
+    assert answers[4] == ("metadata", "1 of 1 files are not there, or their deletion vectors")
+    assert [answers[version][0] for version in (3, 5, 6)] == ["yes", "yes", "yes"]
+
+
+def test_files_on_another_storage_are_not_known(tmp_path):
+    table = DeltaTable(None, tmp_path / "t")
+    table.commit(add("s3://elsewhere/x/data.parquet"))
+
+    assert readable(open_table(table.url))[1] == (None, "1 of 1 files are on another storage")
+
+
+def test_what_can_be_loaded_can_be_loaded(paimon):
+    paimon.remove("bucket-0/data-3.parquet")
+    table = open_table(f"memory://{paimon.root}")
+
+    for version, (answer, _) in readable(table).items():
+        if answer == "yes":
+            assert table.at(version).to_arrow().num_rows == missing(table)[version][0]
+
+
+def test_a_long_history_is_a_strip_of_runs(memory_root):
+    filesystem, root = memory_root
+    table = PaimonTable(filesystem, root)
+    for number in range(70):
+        table.commit([(number, "a")], removed=[f"data-{number}.parquet"] if number else [])
+    table.remove("bucket-0/data-9.parquet")
+
+    assert "+8 ~1 +61" in open_table(f"memory://{root}").readability().title
+
+
+def test_a_table_without_versions_has_none(memory_root):
+    filesystem, root = memory_root
+    PaimonTable(filesystem, root)
+
+    assert len(open_table(f"memory://{root}").readability()) == 0
