@@ -1,12 +1,14 @@
 """What refs need to know of a table: which versions there are, when they were committed, which tags name them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Protocol
 
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.model import Listing
+from snapshot_explorer.refs import AsOf, parse_range, parse_ref, resolve
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 
 
@@ -64,3 +66,43 @@ class Past:
     def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return the run of these versions in which the last one committed by a time is looked for."""
         return self._format.searched(time, versions)
+
+    def between(
+        self, between: str | None = None, since: str | datetime | None = None, until: str | datetime | None = None
+    ) -> Sequence[int]:
+        """Return the existing versions of a range, newest first.
+
+        Args:
+            between: Two refs `A..B`, both included; a missing side means earliest or latest.
+            since: Only versions committed at or after this time, a ref `@...` or a datetime.
+            until: Only versions committed at or before this time.
+
+        Raises:
+            BadReferenceError: An argument is no range, or no time.
+            SnapshotNotFoundError: A ref names no version.
+        """
+        versions = self.listed
+        if between is not None and versions:
+            first, last = sorted(resolve(ref, self) for ref in parse_range(between))
+            versions = tuple(version for version in versions if first <= version <= last)
+        if since is not None and versions:
+            before = self._last_at(_time("since", since) - timedelta(milliseconds=1))
+            versions = tuple(version for version in versions if version > before)
+        if until is not None and versions:
+            last_one = self._last_at(_time("until", until))
+            versions = tuple(version for version in versions if version <= last_one)
+        return versions[::-1]
+
+    def _last_at(self, time: datetime) -> int:
+        """Return the last version committed at or before a time, one less than any if all came after it."""
+        try:
+            return resolve(AsOf(time=time), Past(self._table, self._format, listed=self.listed))
+        except SnapshotNotFoundError:
+            return NO_VERSION
+
+
+def _time(name: str, given: str | datetime) -> datetime:
+    ref = parse_ref(given)
+    if not isinstance(ref, AsOf):
+        raise BadReferenceError(f"{name}={given!r} is no time. Give one such as @2026-11-01, @3d or a datetime.")
+    return ref.time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.compare import entries_of, manifest_of
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.model import Listing, Split, TableSchema
@@ -99,27 +101,66 @@ class Snapshot:
         version, paths = self._existing(), self.manifests()["path"].to_pylist()
         return entries_of(self._format, version, manifest_of(manifest, paths, owner=f"version {version}"))
 
-    def changes(self) -> Frame:
-        """Return the CHANGES frame: the data files that this version's commit added and removed."""
+    @overload
+    def changes(self, *, engine: Literal["local"] = "local") -> Frame: ...
+    @overload
+    def changes(self, *, engine: Literal["spark"], spark: SparkSession | None = None) -> DataFrame: ...
+    def changes(self, *, engine: str = "local", spark: SparkSession | None = None) -> Frame | DataFrame:
+        """Return the CHANGES frame: the data files that this version's commit added and removed.
+
+        With `engine="spark"` a DataFrame of the same rows in no order; see `Table.lifetimes`.
+        """
+        if metadata.is_spark(engine):
+            return metadata.changes(self._format, [] if self.version == NO_VERSION else [self.version], spark)
         rows = self._metadata("changes", frames.CHANGES, lambda version: self._format.changes([version]))
         drawn = ("change", "list", *self._file_columns(rows))
         return Frame(rows, title=f"Changes of version {self.version}", noun="changes", drawn=drawn)
 
-    def files(self, partition: Mapping[str, str | None] | None = None, *, statistics: bool = False) -> Frame:
+    @overload
+    def files(
+        self,
+        partition: Mapping[str, str | None] | None = None,
+        *,
+        statistics: bool = False,
+        engine: Literal["local"] = "local",
+    ) -> Frame: ...
+    @overload
+    def files(
+        self,
+        partition: Mapping[str, str | None] | None = None,
+        *,
+        engine: Literal["spark"],
+        spark: SparkSession | None = None,
+    ) -> DataFrame: ...
+    def files(
+        self,
+        partition: Mapping[str, str | None] | None = None,
+        *,
+        statistics: bool = False,
+        engine: str = "local",
+        spark: SparkSession | None = None,
+    ) -> Frame | DataFrame:
         """Return the FILES frame: the data files that are live at the version.
 
         Args:
             partition: Keep files whose partition has these values, as text; None is the null partition.
             statistics: Add what the metadata says of the values: `lower`, `upper` and `null_count`, structs with
-                a field per column, and `min_key` and `max_key` where the table has a primary key.
+                a field per column, and `min_key` and `max_key` where the table has a primary key. Not on Spark.
+            engine: `local`, or `spark`: then a DataFrame of the same rows in no order; see `Table.lifetimes`.
+            spark: The session; without it the active one, or a local one that is started.
 
         Raises:
-            BadReferenceError: `partition` names a column that is no partition key.
+            BadReferenceError: `partition` names a column that is no partition key, or there is no such engine.
+            UnsupportedFeatureError: Statistics are asked for on Spark.
         """
+        self._check_partition(partition or {})
+        if metadata.is_spark(engine):
+            version = self._version_or_newest()
+            return metadata.files(self._format, version, spark, partition=partition, statistics=statistics)
         key = "files with statistics" if statistics else "files"
         rows = self._metadata(key, frames.FILES, lambda version: self._format.files(version, statistics=statistics))
         drawn = self._file_columns(rows) if not statistics else ()
-        shown = self._in_partition(rows, partition) if partition else rows
+        shown = _in_partition(rows, partition) if partition else rows
         total = rows.num_rows if shown.num_rows != rows.num_rows else None
         return Frame(shown, title=f"Files of version {self.version}", noun="files", total=total, drawn=drawn)
 
@@ -319,16 +360,20 @@ class Snapshot:
             empty.add("partition")
         return tuple(name for name in names if name not in empty)
 
-    def _in_partition(self, rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:
-        keys = self.schema.partition_keys
+    def _check_partition(self, partition: Mapping[str, str | None]) -> None:
+        """Raise BadReferenceError if a name is no partition key's."""
         for name in partition:
+            keys = self.schema.partition_keys
             if name not in keys:
                 have = f"Partition keys: {', '.join(keys)}" if keys else "The table is not partitioned"
                 raise BadReferenceError(f"No partition key is called {name!r}. {have}.")
-        for name, value in partition.items():
-            found = pc.map_lookup(rows["partition"], name, "first")
-            rows = rows.filter(pc.is_null(found) if value is None else pc.equal(found, value))
-        return rows
+
+
+def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:
+    for name, value in partition.items():
+        found = pc.map_lookup(rows["partition"], name, "first")
+        rows = rows.filter(pc.is_null(found) if value is None else pc.equal(found, value))
+    return rows
 
 
 def changes_condition(table_format: TableFormat, where: str | None, schema: pa.Schema) -> local.Condition | None:

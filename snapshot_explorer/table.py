@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args, overload
 
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.engines.spark import metadata
+from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health, health_over, read_health
 from snapshot_explorer.history import CommitFilter, Known, drawn, read_history
@@ -18,13 +18,14 @@ from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import ChangeMode
 from snapshot_explorer.past import Past
 from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import AsOf, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
+from snapshot_explorer.refs import Ref, Tag, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot, changes_condition, read_changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime, timedelta
     from os import PathLike
 
     import pandas as pd
@@ -138,12 +139,20 @@ class Table:
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         if limit is not None and limit < 0:
             raise BadReferenceError(f"A limit of {limit} commits makes no sense. Give 0 or more.")
-        versions = self._between(between, since, until)
+        versions = Past(self, self._format).between(between, since, until)
         rows = self._commits = read_history(self._format, versions, chosen, limit)
         total = len(versions) if chosen.passes_all else None
         return drawn(rows, stat=stat, title=f"History of {self.path}", total=total, limit=limit)
 
-    def lifetimes(self, *, cache_dir: str | PathLike[str] | None = None) -> FileLifetimes:
+    @overload
+    def lifetimes(
+        self, *, cache_dir: str | PathLike[str] | None = None, engine: Literal["local"] = "local"
+    ) -> FileLifetimes: ...
+    @overload
+    def lifetimes(self, *, engine: Literal["spark"], spark: SparkSession | None = None) -> DataFrame: ...
+    def lifetimes(
+        self, *, cache_dir: str | PathLike[str] | None = None, engine: str = "local", spark: SparkSession | None = None
+    ) -> FileLifetimes | DataFrame:
         """Return when each data file came and went, over all versions whose files can be told.
 
         One pass over the log; asked again, only what is new is read. From it follow, without reading, the files of
@@ -151,12 +160,18 @@ class Table:
 
         Args:
             cache_dir: A folder of the user's, outside of the table, to keep what was read in and find it again.
+            engine: `local`, or `spark`: then the log is read on executors each time the rows are asked for, and they
+                stay there, as a DataFrame of the LIFETIMES frame in no order.
+            spark: The session; without it the active one, or a local one that is started.
 
         Raises:
-            BadReferenceError: `cache_dir` is in the table.
+            BadReferenceError: `cache_dir` is in the table, or is given with Spark, or there is no such engine.
             StorageError: `cache_dir` cannot be written.
-            BrokenTableError: A file of the log is missing or damaged; it is named.
+            BrokenTableError: A file of the log is missing or damaged; it is named. On an executor Spark's own error
+                holds the message.
         """
+        if metadata.is_spark(engine):
+            return metadata.lifetimes(self._format, spark, cache_dir=cache_dir)
         known, title = self._lifetimes, f"File lifetimes of {self.path}"
         if cache_dir is None:
             self._lifetimes = read_lifetimes(self._format, known, title=title)
@@ -164,6 +179,32 @@ class Table:
             table = (self.path, self.format, self.branch)
             self._lifetimes = keep_lifetimes(self._format, known, cache_dir=cache_dir, table=table, title=title)
         return self._lifetimes
+
+    @overload
+    def changes(self, between: str | None = None, *, engine: Literal["local"] = "local") -> Frame: ...
+    @overload
+    def changes(
+        self, between: str | None = None, *, engine: Literal["spark"], spark: SparkSession | None = None
+    ) -> DataFrame: ...
+    def changes(
+        self, between: str | None = None, *, engine: str = "local", spark: SparkSession | None = None
+    ) -> Frame | DataFrame:
+        """Return the CHANGES frame of versions, oldest first: the data files that each commit added and removed.
+
+        Args:
+            between: Two refs `A..B`, both included; a missing side means earliest or latest.
+            engine: `local`, or `spark`: then a DataFrame of the same rows in no order, as by `lifetimes`.
+            spark: The session; without it the active one, or a local one that is started.
+
+        Raises:
+            BadReferenceError: `between` is no range, or there is no such engine.
+            SnapshotNotFoundError: A ref names no version, or a commit is gone.
+            BrokenTableError: A file of the log is missing or damaged; it is named.
+        """
+        is_spark, versions = metadata.is_spark(engine), Past(self, self._format).between(between)[::-1]
+        if is_spark:
+            return metadata.changes(self._format, versions, spark)
+        return Frame(self._format.changes(versions), title=f"Changes of {self.path}", noun="changes")
 
     def compare(self, a: int | str | datetime | Ref, b: int | str | datetime | Ref = "latest") -> Comparison:
         """Return how version `b` differs from version `a`: manifests, files, schema, properties, partitions.
@@ -201,7 +242,7 @@ class Table:
             SnapshotNotFoundError: A ref names no version.
             BrokenTableError: A file of the log is missing or damaged; it is named.
         """
-        versions = None if between is None else self._between(between, None, None)
+        versions = None if between is None else Past(self, self._format).between(between)
         return health_over(self._format, self.lifetimes(), versions, path=self.path)
 
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
@@ -404,33 +445,3 @@ class Table:
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
         version = NO_VERSION if listing.latest is None else listing.latest
         return Snapshot(self.path, self._format, version, listing)
-
-    def _between(
-        self, between: str | None, since: str | datetime | None, until: str | datetime | None
-    ) -> Sequence[int]:
-        """Return the existing versions of a range, newest first."""
-        history = Past(self, self._format)
-        versions = history.listed
-        if between is not None and versions:
-            first, last = sorted(resolve(ref, history) for ref in parse_range(between))
-            versions = tuple(version for version in versions if first <= version <= last)
-        if since is not None and versions:
-            before = self._last_at(self._time("since", since) - timedelta(milliseconds=1), history)
-            versions = tuple(version for version in versions if version > before)
-        if until is not None and versions:
-            last_one = self._last_at(self._time("until", until), history)
-            versions = tuple(version for version in versions if version <= last_one)
-        return versions[::-1]
-
-    def _time(self, name: str, given: str | datetime) -> datetime:
-        ref = parse_ref(given)
-        if not isinstance(ref, AsOf):
-            raise BadReferenceError(f"{name}={given!r} is no time. Give one such as @2026-11-01, @3d or a datetime.")
-        return ref.time
-
-    def _last_at(self, time: datetime, history: Past) -> int:
-        """Return the last version committed at or before a time, one less than any if all came after it."""
-        try:
-            return resolve(AsOf(time=time), Past(self, self._format, listed=history.listed))
-        except SnapshotNotFoundError:
-            return NO_VERSION

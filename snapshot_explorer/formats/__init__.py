@@ -14,6 +14,7 @@ from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
     ChangeMode,
     Examined,
@@ -255,6 +256,34 @@ class Retained(Protocol):
 
         One listing for each folder that holds data files or deletion vectors, and for Paimon one of the manifests.
         """
+        ...
+
+
+@runtime_checkable
+class Distributed(Protocol):
+    """What a format gives to have its metadata read in many places at once: units, each read apart from the others."""
+
+    keeps_last_add: ClassVar[bool]
+    """Of a file that a state's records add several times, whether the last one of the highest rank stands for all."""
+
+    def state_units(self, version: int, look: Look) -> Sequence[Unit]:
+        """Return the units whose RECORDS tell the live files of a version.
+
+        Raises: as `TableFormat.files`, but for what is read only with the units.
+        """
+        ...
+
+    def change_units(self, versions: Sequence[int], look: Look, *, times: bool) -> Sequence[Unit]:
+        """Return the units whose RECORDS tell what commits changed, with their times if they are asked for.
+
+        The versions ascend. A unit is of versions without a gap.
+
+        Raises: as `TableFormat.changes` and `committed_at`, but for what is read only with the units.
+        """
+        ...
+
+    def unit_reader(self) -> Reader:
+        """Return what reads a unit. Picklable, storage options included."""
         ...
 
 

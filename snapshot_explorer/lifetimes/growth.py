@@ -37,7 +37,7 @@ STAYS = pa.schema(
 )
 """A row is a stay: FILES with folder and partition as places in tables of their own, and the half-open range of
 positions among the versions in which the file is there."""
-_FACTS = ("bucket", "rows", "size_bytes", "schema_id")
+FACTS = ("bucket", "rows", "size_bytes", "schema_id")
 """What a file that is added while it is there must have in common with itself to be the same still."""
 
 
@@ -179,7 +179,7 @@ def _grown(stays: Stays, events: Sequence[_Events]) -> Stays:
     when = np.concatenate([np.full(known.count, -1), *(one.positions for one in events)]).astype(np.int64)
     codes = _identities([known.identity, _identity(files)])
     order = np.argsort(codes, kind="stable")
-    facts = pa.concat_tables([known.rows.select(_FACTS), files.select(_FACTS)])
+    facts = pa.concat_tables([known.rows.select(FACTS), files.select(FACTS)])
     opens, closes = _turns(codes[order], adds[order], facts, order)
     ends = _ends(codes[order], when[order], opens, closes)
     begun = order[opens]

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
-from itertools import pairwise
 from os import PathLike
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.formats.units import runs
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.stored import file_of, load, save
 from snapshot_explorer.model import Listing
@@ -96,7 +96,7 @@ def mark_of(table_format: TableFormat, version: int) -> str:
     return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
 
 
-def _time(table_format: TableFormat, version: int) -> datetime | None:
+def time_of(table_format: TableFormat, version: int) -> datetime | None:
     """Return when a version was committed; None if nothing says so, as where only a checkpoint is left."""
     try:
         return table_format.committed_at([version])[0]
@@ -105,13 +105,14 @@ def _time(table_format: TableFormat, version: int) -> datetime | None:
         return None
 
 
-def _states(listing: Listing) -> list[int]:
+def states_of(listing: Listing) -> list[int]:
+    """Return the versions of a listing whose files can be told, ascending."""
     return sorted(set(listing.reachable).difference(listing.stateless))
 
 
 def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing) -> bool:
     """Return whether a listing is of the history that is known, or of one that goes on from it."""
-    states = _states(listing)
+    states = states_of(listing)
     if not states or not known.versions or states[-1] < known.versions[-1]:
         return False
     newest = known.versions[-1]
@@ -119,16 +120,16 @@ def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing
         return repr(listing.identity) == known.identity or mark_of(table_format, newest) == known.mark
     # The newest known one has expired. One that is still there, such as a tag's, must be the same.
     both = max(set(states).intersection(known.versions), default=None)
-    return both is not None and _time(table_format, both) == known.time_of(both)
+    return both is not None and time_of(table_format, both) == known.time_of(both)
 
 
 def _grown(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> FileLifetimes:
     """Return lifetimes that know the newer versions of a listing too."""
     newest = base.versions[-1] if base.versions else None
     grown = base
-    unknown = [version for version in _states(listing) if newest is None or version > newest]
+    unknown = [version for version in states_of(listing) if newest is None or version > newest]
     with step("Reading the changes of versions", total=len(unknown)) as reading:
-        for run in _runs(unknown):
+        for run in runs(unknown):
             rest = run
             if not grown.versions or grown.versions[-1] + 1 != run[0]:
                 grown, rest = _begun(table_format, grown, run)
@@ -161,22 +162,16 @@ def _begun(table_format: TableFormat, base: FileLifetimes, run: Sequence[int]) -
         except SnapshotNotFoundError as error:
             log.debug("left out: %s", error)
             continue
-        return base.with_state(version, _time(table_format, version), files), run[place + 1 :]
+        return base.with_state(version, time_of(table_format, version), files), run[place + 1 :]
     return base, ()
-
-
-def _runs(versions: Sequence[int]) -> list[Sequence[int]]:
-    """Return versions, ascending, in pieces without gaps."""
-    cuts = [place for place in range(1, len(versions)) if versions[place] != versions[place - 1] + 1]
-    return [versions[begin:end] for begin, end in pairwise([0, *cuts, len(versions)]) if begin < end]
 
 
 def _is_still(table_format: TableFormat, grown: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
     """Return whether the versions that were read are still there, and the newest is still the same."""
     again = table_format.listing(0)
-    if not set(grown.versions).difference(base.versions) <= set(_states(again)):
+    if not set(grown.versions).difference(base.versions) <= set(states_of(again)):
         return False
     newest = grown.versions[-1:]
     return again.identity == listing.identity or all(
-        _time(table_format, version) == grown.time_of(version) for version in newest
+        time_of(table_format, version) == grown.time_of(version) for version in newest
     )

@@ -133,6 +133,30 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
                 ]
 
 
+def read_adds(
+    storage: Storage, path: str, size_bytes: int | None, *, part: int = 0, parts: int = 1
+) -> Iterator[pa.Table]:
+    """Yield the ADDS of a file of a checkpoint or of a sidecar, piece by piece.
+
+    Args:
+        storage: The table's storage.
+        path: The file.
+        size_bytes: Its size, where it is told.
+        part: Which part of it, from 0; only in parquet there are several.
+        parts: How many parts there are.
+
+    Raises: as `read_checkpoint`.
+    """
+    for _, content in _contents(storage, [(path, size_bytes)]):
+        if path.endswith(".json"):
+            parser = Parser(infos=False)
+            parser.feed(None, path, content.read())
+            yield parser.actions().adds
+            continue
+        with _damage_of(path):
+            yield from _adds(pq.ParquetFile(content), part=part, parts=parts)
+
+
 class _Found:
     """What has been read of a checkpoint so far."""
 
@@ -263,10 +287,10 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
         yield from column.drop_null().to_pylist(maps_as_pydicts="strict")
 
 
-def _adds(file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """Yield the add actions of each row group."""
+def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:
+    """Yield the add actions of each row group; of one part, of every so-manieth."""
     wanted = _wanted(file, "add")
-    for group in range(file.num_row_groups if wanted else 0):
+    for group in range(part, file.num_row_groups if wanted else 0, parts):
         _, rows = _actions(file, group, "add", wanted)
         if len(rows):
             yield _table(rows, set(wanted))

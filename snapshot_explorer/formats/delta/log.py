@@ -232,17 +232,40 @@ class Log:
             BrokenTableError: One is damaged; the file and the line are named.
         """
         wanted = sorted(set(versions))
-        known = self.listing().commits()
-        if any(version not in known for version in wanted):
-            known = self.refresh().commits()
-        gone = [version for version in wanted if version not in known]
-        if gone:
-            raise self._gone(gone[0])
+        files = self.commit_files(wanted)
         try:
-            return self._commits.actions([known[version] for version in wanted], infos=infos)
+            return self._commits.actions(files, infos=infos)
         except MissingFileError as error:
             there = self.refresh().commits()
             raise self._gone(next((version for version in wanted if version not in there), wanted[0])) from error
+
+    def commit_files(self, versions: Sequence[int]) -> list[LogFile]:
+        """Return the commit files of versions, in their order. A listing, if the newest one does not know them.
+
+        Raises:
+            SnapshotNotFoundError: One is gone.
+        """
+        known = self.listing().commits()
+        if any(version not in known for version in versions):
+            known = self.refresh().commits()
+        gone = [version for version in versions if version not in known]
+        if gone:
+            raise self._gone(gone[0])
+        return [known[version] for version in versions]
+
+    def outline(self, version: int) -> tuple[LogSegment, Checkpoint]:
+        """Return the files that make a version, and its checkpoint, of which live files need not be in it.
+
+        Reads the checkpoint, of a large one only what is no file.
+
+        Raises: as `state`.
+        """
+        nothing = Checkpoint(tally=Tally(), files=())
+        with self._lock:
+            return self._attempts(
+                version,
+                lambda segment: (segment, self._checkpoint(segment, adds=False) if segment.checkpoint else nothing),
+            )
 
     def checkpoint_files(self, version: int, *, adds: bool = True) -> tuple[CheckpointFile, ...]:
         """Return the files of the checkpoint that a version is made from, sidecars included; none without one.

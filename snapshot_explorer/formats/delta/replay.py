@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.formats.delta.records import ADDS, Actions, Domain, Metadata, Protocol, State, Transaction
 
+ADD_RANK, REMOVE_RANK = 3, 2
+"""Within a commit all removes count before all adds."""
+
 T = TypeVar("T")
 
 
@@ -156,8 +159,8 @@ def _files_after(before: Tally, actions: Actions, *, open_ended: bool) -> tuple[
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     count = len(encoded.dictionary)
     # Ranks: what came before is 0 (removed) or 1 (added); then each version has one for removes and one for adds.
-    rank = np.concatenate([np.ones(before.adds.num_rows, np.int64), _ranks(actions.adds, 3)])
-    removed_rank = np.concatenate([np.zeros(len(before.removed), np.int64), _ranks(actions.removes, 2)])
+    rank = np.concatenate([np.ones(before.adds.num_rows, np.int64), ranks(actions.adds, ADD_RANK)])
+    removed_rank = np.concatenate([np.zeros(len(before.removed), np.int64), ranks(actions.removes, REMOVE_RANK)])
     last_removed = np.full(count, -1, np.int64)
     np.maximum.at(last_removed, codes[len(added) :], removed_rank)
     of_adds = codes[: len(added)]
@@ -169,7 +172,8 @@ def _files_after(before: Tally, actions: Actions, *, open_ended: bool) -> tuple[
     return live, encoded.dictionary.filter(pa.array(last_removed >= 0))
 
 
-def _ranks(files: pa.Table, place: int) -> npt.NDArray[np.int64]:
+def ranks(files: pa.Table, place: int) -> npt.NDArray[np.int64]:
+    """Return for each file action when it counts, ADD_RANK or REMOVE_RANK being its place within a commit."""
     versions: npt.NDArray[np.int64] = pc.fill_null(_flat(files.column("version")), -1).to_numpy(zero_copy_only=False)
     return versions * 2 + place
 

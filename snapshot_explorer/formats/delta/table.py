@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError, TableNotFoundError
-from snapshot_explorer.formats.delta import planning
+from snapshot_explorer.formats.delta import planning, units
 from snapshot_explorer.formats.delta import read as rows
 from snapshot_explorer.formats.delta import schema as schemas
 from snapshot_explorer.formats.delta import statistics as values
@@ -17,7 +16,7 @@ from snapshot_explorer.formats.delta.catalogs import check_published
 from snapshot_explorer.formats.delta.change_data import ChangeData
 from snapshot_explorer.formats.delta.entries import entries_of
 from snapshot_explorer.formats.delta.events import HIDDEN, Events, read_events
-from snapshot_explorer.formats.delta.file_frames import changes_frame, files_frame, manifests_frame
+from snapshot_explorer.formats.delta.file_frames import files_frame, manifests_frame
 from snapshot_explorer.formats.delta.hints import read_hint
 from snapshot_explorer.formats.delta.history import History
 from snapshot_explorer.formats.delta.inspections import INSPECTIONS, Inspector
@@ -30,6 +29,7 @@ from snapshot_explorer.formats.delta.retention import Vacuum
 from snapshot_explorer.formats.delta.times import Times
 from snapshot_explorer.formats.delta.upkeep import upkeep_of
 from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
     ChangeMode,
     Examined,
@@ -52,6 +52,7 @@ class Delta:
 
     name: ClassVar[str] = "delta"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+    keeps_last_add: ClassVar[bool] = True
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table; reads nothing.
@@ -283,6 +284,19 @@ class Delta:
             return read_events(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns, removed_in=self._log.removed_in)
 
+    def state_units(self, version: int, look: Look) -> Sequence[Unit]:
+        """Return the units that tell the live files of a version; see `units.state_units`."""
+        return units.state_units(self._storage, self._log, version, look)
+
+    def change_units(self, versions: Sequence[int], look: Look, *, times: bool) -> Sequence[Unit]:
+        """Return the units that tell what commits changed; see `units.change_units`."""
+        listed = self._times.listed(versions) if times else None
+        return units.change_units(self._storage, self._log, versions, look, listed)
+
+    def unit_reader(self) -> Reader:
+        """Return what reads units."""
+        return units.unit_reader(self._storage)
+
     def _metadata(self, version: int | None) -> Metadata:
         if version is None:
             version = self._log.segment().version
@@ -290,14 +304,7 @@ class Delta:
 
     def _changes(self, versions: Sequence[int]) -> pa.Table:
         actions = self._log.actions(versions, infos=False)
-        files = {"remove": actions.removes, "add": actions.adds, "cdc": actions.cdc}
-        in_force = self._metadata_of(versions, actions)
-        return changes_frame(
-            actions,
-            versions,
-            partitions={kind: _partitions(some, in_force) for kind, some in files.items()},
-            rows={kind: values.rows_of(files[kind]) for kind in ("remove", "add")},
-        )
+        return units.changes_of(actions, versions, self._metadata_of(versions, actions))
 
     def _metadata_of(self, versions: Sequence[int], actions: Actions) -> list[tuple[int, Metadata]]:
         """Return the metadata in force from some versions on, ascending: of the first, and where they change."""
@@ -333,20 +340,6 @@ def _of_partitions(state: State, predicate: Predicate | None) -> pa.Table:
     found = partitions_of(state.adds, schemas.schema_of(state.metadata, state.protocol))
     passes = np.asarray(part.mask(found.values).to_numpy(zero_copy_only=False), np.bool_)
     return state.adds.filter(pa.array(passes[found.of_rows]))
-
-
-def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa.Array:
-    """Return the partitions of files, in order of version, each by the metadata in force at its version."""
-    if not in_force:
-        return pa.array([], frames.PARTITION)
-    versions = files.column("version").to_numpy()
-    starts = np.searchsorted(versions, [version for version, _ in in_force], side="left").tolist()
-    ends = [*starts[1:], len(versions)]
-    parts = [
-        partition_texts(files.slice(start, end - start), metadata)
-        for (_, metadata), start, end in zip(in_force, starts, ends, strict=True)
-    ]
-    return pa.concat_arrays(parts)
 
 
 def _no_table(storage: Storage, *, is_empty: bool) -> TableNotFoundError:

@@ -4,7 +4,7 @@ Source: delta PROTOCOL.md, "In-Commit Timestamps"; delta DeltaHistoryManager.get
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -94,8 +94,8 @@ def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Listed:
-    """What one listing of the log tells of times."""
+class Listed:
+    """What one listing of the log tells of times. Picklable."""
 
     listing: LogListing
     """The listing."""
@@ -121,6 +121,32 @@ class _Listed:
             return None if millis is None else _EPOCH + timedelta(milliseconds=millis)
         except OverflowError:
             return None
+
+    def times(self, versions: Sequence[int], infos: Infos) -> list[datetime]:
+        """Return when versions were committed.
+
+        Raises:
+            BrokenTableError: Nothing says so of one of them.
+        """
+        found: list[datetime] = []
+        for version in versions:
+            time = self.time(version, infos)
+            if time is None:
+                raise self.untold(version, infos)
+            found.append(time)
+        return found
+
+    def only(self, versions: Sequence[int]) -> "Listed":
+        """Return what is told of some versions alone."""
+        return replace(
+            self,
+            listing=replace(self.listing, files=()),
+            versions=frozenset(versions),
+            paths={version: self.paths[version] for version in versions if version in self.paths},
+            modified=None
+            if self.modified is None
+            else {version: self.modified[version] for version in versions if version in self.modified},
+        )
 
     def untold(self, version: int, infos: Infos) -> BrokenTableError:
         """Return the error of a version of which nothing says when it was committed."""
@@ -159,7 +185,7 @@ class Times:
         """Bind to a table. Reads nothing."""
         self._storage = storage
         self._log = log
-        self._kept: _Listed | None = None
+        self._kept: Listed | None = None
 
     def committed_at(self, versions: Sequence[int]) -> list[datetime]:
         """Return when each version was committed, aware, UTC, to the millisecond.
@@ -174,14 +200,7 @@ class Times:
         """
         listed = self._listed(versions)
         wanted = [version for version in versions if version in listed.paths and listed.asks(version)]
-        infos = self._infos([listed.paths[version] for version in wanted], wanted)
-        found: list[datetime] = []
-        for version in versions:
-            time = listed.time(version, infos)
-            if time is None:
-                raise listed.untold(version, infos)
-            found.append(time)
-        return found
+        return listed.times(versions, self._infos([listed.paths[version] for version in wanted], wanted))
 
     def told(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
         """Return when each version was committed, None where nothing says so or its commit file is gone.
@@ -196,6 +215,14 @@ class Times:
         listed = self._listed(versions)
         return [listed.time(version, infos) for version in versions]
 
+    def listed(self, versions: Sequence[int]) -> Listed:
+        """Return what the newest listing tells; `Listed.asks` says of which versions commitInfo is to be read.
+
+        Raises:
+            SnapshotNotFoundError: A version is not there.
+        """
+        return self._listed(versions)
+
     def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return those of the versions among which the last one committed by a time is to be looked for.
 
@@ -206,7 +233,7 @@ class Times:
         """
         return self._listed(()).clock.side_of((time - _EPOCH) // _MILLISECOND, versions)
 
-    def _listed(self, versions: Sequence[int]) -> _Listed:
+    def _listed(self, versions: Sequence[int]) -> Listed:
         """Return what the newest listing tells; a newer one if it does not have all of some versions.
 
         Raises:
@@ -223,12 +250,12 @@ class Times:
                 raise SnapshotNotFoundError(f"There is no version {version} in {self._storage.root}. {there}")
         return found
 
-    def _of(self, listing: LogListing) -> _Listed:
+    def _of(self, listing: LogListing) -> Listed:
         kept = self._kept
         if kept is not None and kept.listing is listing:
             return kept
         versions, commits = listing.versions(), listing.commits()
-        self._kept = kept = _Listed(
+        self._kept = kept = Listed(
             listing=listing,
             versions=frozenset(versions),
             paths={version: commit.path for version, commit in commits.items()},

@@ -133,15 +133,8 @@ def read_state(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = Tru
 
 def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = True, keep: Keep | None = None) -> State:
     """Return all entries of a version's manifests, DELETEs and what they delete included; see `read_state`."""
-    if snapshot.held == "changelog":
-        raise SnapshotNotFoundError(
-            f"Version {snapshot.id} has expired: only its changelog is left, in {snapshot.path}. "
-            "Its commit can be shown, its files and rows cannot; choose a newer version."
-        )
-    lists = read_lists_of(storage, snapshot, ("base", "delta"))
+    lists = state_lists(storage, snapshot)
     names = lists.manifests.column("name").to_pylist()
-    if len(set(names)) < len(names):
-        raise BrokenTableError(f"The manifest lists of {snapshot.path} name a manifest twice; choose another version.")
     kept = np.ones(len(names), np.bool_) if keep is None else keep(lists.manifests)
     listed = lists.manifests.filter(pa.array(kept))
     paths = [manifest_path(name, lists.paths[0]) for name in listed.column("name").to_pylist()]
@@ -157,6 +150,47 @@ def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = T
     added, deleted = (pc.sum(lists.manifests.column(name), skip_nulls=False).as_py() for name in ("added", "deleted"))
     total = None if added is None or deleted is None else added - deleted
     return State(entries=entries, indexes=indexes, unread=len(names) - len(files), files=total)
+
+
+def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
+    """Return the base and delta lists of a version: they name the manifests of its files. A request each, at once.
+
+    Raises: as `read_state`, but for manifests.
+    """
+    if snapshot.held == "changelog":
+        raise SnapshotNotFoundError(
+            f"Version {snapshot.id} has expired: only its changelog is left, in {snapshot.path}. "
+            "Its commit can be shown, its files and rows cannot; choose a newer version."
+        )
+    lists = read_lists_of(storage, snapshot, ("base", "delta"))
+    names = lists.manifests.column("name").to_pylist()
+    if len(set(names)) < len(names):
+        raise BrokenTableError(f"The manifest lists of {snapshot.path} name a manifest twice; choose another version.")
+    return lists
+
+
+def read_listed(storage: Storage, snapshot: Snapshot, listed: pa.Table, list_path: str) -> tuple[pa.Table, list[int]]:
+    """Return the ENTRIES of some manifests that a version's lists name, and how many are each one's.
+
+    Raises: as `read_state`.
+    """
+    paths = [manifest_path(name, list_path) for name in listed.column("name").to_pylist()]
+    files = list(zip(paths, _read(storage, snapshot, paths), strict=True))
+    _check_sizes(listed, files)
+    entries, counts = read_entries(files)
+    _check_counts(listed, files, counts)
+    return entries, counts
+
+
+def index_of(storage: Storage, snapshot: Snapshot) -> pa.Table:
+    """Return the INDEX_ENTRIES of a version.
+
+    Raises: as `read_state`.
+    """
+    if not snapshot.index_manifest:
+        return INDEX_ENTRIES.empty_table()
+    path = manifest_path(snapshot.index_manifest, snapshot.path)
+    return read_indexes([(path, _read(storage, snapshot, [path])[0])])[0]
 
 
 def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str, *, keep: Keep | None = None) -> Changes:

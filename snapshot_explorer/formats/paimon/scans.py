@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.formats.paimon import read as rows
-from snapshot_explorer.formats.paimon.contents import State, read_state
+from snapshot_explorer.formats.paimon.contents import State, check_known, read_changes, read_indexes_of, read_state
 from snapshot_explorer.formats.paimon.deletion_vectors import Vectors, vectors_of
+from snapshot_explorer.formats.paimon.file_frames import changes_frame
 from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.pruning import (
     Files,
@@ -138,3 +139,31 @@ def vectors_in(
     partitions = partitions_of(indexes.column("partition"), schema)
     folders = folders_of(partitions, indexes.column("bucket"), schema, options)
     return vectors_of(indexes, folders.to_pylist(), options, storage, strict=strict)
+
+
+def changes_of(
+    storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], kinds: Sequence[str] = ("delta", "changelog")
+) -> pa.Table:
+    """Return the CHANGES of commits: of each the files of its delta, then those of its changelog; see `Paimon.changes`.
+
+    Reads their lists and manifests at once, the newest schema and that of the last of them.
+    """
+    newest = schemas.newest()
+    schema = schemas.by_id([snapshots[-1].schema_id])[snapshots[-1].schema_id] if snapshots else newest
+    vectors = [vectors_in(storage, index, schema, newest.options) for index in read_indexes_of(storage, snapshots)]
+    tables = []
+    for kind in kinds:
+        changes = read_changes(storage, snapshots, kind)
+        check_known(snapshots, changes, kind)
+        partitions = partitions_of(changes.entries.column("partition"), schema)
+        paths = paths_of(storage, changes.entries, partitions, schema, newest.options, strict=False)
+        tables.append(changes_frame(snapshots, changes, kind, partitions=partitions, paths=paths, vectors=vectors))
+    return _by_version(tables, snapshots)
+
+
+def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[Snapshot]) -> pa.Table:
+    """Return rows of several tables in the order of the versions asked for, of one version table after table."""
+    together = pa.concat_tables(tables)
+    order = {one.id: position for position, one in enumerate(snapshots)}
+    places = pa.array([order[version] for version in together.column("version").to_pylist()], pa.int64())
+    return together.take(pc.sort_indices(places))

@@ -8,29 +8,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, TableNotFoundError
-from snapshot_explorer.formats.paimon import blobs, fallback
+from snapshot_explorer.formats.paimon import blobs, fallback, units
 from snapshot_explorer.formats.paimon import read as rows
 from snapshot_explorer.formats.paimon.commands import sql_name
 from snapshot_explorer.formats.paimon.commit_frames import commits_frame, manifests_frame, readable_of
-from snapshot_explorer.formats.paimon.contents import (
-    check_known,
-    read_changes,
-    read_indexes_of,
-    read_lists_of,
-)
+from snapshot_explorer.formats.paimon.contents import read_changes, read_lists_of
 from snapshot_explorer.formats.paimon.events import Difference, Events, read_events
-from snapshot_explorer.formats.paimon.file_frames import changes_frame, files_frame
+from snapshot_explorer.formats.paimon.file_frames import files_frame
 from snapshot_explorer.formats.paimon.history import History
 from snapshot_explorer.formats.paimon.incremental import changelog_splits, splits_between
 from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.manifest_files import delta_manifests, entries_of
-from snapshot_explorer.formats.paimon.partitions import partitions_of
 from snapshot_explorer.formats.paimon.presence import presence
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.retention import expiry, read_held
 from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
-from snapshot_explorer.formats.paimon.scans import file_schemas, paths_of, scan, state_where, vectors_in
+from snapshot_explorer.formats.paimon.scans import (
+    changes_of,
+    file_schemas,
+    paths_of,
+    scan,
+    state_where,
+    vectors_in,
+)
 from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
@@ -38,6 +39,7 @@ from snapshot_explorer.formats.paimon.statistics import with_statistics
 from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
 from snapshot_explorer.formats.paimon.upkeep import name_of, upkeep_of
 from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
     ChangeMode,
     Examined,
@@ -60,6 +62,7 @@ class Paimon:
 
     name: ClassVar[str] = "paimon"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+    keeps_last_add: ClassVar[bool] = False
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table and a branch. One listing where a branch is asked for, otherwise reads nothing.
@@ -175,23 +178,10 @@ class Paimon:
         """
         snapshots = self._history.snapshots(versions)
         parts = [
-            self._changes(snapshots[begin : begin + _AT_ONCE]) for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
+            changes_of(self._storage, self._schemas, snapshots[begin : begin + _AT_ONCE])
+            for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
         ]
         return pa.concat_tables(parts)
-
-    def _changes(self, snapshots: Sequence[Snapshot], kinds: Sequence[str] = ("delta", "changelog")) -> pa.Table:
-        options = self._schemas.newest().options
-        schema = self._schema_of(snapshots[-1]) if snapshots else self._schemas.newest()
-        indexes = read_indexes_of(self._storage, snapshots)
-        vectors = [vectors_in(self._storage, index, schema, options) for index in indexes]
-        tables = []
-        for kind in kinds:
-            changes = read_changes(self._storage, snapshots, kind)
-            check_known(snapshots, changes, kind)
-            partitions = partitions_of(changes.entries.column("partition"), schema)
-            paths = paths_of(self._storage, changes.entries, partitions, schema, options, strict=False)
-            tables.append(changes_frame(snapshots, changes, kind, partitions=partitions, paths=paths, vectors=vectors))
-        return _by_version(tables, snapshots)
 
     def files(self, version: int, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
         """Return the FILES frame of a version, of the partitions that the predicate may match.
@@ -274,7 +264,7 @@ class Paimon:
             rule,
             lifetimes,
             held,
-            changelogs=lambda snapshots: self._changes(snapshots, ("changelog",)),
+            changelogs=lambda snapshots: changes_of(self._storage, self._schemas, snapshots, ("changelog",)),
             branches={name: Paimon(self._storage, branch=name).used() for name in others},
             name=sql_name(self._storage.root, self._layout.branch),
         )
@@ -384,6 +374,19 @@ class Paimon:
             return read_events(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns)
 
+    def state_units(self, version: int, look: Look) -> Sequence[Unit]:  # noqa: ARG002 - the lists tell it all
+        """Return the units that tell the live files of a version. Reads its base and delta lists."""
+        return units.state_units(self._storage, self._snapshot(version))
+
+    def change_units(self, versions: Sequence[int], look: Look, *, times: bool) -> Sequence[Unit]:  # noqa: ARG002 - as above
+        """Return the units that tell what commits changed. Reads the newest schema, which may refuse the table."""
+        self._schemas.newest()
+        return units.change_units(versions, times=times)
+
+    def unit_reader(self) -> Reader:
+        """Return what reads units."""
+        return units.unit_reader(self._storage, self._layout)
+
     def _snapshot(self, version: int) -> Snapshot:
         return self._history.snapshots([version])[0]
 
@@ -401,11 +404,3 @@ def _file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, Schema]:
 def _branches(storage: Storage) -> list[str]:
     names = [entry.name for entry in storage.list("branch") if entry.is_folder]
     return sorted(name.removeprefix("branch-") for name in names if name.startswith("branch-"))
-
-
-def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[Snapshot]) -> pa.Table:
-    """Return rows of several tables in the order of the versions asked for, of one version table after table."""
-    together = pa.concat_tables(tables)
-    order = {one.id: position for position, one in enumerate(snapshots)}
-    places = pa.array([order[version] for version in together.column("version").to_pylist()], pa.int64())
-    return together.take(pc.sort_indices(places))

@@ -1,0 +1,168 @@
+"""Metadata as Spark DataFrames: files, changes and lifetimes, read and put together on executors.
+
+The driver lists the log and plans; rows never come to it. A DataFrame is lazy: each time it is used, the log is read
+again. Rows are those of the frames of the local engine, in no order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.engines.spark.metadata_stays import live, stays
+from snapshot_explorer.engines.spark.metadata_tasks import notes, records, spark_schema
+from snapshot_explorer.engines.spark.sessions import session
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.formats import Distributed
+from snapshot_explorer.formats.units import runs
+from snapshot_explorer.lifetimes.reading import states_of, time_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+    from os import PathLike
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.units import Look, Unit
+
+ENGINES = ("local", "spark")
+"""What may be asked to read metadata."""
+
+_RUN = pa.schema(
+    [
+        pa.field("run", pa.int64()),
+        pa.field("at", frames.UTC_MILLIS),
+        pa.field("until", pa.int64()),
+        pa.field("until_at", frames.UTC_MILLIS),
+    ]
+)
+"""What a record gets of the run of versions that it is in: which one, when the version of a state was committed, and
+the first version of the next run with its time."""
+
+
+def is_spark(engine: str) -> bool:
+    """Return whether an engine is Spark, and not the local one.
+
+    Raises:
+        BadReferenceError: It is neither.
+    """
+    if engine not in ENGINES:
+        raise BadReferenceError(f"No engine for metadata is called {engine!r}. Engines: {', '.join(ENGINES)}.")
+    return engine == "spark"
+
+
+def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSession | None = None) -> DataFrame:
+    """Return CHANGES of versions as a DataFrame. Lists on the driver; the commits are read on executors.
+
+    Raises: as `Distributed.change_units`, and as `sessions.session`.
+    """
+    used, units = session(spark), _distributed(table_format)
+    found = units.change_units(sorted(versions), _look(used, units), times=False)
+    told = records(used, units.unit_reader(), ((unit, {}) for unit in found), pa.schema([]))
+    return told.select(*frames.CHANGES.names)
+
+
+def files(
+    table_format: TableFormat,
+    version: int | None,
+    spark: SparkSession | None = None,
+    *,
+    partition: Mapping[str, str | None] | None = None,
+    statistics: bool = False,
+) -> DataFrame:
+    """Return FILES of a version as a DataFrame; none for no version.
+
+    Args:
+        table_format: The table.
+        version: The version.
+        spark: The session; without it as `sessions.session` says.
+        partition: Keep files whose partition has these values, as text; None is the null partition.
+        statistics: Refused: only the local engine tells statistics.
+
+    Raises: as `Distributed.state_units`, and as `sessions.session`.
+    """
+    if statistics:
+        raise UnsupportedFeatureError(
+            "Statistics of files were asked for with engine='spark', which tells files without them. "
+            "Leave out statistics=True, or engine='spark'."
+        )
+    used, units = session(spark), _distributed(table_format)
+    if version is None:
+        return used.createDataFrame([], spark_schema(frames.FILES))
+    found = units.state_units(version, _look(used, units))
+    told = records(used, units.unit_reader(), ((unit, {}) for unit in found), pa.schema([]))
+    rows = live(told, keeps_last_add=units.keeps_last_add).select(*frames.FILES.names)
+    for name, value in (partition or {}).items():
+        wanted = rows["partition"].getItem(name)
+        rows = rows.where(wanted.isNull() if value is None else wanted == value)
+    return rows
+
+
+def lifetimes(
+    table_format: TableFormat, spark: SparkSession | None = None, *, cache_dir: str | PathLike[str] | None = None
+) -> DataFrame:
+    """Return LIFETIMES as a DataFrame, those of `lifetimes.read_lifetimes`.
+
+    On the driver the log is listed, and what tells the first version of each run of versions without a gap is planned.
+
+    Args:
+        table_format: The table.
+        spark: The session; without it as `sessions.session` says.
+        cache_dir: Refused: nothing is kept.
+
+    Raises: as `Distributed.state_units` and `change_units`, and as `sessions.session`.
+    """
+    if cache_dir is not None:
+        raise BadReferenceError(
+            "cache_dir was given with engine='spark', which keeps nothing on this machine. Leave it out, and write the "
+            "DataFrame where it is to be found again."
+        )
+    used, units = session(spark), _distributed(table_format)
+    look = _look(used, units)
+    begun = list(_begun(table_format, units, look))
+    given = [
+        {"run": place, "at": time, "until": following[0], "until_at": following[1]}
+        for place, (version, time, *_), following in zip(
+            range(len(begun)), begun, [*((one[0], one[1]) for one in begun[1:]), (None, None)], strict=False
+        )
+    ]
+    states = [(unit, told) for (_, _, found, _), told in zip(begun, given, strict=True) for unit in found]
+    run_of = {version: told for (_, _, _, rest), told in zip(begun, given, strict=True) for version in rest}
+    changed = units.change_units(sorted(run_of), look, times=True) if run_of else ()
+    read = units.unit_reader()
+    return stays(
+        live(records(used, read, states, _RUN), keeps_last_add=units.keeps_last_add),
+        records(used, read, ((unit, run_of[unit.version]) for unit in changed), _RUN),
+    ).select(*frames.LIFETIMES.names)
+
+
+def _begun(
+    table_format: TableFormat, units: Distributed, look: Look
+) -> Iterator[tuple[int, datetime | None, Sequence[Unit], Sequence[int]]]:
+    """Yield of each run the first version whose files can be told, its time, its units, and the versions behind it."""
+    for run in runs(states_of(table_format.listing(0))):
+        for place, version in enumerate(run):
+            try:
+                found = units.state_units(version, look)
+            except SnapshotNotFoundError:
+                continue
+            yield version, time_of(table_format, version), found, run[place + 1 :]
+            break
+
+
+def _look(spark: SparkSession, units: Distributed) -> Look:
+    return lambda wanted: notes(spark, units.unit_reader(), wanted)
+
+
+def _distributed(table_format: TableFormat) -> Distributed:
+    found: Any = table_format
+    if not isinstance(found, Distributed):
+        raise UnsupportedFeatureError(
+            f"The metadata of {table_format.name} tables is not read on Spark: the format does not tell it in pieces. "
+            "Leave out engine='spark'."
+        )
+    return found

@@ -1,0 +1,428 @@
+"""Files, changes and lifetimes on Spark: the same rows as the local engine gives, whatever the log."""
+
+import pickle
+import subprocess
+import sys
+import tempfile
+from functools import reduce
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from builders import PaimonTable
+from delta_builder import DeltaTable, add, metadata, protocol, remove
+from snapshot_explorer import frames, open_table
+from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.formats import Distributed
+from snapshot_explorer.formats.delta import units as delta_units
+from snapshot_explorer.formats.paimon import units as paimon_units
+from snapshot_explorer.formats.units import NOTES, RECORDS
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas >= 3"),
+    pytest.mark.filterwarnings("ignore:The copy keyword is deprecated"),
+]
+
+TABLES = Path(__file__).parents[1] / "data"
+WRITTEN = sorted(folder for kind in ("delta", "paimon") for folder in (TABLES / kind).iterdir())
+
+
+def spelled(rows, schema):
+    """Return rows as sorted text, their columns by name and cast to the types of a frame."""
+    columns = [rows.column(field.name).cast(field.type) for field in schema]
+    return sorted(map(repr, pa.table(columns, schema=schema).to_pylist()))
+
+
+def all_of(dataframes):
+    """Return the rows of several DataFrames by their names: one job in place of many."""
+    from pyspark.sql import functions as f
+
+    named = [dataframe.withColumn("table", f.lit(name)) for name, dataframe in dataframes.items()]
+    rows = reduce(lambda some, more: some.unionAll(more), named).toArrow()
+    return {name: rows.filter(pa.compute.equal(rows["table"], name)).drop_columns("table") for name in dataframes}
+
+
+def assert_same(spark, tables):
+    """Compare the lifetimes of tables, all their changes, and the files of some versions, with those read locally."""
+    assert_same_frames(
+        {name: table.lifetimes().to_arrow() for name, table in tables.items()},
+        {name: table.lifetimes(engine="spark", spark=spark) for name, table in tables.items()},
+        frames.LIFETIMES,
+    )
+    told = {
+        name: f"{table.versions()[0]}..{table.versions()[-1]}" for name, table in tables.items() if table.versions()
+    }
+    assert_same_frames(
+        {name: tables[name].changes(between).to_arrow() for name, between in told.items()},
+        {name: tables[name].changes(between, engine="spark", spark=spark) for name, between in told.items()},
+        frames.CHANGES,
+    )
+    snapshots = {
+        f"{name} {ref}": tables[name].at(ref) for name in told for ref in ("latest", earliest_state(tables[name]))
+    }
+    assert_same_frames(
+        {name: snapshot.files().to_arrow() for name, snapshot in snapshots.items()},
+        {name: snapshot.files(engine="spark", spark=spark) for name, snapshot in snapshots.items()},
+        frames.FILES,
+    )
+
+
+def earliest_state(table):
+    listing = table.listing()
+    return min(set(listing.reachable).difference(listing.stateless))
+
+
+def assert_same_frames(local, dataframes, schema):
+    for name, dataframe in dataframes.items():
+        assert dataframe.columns == schema.names, name
+    for name, rows in all_of(dataframes).items():
+        assert spelled(rows, schema) == spelled(local[name], schema), name
+
+
+@pytest.fixture
+def plainly(spark):
+    """Have Spark run plans as they are: of many small tables at once it takes longer to compile them than to run."""
+    changed = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
+    changed["spark.sql.shuffle.partitions"] = "1"
+    before = {name: spark.conf.get(name) for name in changed}
+    for name, value in changed.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+@pytest.mark.parametrize("tables", [WRITTEN[place::4] for place in range(4)], ids=[f"part-{part}" for part in range(4)])
+def test_rows_are_those_of_the_local_engine_on_tables_that_engines_wrote(spark, plainly, tables):
+    assert_same(spark, {f"{folder.parent.name}/{folder.name}": open_table(folder) for folder in tables})
+
+
+def test_types_are_those_of_the_frames(spark):
+    table = open_table(TABLES / "delta" / "dv_partitioned")
+
+    assert table.lifetimes(engine="spark", spark=spark).dtypes == [
+        ("path", "string"),
+        ("partition", "map<string,string>"),
+        ("bucket", "int"),
+        ("level", "int"),
+        ("rows", "bigint"),
+        ("size_bytes", "bigint"),
+        ("schema_id", "bigint"),
+        ("data_change", "boolean"),
+        ("deletion_vector", "string"),
+        ("deleted_rows", "bigint"),
+        ("added_version", "bigint"),
+        ("added_at", "timestamp"),
+        ("first_version", "bigint"),
+        ("removed_version", "bigint"),
+        ("removed_at", "timestamp"),
+    ]
+    assert table.current.files(engine="spark", spark=spark).columns == frames.FILES.names
+    assert table.current.changes(engine="spark", spark=spark).columns == frames.CHANGES.names
+
+
+PAIMON = st.lists(
+    st.one_of(
+        st.tuples(st.just("commit"), st.integers(0, 3), st.sampled_from(["APPEND", "COMPACT", "OVERWRITE"])),
+        st.tuples(st.sampled_from(["merge", "tag"]), st.just(0), st.just("")),
+        st.tuples(st.just("expire"), st.integers(1, 3), st.just("")),
+    ),
+    min_size=1,
+    max_size=10,
+)
+ACTIONS = st.lists(
+    st.tuples(st.sampled_from("aarv"), st.sampled_from("xyz"), st.integers(1, 2)),
+    max_size=4,
+    unique_by=lambda one: one[:2],
+)
+DELTA = st.lists(
+    st.one_of(
+        st.tuples(st.just("commit"), ACTIONS),
+        st.tuples(st.sampled_from(["rename", "clean", "lose"]), st.just(())),
+        st.tuples(st.just("checkpoint"), st.sampled_from(["classic", "multi-part", "parquet", "json"])),
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+def paimon_of(folder, steps):
+    """Write a Paimon table; versions expire, and tags keep some of them."""
+    table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(folder))
+    for step, number, kind in [("commit", 0, "APPEND"), *steps]:
+        match step:
+            case "commit":
+                table.commit(removed=list(table.live)[:number], kind=kind)
+            case "merge":
+                table.merge_manifests()
+            case "tag":
+                table.tag(f"t{table.snapshots}", table.snapshots)
+            case "expire":
+                table.expire(max(1, table.snapshots - number))
+
+
+def delta_of(folder, steps):
+    """Write a Delta table: files come, go and come back as others, and get deletion vectors; commits are lost."""
+    table = DeltaTable(None, folder, partition_by=["name"])
+    partition, there, whole = "name", set(), 0
+    for step, told in steps:
+        match step:
+            case "commit":
+                table.commit(*(action(table, *one, partition) for one in told))
+            case "rename":
+                partition = {"name": "id", "id": "name"}[partition]
+                table.commit(protocol(), metadata(partition_by=[partition]))
+            case "checkpoint":
+                table.checkpoint(form=told, sidecars=2 if told in ("parquet", "json") else None)
+                whole = table.version
+            case "clean":
+                for version in range(whole):
+                    there.add(version)
+            case "lose" if whole > 1:
+                # A gap: the version before the checkpoint and that of the checkpoint are lost.
+                there |= {whole - 1}
+    for version in there:
+        table.remove_file(f"_delta_log/{version:020d}.json")
+
+
+def action(table, kind, name, size, partition):
+    values = {partition: "7"}
+    if kind == "a":
+        return add(name, partition=values, size=size, rows=1)
+    vector = {
+        "storageType": "u",
+        "pathOrInlineDv": f"v{size}".ljust(20, "0"),
+        "offset": 1,
+        "sizeInBytes": 34,
+        "cardinality": 1,
+    }
+    if kind == "v":
+        return add(name, partition=values, size=1, rows=2, vector=vector)
+    return remove(name, partition=values, size=size, vector=vector if size > 1 else None)
+
+
+HISTORIES = st.lists(
+    st.tuples(st.just(paimon_of), PAIMON) | st.tuples(st.just(delta_of), DELTA), min_size=6, max_size=8
+)
+
+
+@settings(
+    max_examples=2,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(HISTORIES)
+def test_rows_of_random_histories_are_those_of_the_local_engine(spark, plainly, histories):
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        small_units(patch)
+        tables = {}
+        for number, (write, steps) in enumerate(histories):
+            write(Path(name) / str(number), steps)
+            tables[f"{number}: {steps}"] = open_table(Path(name) / str(number))
+
+        assert_same(spark, tables)
+
+
+def small_units(patch):
+    """Make each commit a unit, and each manifest, and look for settings where units are read."""
+    for module in (delta_units, paimon_units):
+        patch.setattr(module, "_COMMITS", 2)
+        patch.setattr(module, "_BYTES", 1)
+    patch.setattr(delta_units, "_HERE", 0)
+    patch.setattr(delta_units, "_CHECKPOINT_BYTES", 1_000)
+
+
+@pytest.fixture
+def partitioned(tmp_path):
+    """A Delta table in two partitions and the null one, with a file that came, went and came back as another."""
+    table = DeltaTable(None, tmp_path / "table", partition_by=["name"])
+    table.commit(
+        *(add(name, partition={"name": value}, rows=1) for name, value in zip("abc", ("x", "y", None), strict=True))
+    )
+    table.commit(remove("a", partition={"name": "x"}))
+    table.commit(add("a", partition={"name": "x"}, size=7, rows=1))
+    return table
+
+
+def test_a_file_that_came_back_has_two_stays(spark, partitioned):
+    told = open_table(partitioned.root).lifetimes(engine="spark", spark=spark)
+
+    rows = told.where("path = 'a'").orderBy("first_version").select("size_bytes", "added_version", "removed_version")
+
+    assert [tuple(row) for row in rows.collect()] == [(500, 1, 2), (7, 3, None)]
+
+
+@pytest.mark.parametrize(("value", "paths"), [("x", ["a"]), (None, ["c"]), ("z", [])])
+def test_files_of_one_partition_are_told(spark, partitioned, value, paths):
+    rows = open_table(partitioned.root).current.files({"name": value}, engine="spark", spark=spark)
+
+    assert [row.path for row in rows.select("path").collect()] == paths
+
+
+def test_changes_of_one_version_and_of_a_range_are_told(spark, partitioned):
+    table = open_table(partitioned.root)
+
+    of_one = table.at(2).changes(engine="spark", spark=spark).select("version", "change", "path")
+    of_range = table.changes("2..", engine="spark", spark=spark).select("version", "change", "path")
+
+    assert [tuple(row) for row in of_one.collect()] == [(2, "remove", "a")]
+    assert sorted(tuple(row) for row in of_range.collect()) == [(2, "remove", "a"), (3, "add", "a")]
+    assert table.changes("2..")["version"].to_pylist() == [2, 3]
+
+
+def test_a_table_without_versions_has_no_rows(spark, tmp_path):
+    PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"))
+    table = open_table(tmp_path / "table")
+
+    for rows in (table.lifetimes, table.changes, table.current.files, table.current.changes):
+        assert rows(engine="spark", spark=spark).collect() == []
+
+
+def test_the_log_is_read_when_rows_are_asked_for_and_each_time_anew(spark, partitioned):
+    rows = open_table(partitioned.root).at(1).files(engine="spark", spark=spark)
+    assert rows.count() == 3
+
+    partitioned.remove_file("_delta_log/00000000000000000001.json")
+
+    assert not rows.is_cached
+    with pytest.raises(Exception, match="00000000000000000001.json is not there"):
+        rows.count()
+
+
+def test_a_commit_that_is_damaged_is_named(spark, partitioned):
+    rows = open_table(partitioned.root).lifetimes(engine="spark", spark=spark)
+    partitioned.write("_delta_log/00000000000000000003.json", b'{"commitInfo":{}}\n{"add":')
+
+    with pytest.raises(Exception, match="BrokenTableError: _delta_log/00000000000000000003.json is damaged: line 2"):
+        rows.collect()
+
+
+def test_a_manifest_that_is_gone_is_named(spark, tmp_path):
+    table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"))
+    table.commit()
+    rows = open_table(table.root).current.files(engine="spark", spark=spark)
+    table.remove("manifest/manifest-1")
+
+    with pytest.raises(
+        Exception, match="BrokenTableError: Version 1 cannot be read: .*manifest/manifest-1 is not there"
+    ):
+        rows.collect()
+
+
+def test_a_mode_of_column_mapping_that_is_not_known_is_refused_before_any_job(spark, tmp_path):
+    table = DeltaTable(None, tmp_path, configuration={"delta.columnMapping.mode": "colour"})
+    table.commit(add("a", rows=1))
+
+    with pytest.raises(UnsupportedFeatureError, match="colour"):
+        open_table(tmp_path).lifetimes(engine="spark", spark=spark)
+
+
+def test_storage_options_show_nowhere(spark, partitioned, capfd, caplog):
+    table = open_table(f"file://{partitioned.root}", storage_options={"password": "hush-hush"})
+    with caplog.at_level("DEBUG"):
+        for rows in (table.lifetimes, table.changes, table.current.files):
+            dataframe = rows(engine="spark", spark=spark)
+            dataframe.explain(mode="extended")
+            dataframe.collect()
+
+    said = capfd.readouterr()
+    assert "hush" not in said.out + said.err + caplog.text
+    assert "mapInArrow" in said.out or "MapInArrow" in said.out
+
+
+def test_an_executor_without_the_package_says_how_to_ship_it(tmp_path):
+    from pyspark import cloudpickle
+
+    from snapshot_explorer.engines.spark.metadata_tasks import _NOT_THERE, _work
+
+    shipped = tmp_path / "shipped"
+    shipped.write_bytes(cloudpickle.dumps(_work(b"", [b""], _NOT_THERE)))
+    there = (
+        "import sys, pickle; sys.modules['snapshot_explorer'] = None; list(pickle.load(open(sys.argv[1], 'rb'))([]))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", there, str(shipped)], capture_output=True, text=True, check=False)
+
+    assert "ImportError: snapshot_explorer can not be imported on a Spark executor: " in done.stderr
+    assert "Install it in their image or environment (pip install snapshot-explorer)" in done.stderr
+
+
+@pytest.mark.parametrize("of", ["lifetimes", "changes", "files of a version", "changes of a version"])
+def test_an_engine_that_is_not_known_is_refused(partitioned, of):
+    table = open_table(partitioned.root)
+    ask = {
+        "lifetimes": table.lifetimes,
+        "changes": table.changes,
+        "files of a version": table.current.files,
+        "changes of a version": table.current.changes,
+    }[of]
+
+    with pytest.raises(BadReferenceError, match="No engine for metadata is called 'dask'. Engines: local, spark."):
+        ask(engine="dask")
+
+
+def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_path):
+    table = open_table(partitioned.root)
+
+    with pytest.raises(BadReferenceError, match="cache_dir was given with engine='spark', which keeps nothing"):
+        table.lifetimes(engine="spark", cache_dir=tmp_path)
+    with pytest.raises(UnsupportedFeatureError, match="Statistics of files were asked for with engine='spark'"):
+        table.current.files(engine="spark", statistics=True)
+    with pytest.raises(BadReferenceError, match="No partition key is called 'day'"):
+        table.current.files({"day": "x"}, engine="spark")
+
+
+@pytest.mark.parametrize("name", ["paimon/dv", "delta/checkpoint_v2_parquet", "delta/mapping_later"])
+def test_units_are_picklable_and_tell_records(name):
+    table_format = open_table(TABLES / name)._format
+    versions = table_format.listing(0).versions
+    assert isinstance(table_format, Distributed)
+
+    read = pickle.loads(pickle.dumps(table_format.unit_reader()))
+    found = [*table_format.state_units(versions[-1], None), *table_format.change_units(versions[-2:], None, times=True)]
+
+    for unit in pickle.loads(pickle.dumps(found)):
+        for records in read(unit):
+            assert records.schema.equals(RECORDS)
+            assert set(records["version"].to_pylist()) <= set(versions)
+
+
+def test_settings_are_told_with_the_lines_that_they_are_on(tmp_path):
+    table = DeltaTable(None, tmp_path, first=None)
+    table.commit(add("a"), protocol(), add("b"), metadata())
+    table.commit(add("c"))
+    log = open_table(tmp_path)._format._log
+
+    found = delta_units._of_settings(
+        open_table(tmp_path)._format._storage, delta_units.Settings(version=0, commits=tuple(log.commits()))
+    )
+
+    assert found.schema.equals(NOTES)
+    assert found["version"].to_pylist() == [0]
+    assert [bool(line) for line in found["content"][0].as_py().split(b"\n")[:5]] == [False, False, True, False, True]
+
+
+def test_paths_of_manifest_entries_that_differ_in_one_part_are_told_apart():
+    from snapshot_explorer.formats.paimon.manifests import ENTRIES
+
+    plain = {"partition": b"p", "bucket": 0, "level": 0, "file_name": "f", "embedded_index": None}
+    plain |= {"external_path": None, "extra_files": None}
+    others = [{"partition": b"q"}, {"bucket": 1}, {"level": 1}, {"file_name": "g"}, {"embedded_index": b""}]
+    others += [
+        {"external_path": ""},
+        {"extra_files": ["a,b"]},
+        {"extra_files": ["a", "b"]},
+        {"extra_files": ["a", ",b"]},
+    ]
+    rows = [plain, *(plain | one for one in others), plain | {"extra_files": []}]
+    entries = pa.table({name: pa.array([row[name] for row in rows], ENTRIES.field(name).type) for name in plain})
+
+    found = paimon_units.identities(entries).to_pylist()
+
+    assert len(set(found)) == len(rows) - 1
+    assert found[0] == found[-1]  # a missing list of extra files is an empty one
