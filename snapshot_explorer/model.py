@@ -162,6 +162,30 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A data file all of whose rows count, for readers other than the format's own."""
+
+    address: str | None
+    """Its absolute path on this machine; None where it is elsewhere."""
+    kind: Literal["parquet", "orc"]
+    """What it is."""
+    rows: int | None
+    """How many rows it has; None where the metadata does not tell."""
+    names: Mapping[str, str | None]
+    """What the file calls each of the table's columns, partition columns aside; None where it lacks the column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRows:
+    """Where readers other than the format's own find the rows of a split."""
+
+    files: tuple[StoredFile, ...]
+    """The files."""
+    partition: pa.Table | None
+    """One row: the typed value of each partition column. None for a table without partitions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
     """A table of metadata that a format offers under the name its own users know."""
 

@@ -265,6 +265,40 @@ class Snapshot:
         """Return the rows as pandas with Arrow dtypes, which lose nothing; arguments as `to_arrow`."""
         return frames.as_pandas(self.to_arrow(columns, where, limit))
 
+    def to_spark(
+        self,
+        spark: SparkSession | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> DataFrame:
+        """Return the rows as a lazy Spark DataFrame.
+
+        The version is planned now, and read by each action; nothing is cached. Types and nullability are the table's;
+        a time of day, and timestamps finer than microseconds, come as text in ISO form, since Spark can not hold them.
+
+        Args:
+            spark: The session, classic or Connect; without it the active one, otherwise a local one that is started.
+            columns: As for `to_arrow`.
+            where: As for `to_arrow`.
+            limit: As for `to_arrow`.
+
+        Raises:
+            MissingDependencyError: There is no PySpark, or no Java to start a session with.
+        """
+        from snapshot_explorer.engines.spark import rows  # noqa: PLC0415 - only where Spark is asked for
+
+        condition = self._condition(where)
+        return rows.to_spark(
+            self._format,
+            self._splits(condition),
+            spark=spark,
+            columns=columns,
+            condition=condition,
+            limit=limit,
+            schema=self._with_hidden(self._arrow_schema(), columns),
+        )
+
     def count(self, where: str | None = None) -> int:
         """Return the number of rows, after any merge. Reads no data file where the metadata suffices."""
         condition = self._condition(where)

@@ -208,6 +208,12 @@ def condition(text: str, schema: pa.Schema) -> Condition:
     return Condition(text=text, columns=columns, parts=parts, _session=session)
 
 
+def parsed(text: str) -> dict[str, Any]:
+    """Return DuckDB's parse tree of a condition; errors as `condition`."""
+    with _Session().cursor() as cursor:
+        return _parse(cursor, text)
+
+
 def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     """Return DuckDB's parse tree of the expression.
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.model import Split
 
-__all__ = ["Condition", "condition", "count", "to_arrow"]
+__all__ = ["Condition", "chosen", "condition", "count", "to_arrow", "within"]
 
 _THREADS = 8
 """Splits read at once. More wait, so that memory holds few split's worth of rows beyond the result."""
@@ -64,9 +64,8 @@ def to_arrow(
     Raises:
         BadReferenceError: A column is not there or is asked for twice, or the limit is negative.
     """
-    wanted = _chosen(schema, columns)
-    if limit is not None and limit < 0:
-        raise BadReferenceError(f"A limit of {limit} rows makes no sense. Give 0 or more, or leave it out.")
+    wanted = chosen(schema, columns)
+    limit = within(limit)
     needed = [name for name in schema.names if name in wanted.names]
     needed += sorted(condition.columns - set(needed)) if condition else []
     found: list[pa.Table] = []
@@ -76,8 +75,8 @@ def to_arrow(
     def rows(split: Split) -> list[pa.Table]:
         return list(_rows(table_format.read(split, needed), condition=condition, limit=limit, stop=stop))
 
-    chosen = splits if limit != 0 else ()
-    with step("Reading splits", total=len(chosen)) as reading, closing(_in_order(chosen, rows, stop)) as parts:
+    asked = splits if limit != 0 else ()
+    with step("Reading splits", total=len(asked)) as reading, closing(_in_order(asked, rows, stop)) as parts:
         for part in parts:
             reading.advance()
             for table in part:
@@ -116,8 +115,23 @@ def count(table_format: TableFormat, splits: Sequence[Split], condition: Conditi
     return known
 
 
-def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    """Return the schema restricted to the columns, in their order."""
+def within(limit: int | None) -> int | None:
+    """Return the limit if it makes sense.
+
+    Raises:
+        BadReferenceError: It does not.
+    """
+    if limit is not None and limit < 0:
+        raise BadReferenceError(f"A limit of {limit} rows makes no sense. Give 0 or more, or leave it out.")
+    return limit
+
+
+def chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    """Return the schema restricted to the columns, in their order.
+
+    Raises:
+        BadReferenceError: A column is not there or is asked for twice.
+    """
     if columns is None:
         return schema.remove_metadata()
     if isinstance(columns, str):

@@ -23,6 +23,7 @@ from snapshot_explorer.model import (
     Predicate,
     ReadPlan,
     Split,
+    StoredRows,
     TableSchema,
     Upkeep,
 )
@@ -197,7 +198,25 @@ class TableFormat(Protocol):
         ...
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as the format means them, with these columns in this order."""
+        """Yield the rows of a split as the format means them, with these columns in this order.
+
+        On another machine too: a format and its splits are picklable.
+        """
+        ...
+
+    def missing(self, splits: Sequence[Split]) -> Sequence[str]:
+        """Return the data files of splits that are not there; of many on a remote storage none is asked for."""
+        ...
+
+    def pieces(self, split: Split) -> Sequence[Split]:
+        """Return a split cut into parts that may be read alone, in order; itself where its files belong together."""
+        ...
+
+    def stored(self, split: Split) -> StoredRows | None:
+        """Return where other readers of parquet and ORC find the rows of a split; None where they would not give them.
+
+        Reads nothing: whether a file really holds what it should is for who reads it.
+        """
         ...
 
 

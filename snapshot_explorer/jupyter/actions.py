@@ -9,6 +9,7 @@ from IPython.core.error import UsageError
 
 from snapshot_explorer import queries
 from snapshot_explorer.compare import Comparison
+from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health
@@ -34,10 +35,9 @@ DIFF_PARTS = {
     "manifests": "manifests",
 }
 """The flags of `diff`, and the part of the comparison that each asks for."""
-ENGINES = ("pandas", "arrow")
+ENGINES = ("pandas", "arrow", "spark")
 TIMELINE_COMMITS = 10_000
 """Commits that `timeline` reads unless told otherwise."""
-_PLANNED_ENGINES = ("spark",)
 
 
 def open_(call: Call) -> Table:
@@ -281,13 +281,14 @@ def load(call: Call) -> object:
     given = call.arguments
     engine = given.get("engine") or call.settings.engine
     if engine not in ENGINES:
-        state = "is not there yet" if engine in _PLANNED_ENGINES else "is unknown"
-        raise UsageError(f"The engine {engine!r} {state}. Use --engine {' or --engine '.join(ENGINES)}.")
+        raise UsageError(f"The engine {engine!r} is unknown. Use --engine {' or --engine '.join(ENGINES)}.")
     limit = None if given.get("limit") is None else _number("--limit", given.get("limit") or "")
     columns = None if given.get("columns") is None else _names(given.get("columns") or "")
     where = given.get("where")
     name, table = call.table()
     snapshot = table.at(_ref(call))
+    if engine == "spark":  # lazy: nothing is read yet, however much it is
+        return snapshot.to_spark(sessions.session(say=call.say), columns=columns, where=where, limit=limit)
     if snapshot.version != NO_VERSION:
         _state_size(call, name, table, snapshot, limit)
     read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas

@@ -387,6 +387,7 @@ COMMANDS: Sequence[Command] = (
             'df = %snapshot load 17 --columns id,amount --where "amount > 10"',
             "df = %snapshot load @2026-11-01T12:00:00Z --limit 1000",
             "t = %snapshot load tag:v1 --engine arrow",
+            "df = %snapshot load latest --engine spark",
         ),
         arguments=(_REF,),
         options=(
@@ -394,7 +395,7 @@ COMMANDS: Sequence[Command] = (
                 flags=("--engine",),
                 value="ENGINE",
                 holds="engine",
-                meaning="pandas (a DataFrame with Arrow types) or arrow (a pyarrow Table)",
+                meaning="pandas (a DataFrame with Arrow types), arrow (a pyarrow Table) or spark (a lazy DataFrame)",
             ),
             Option(flags=("--columns",), value="A,B", holds="columns", meaning="only these columns, in this order"),
             Option(flags=("--where",), value='"SQL"', meaning="only rows for which the condition is true"),
@@ -408,7 +409,8 @@ COMMANDS: Sequence[Command] = (
             TABLE,
         ),
         notes="First says what it will read, from metadata. More than the settings load_row_limit or load_size_limit "
-        "is read only with --limit or --yes. Sizes are decimal: 1 MB is 1,000,000 bytes.",
+        "is read only with --limit or --yes. Sizes are decimal: 1 MB is 1,000,000 bytes. With --engine spark nothing "
+        "is read until Spark is asked for rows; the active session is used, or a local one is started.",
     ),
     Command(
         name="sql",

@@ -49,6 +49,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _NAME = attrgetter("name")
+_FEW = 256
+"""Files that are asked for one by one on a storage that is not this machine's own."""
 
 
 class _Options(dict[str, Any]):
@@ -178,6 +180,15 @@ class Storage:
         """Return whether there is a file of each path, in the order asked for, asked for concurrently."""
         return self._each(self.exists, paths)
 
+    def missing(self, paths: Sequence[str]) -> builtins.list[str]:
+        """Return those of many paths where there is no file, as far as asking is quick.
+
+        On the local disk all are looked at; elsewhere none of more than 256, as each is a request.
+        """
+        if self._location.protocol != LOCAL and len(paths) > _FEW:
+            return []
+        return [path for path, there in zip(paths, self.exists_many(paths), strict=True) if not there]
+
     def open(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the ranges asked for are read.
 
@@ -201,6 +212,14 @@ class Storage:
             return content
 
         return pa.PythonFile(Ranges(opened, read), mode="r")
+
+    def local_address(self, path: str) -> str | None:
+        """Return the absolute path of a file of this machine, for other readers; None for one elsewhere.
+
+        Raises:
+            BrokenTableError: The path leads out of the root.
+        """
+        return self._place(path)[1] if self._location.protocol == LOCAL else None
 
     def resolve_external(self, location: str) -> str:
         """Return the path for `read` and `open` of a full location that the table's metadata names.

@@ -86,7 +86,7 @@ def test_tags_tables_columns_kinds_and_engines_are_offered(orders, path):
     assert texts(orders, "%snapshot log -t o") == ["rders", "ther"]
     assert texts(orders, "%snapshot use oth") == ["er"]
     assert texts(orders, "%snapshot show --table=o") == ["rders", "ther"]
-    assert texts(orders, "%snapshot load --engine ") == ["pandas", "arrow"]
+    assert texts(orders, "%snapshot load --engine ") == ["pandas", "arrow", "spark"]
     assert texts(orders, "%snapshot load --engine=p") == ["andas"]
     assert texts(orders, "%snapshot log --kind com") == ["pact"]
     assert texts(orders, "%snapshot help lo") == ["g", "ad"]

@@ -107,10 +107,9 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot log -n many", "-n wants a whole number or all, not 'many'. Example: -n 20."),
         ("%snapshot load --limit -5", "--limit wants a whole number, not '-5'. Example: --limit 20."),
         (
-            "%snapshot load --engine spark",
-            "The engine 'spark' is not there yet. Use --engine pandas or --engine arrow.",
+            "%snapshot load --engine dask",
+            "The engine 'dask' is unknown. Use --engine pandas or --engine arrow or --engine spark.",
         ),
-        ("%snapshot load --engine dask", "The engine 'dask' is unknown. Use --engine pandas or --engine arrow."),
         ("%snapshot show -t ordres", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
         ("%snapshot show ordres@17", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
         ("%snapshot use nothing", "No open table is called 'nothing'. Open: orders."),

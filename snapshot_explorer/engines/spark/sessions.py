@@ -3,18 +3,65 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import sys
+import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import MissingDependencyError
+from snapshot_explorer.errors import MissingDependencyError, SnapshotExplorerError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
+STARTED = "No Spark session is active: a local one is started, which uses all cores of this machine."
+"""Said where a session is started."""
+_PARALLELISM = 16
+"""Tasks at once where nobody tells."""
+_LEAST_MEMORY, _MOST_MEMORY = 1, 16
+"""Gibibytes for a local session."""
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Nothing outside this machine has business with a session that nobody asked for.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
 
-def session(given: SparkSession | None = None) -> SparkSession:
+
+def session(given: SparkSession | None = None, *, say: Callable[[str], object] = log.warning) -> SparkSession:
     """Return the session given, otherwise the active one, otherwise a local one that is started.
+
+    Args:
+        given: The session, classic or Connect.
+        say: Told `STARTED` where a session is started.
+
+    Raises:
+        MissingDependencyError: PySpark is not installed, or there is no Java to start a session with.
+    """
+    if given is not None:
+        return given
+    found = active()
+    if found is not None:
+        return found
+    if os.environ.get("SPARK_REMOTE"):
+        from pyspark.sql import SparkSession
+
+        with quiet():
+            return SparkSession.builder.getOrCreate()
+    _check_java()
+    say(STARTED)
+    return _started()
+
+
+def active() -> SparkSession | None:
+    """Return the active session; None where there is none.
 
     Raises:
         MissingDependencyError: PySpark is not installed.
@@ -26,10 +73,75 @@ def session(given: SparkSession | None = None) -> SparkSession:
             "Spark was asked for, but pyspark is not installed. "
             "Install it with: pip install 'snapshot-explorer[spark]'."
         ) from error
-    if given is not None:
-        return given
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    log.warning("No Spark session is active: a local one is started.")
-    return SparkSession.builder.master("local[*]").appName("snapshot_explorer").getOrCreate()
+    # The active session is one of the thread that made it; a running one is found from any thread.
+    found = SparkSession.getActiveSession()
+    if found is None and SparkSession._instantiatedSession is not None:  # noqa: SLF001 - nothing public tells it
+        found = SparkSession.builder.getOrCreate()
+    return found
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    there = shutil.which(os.path.join(home, "bin", "java") if home else "java")  # noqa: PTH118 - for `which`
+    if there is None:
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java is on the PATH"
+        raise MissingDependencyError(
+            f"Spark was asked for, but {where}. Install Java 17 or newer (openjdk-17-jre-headless on Debian), or give "
+            "a session that runs elsewhere: to_spark(spark)."
+        )
+
+
+def _started() -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    # Executors of a local session run in the interpreter that asks, which has this package.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[*]").appName("snapshot_explorer")
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    builder = builder.config("spark.driver.memory", f"{_memory()}g")
+    try:
+        with quiet():
+            return builder.getOrCreate()
+    except (RuntimeError, OSError) as error:  # PySparkRuntimeError is a RuntimeError
+        raise SessionError(
+            f"No local Spark session could be started: {str(error).splitlines()[0]}. Check that Java is 17 or newer, "
+            "or give a session: to_spark(spark)."
+        ) from error
+
+
+class SessionError(SnapshotExplorerError, RuntimeError):
+    """A local session could not be started."""
+
+
+def _memory() -> int:
+    """Return how many gibibytes a local session takes: a quarter of the machine's memory."""
+    try:
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return _LEAST_MEMORY
+    return min(_MOST_MEMORY, max(_LEAST_MEMORY, machine // 4 // 2**30))
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Return whether a session is one of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def parallelism(spark: SparkSession) -> int:
+    """Return how many tasks Spark runs at once; a guess where the session does not tell."""
+    if not is_connect(spark):
+        return int(spark.sparkContext.defaultParallelism)
+    for name in ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"):
+        told = spark.conf.get(name, None)
+        if told is not None and told.isdigit():
+            return int(told)
+    return _PARALLELISM
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out PySpark's warning of new versions of pandas, which is not used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        yield

@@ -95,7 +95,10 @@ _ARROW = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestamp_ntz": pa.timestamp("us"),
-    "variant": pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary())]),
+    "variant": pa.struct(
+        # The mark tells other readers, Spark's among them, a variant from a struct of this form.
+        [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
+    ),
     "void": pa.null(),
 }
 _DECIMAL = re.compile(r"decimal(?:\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\))?")

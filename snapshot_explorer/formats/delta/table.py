@@ -24,6 +24,7 @@ from snapshot_explorer.formats.delta.layout import LOG
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.log_segment import earliest
 from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
+from snapshot_explorer.formats.delta.pieces import pieces, stored
 from snapshot_explorer.formats.delta.records import Actions, Metadata, State
 from snapshot_explorer.formats.delta.retention import Vacuum
 from snapshot_explorer.formats.delta.times import Times
@@ -38,6 +39,7 @@ from snapshot_explorer.model import (
     Predicate,
     ReadPlan,
     Split,
+    StoredRows,
     TableSchema,
     Upkeep,
 )
@@ -296,6 +298,21 @@ class Delta:
     def unit_reader(self) -> Reader:
         """Return what reads units."""
         return units.unit_reader(self._storage)
+
+    def missing(self, splits: Sequence[Split]) -> Sequence[str]:
+        """Return the data files of splits that are not there, as far as asking is quick; see `Storage.missing`."""
+        return self._storage.missing([path for split in splits for path in split.files])
+
+    def pieces(self, split: Split) -> Sequence[Split]:
+        """Return a split of rows cut into one for each of its files; one of changes as it is."""
+        return pieces(split)
+
+    def stored(self, split: Split) -> StoredRows | None:
+        """Return where other readers find the rows of a split: not with deletion vectors, or columns found by id."""
+        return stored(self._storage, split)
+
+    def __reduce__(self) -> tuple[type["Delta"], tuple[Storage]]:
+        return Delta, (self._storage,)
 
     def _metadata(self, version: int | None) -> Metadata:
         if version is None:

@@ -87,7 +87,10 @@ _ARROW = {
     "BLOB": pa.large_binary(),
     "DATE": pa.date32(),
     "TIME": pa.time32("ms"),
-    "VARIANT": pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary())]),
+    "VARIANT": pa.struct(
+        # The mark tells other readers, Spark's among them, a variant from a struct of this form.
+        [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
+    ),
 }
 _SPATIAL = ("GEOMETRY", "GEOGRAPHY")
 GREATEST_LENGTH = 2_147_483_647

@@ -54,12 +54,12 @@ def is_plain(file: DataFile, schema: Schema, theirs: Schema) -> bool:
     return all(
         field.name == mine[field.id].name
         and evolution.same(field.type, mine[field.id].type)
-        and not _peculiar(field.type, file.format)
+        and not is_peculiar(field.type, file.format)
         for field in theirs.fields
     )
 
 
-def _peculiar(kind: DataType, file_format: str) -> bool:
+def is_peculiar(kind: DataType, file_format: str) -> bool:
     """Return whether a type is stored in a way that other readers take for something else.
 
     INT96 says nothing of zones; ORC holds a TIME as an integer, and a TIMESTAMP_LTZ by the writer's clock.
@@ -69,4 +69,4 @@ def _peculiar(kind: DataType, file_format: str) -> bool:
     if file_format == "orc" and kind.root in ("TIME", "TIMESTAMP_LTZ"):
         return True
     parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
-    return any(_peculiar(part, file_format) for part in parts)
+    return any(is_peculiar(part, file_format) for part in parts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from snapshot_explorer.formats.paimon.incremental import changelog_splits, split
 from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.manifest_files import delta_manifests, entries_of
+from snapshot_explorer.formats.paimon.pieces import pieces, stored
 from snapshot_explorer.formats.paimon.presence import presence
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.retention import expiry, read_held
@@ -48,6 +50,7 @@ from snapshot_explorer.model import (
     Predicate,
     ReadPlan,
     Split,
+    StoredRows,
     TableSchema,
     Upkeep,
 )
@@ -386,6 +389,21 @@ class Paimon:
     def unit_reader(self) -> Reader:
         """Return what reads units."""
         return units.unit_reader(self._storage, self._layout)
+
+    def missing(self, splits: Sequence[Split]) -> Sequence[str]:
+        """Return the data files of splits that are not there, as far as asking is quick; see `Storage.missing`."""
+        return self._storage.missing([path for split in splits for path in split.files])
+
+    def pieces(self, split: Split) -> Sequence[Split]:
+        """Return a split cut into one for each of its files; itself where they are merged, or hold parts of rows."""
+        return pieces(split)
+
+    def stored(self, split: Split) -> StoredRows | None:
+        """Return where other readers find the rows of a split: not where rows are merged, dropped or cast."""
+        return stored(self._storage, split)
+
+    def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:
+        return partial(Paimon, branch=self._here.branch), (self._storage,)
 
     def _snapshot(self, version: int) -> Snapshot:
         return self._history.snapshots([version])[0]

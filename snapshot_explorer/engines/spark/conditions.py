@@ -1,0 +1,161 @@
+"""Conditions as Spark's own, so that its readers can use them: those that mean the same in both, and no others.
+
+DuckDB's parse tree is translated where every part of it is known to be alike: comparisons of a column with a literal
+of its own kind, IN, BETWEEN, IS NULL, and AND, OR and NOT over them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from functools import reduce
+from operator import and_, ge, gt, le, lt, or_
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from snapshot_explorer.engines.conditions import parsed
+from snapshot_explorer.engines.trees import children, find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import Column
+
+    from snapshot_explorer.engines.conditions import Condition
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "COMPARE_EQUAL": lambda left, right: left == right,
+    "COMPARE_NOTEQUAL": lambda left, right: left != right,
+    "COMPARE_LESSTHAN": lt,
+    "COMPARE_GREATERTHAN": gt,
+    "COMPARE_LESSTHANOREQUALTO": le,
+    "COMPARE_GREATERTHANOREQUALTO": ge,
+}
+_MIRRORED = {
+    "COMPARE_LESSTHAN": "COMPARE_GREATERTHAN",
+    "COMPARE_GREATERTHAN": "COMPARE_LESSTHAN",
+    "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHANOREQUALTO",
+    "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
+}
+_INTEGERS = frozenset((pa.int8(), pa.int16(), pa.int32(), pa.int64()))
+_TRUTHS = {"true": True, "false": False}
+_EXACT = 2**53
+"""Integers up to here are doubles too."""
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+_INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
+_DATE = re.compile(r"(?!0000)\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+class _OtherwiseError(Exception):
+    """A part of the condition may mean another thing in Spark."""
+
+
+def translated(condition: Condition, schema: pa.Schema) -> Column | None:
+    """Return the condition on columns of a schema, which is null or false where rows do not pass.
+
+    None where Spark might not mean the same.
+    """
+    try:
+        return _passes(parsed(condition.text), schema)
+    except (_OtherwiseError, RecursionError):
+        return None
+
+
+def _passes(tree: dict[str, Any], schema: pa.Schema) -> Column:
+    kind = str(tree.get("type"))
+    if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
+        parts = [_passes(part, schema) for part in children(tree)]
+        return reduce(and_ if kind == "CONJUNCTION_AND" else or_, parts)
+    if kind == "OPERATOR_NOT":
+        return ~_passes(_only(children(tree)), schema)
+    if kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
+        column, _ = _column(_only(children(tree)), schema)
+        return column.isNull() if kind == "OPERATOR_IS_NULL" else column.isNotNull()
+    if kind in _COMPARISONS:
+        return _compared(kind, tree, schema)
+    if kind == "COMPARE_BETWEEN":
+        return _compared("COMPARE_GREATERTHANOREQUALTO", {"left": tree["input"], "right": tree["lower"]}, schema) & (
+            _compared("COMPARE_LESSTHANOREQUALTO", {"left": tree["input"], "right": tree["upper"]}, schema)
+        )
+    if kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
+        first, *others = children(tree)
+        column, its = _column(first, schema)
+        found = column.isin([_literal(other, its) for other in others])
+        return found if kind == "COMPARE_IN" else ~found
+    if kind == "COLUMN_REF":
+        column, its = _column(tree, schema)
+        if its == pa.bool_():
+            return column
+    raise _OtherwiseError
+
+
+def _only(trees: list[Any]) -> Any:
+    if len(trees) != 1:
+        raise _OtherwiseError
+    return trees[0]
+
+
+def _compared(kind: str, tree: dict[str, Any], schema: pa.Schema) -> Column:
+    left, right = tree["left"], tree["right"]
+    if left.get("type") != "COLUMN_REF":
+        left, right, kind = right, left, _MIRRORED.get(kind, kind)
+    column, its = _column(left, schema)
+    found: Column = _COMPARISONS[kind](column, _literal(right, its))
+    return found
+
+
+def _column(tree: dict[str, Any], schema: pa.Schema) -> tuple[Column, pa.DataType]:
+    from pyspark.sql import functions as f
+
+    names = tree.get("column_names") or []
+    name = find(names[0], schema) if tree.get("type") == "COLUMN_REF" and len(names) == 1 else None
+    if name is None:
+        raise _OtherwiseError
+    return f.col("`" + name.replace("`", "``") + "`"), schema.field(name).type
+
+
+def _literal(tree: dict[str, Any], kind: pa.DataType) -> Column:
+    """Return a constant to compare a column of a type with."""
+    from pyspark.sql import functions as f
+
+    if tree.get("type") == "OPERATOR_CAST" and kind == pa.date32():
+        if _path(tree.get("type_expr")) != ["date"] or tree.get("try_cast"):
+            raise _OtherwiseError
+        tree = tree["child"]
+    literal = tree.get("literal") or {}
+    told, text = literal.get("kind"), str(literal.get("text"))
+    if tree.get("type") == "VALUE_CONSTANT":
+        if told == "INTEGER" and _INTEGER.fullmatch(text):
+            return _number(int(text), kind)
+        if told == "BOOLEAN" and text in _TRUTHS and kind == pa.bool_():
+            return f.lit(_TRUTHS[text])
+        if told == "STRING" and kind == pa.string():
+            return f.lit(text)
+        if told == "STRING" and kind == pa.date32():
+            return f.lit(_date(text))
+    raise _OtherwiseError
+
+
+def _path(tree: Any) -> list[str]:
+    """Return the name of a type, with what it is qualified by."""
+    return [str(part).lower() for part in ((tree or {}).get("qualified_name") or {}).get("path") or ()]
+
+
+def _number(number: int, kind: pa.DataType) -> Column:
+    from pyspark.sql import functions as f
+
+    if kind in _INTEGERS and _LEAST <= number <= _GREATEST:
+        return f.lit(number)
+    if kind == pa.float64() and abs(number) <= _EXACT:
+        return f.lit(float(number))
+    raise _OtherwiseError
+
+
+def _date(text: str) -> dt.date:
+    if _DATE.fullmatch(text):
+        try:
+            return dt.date.fromisoformat(text)
+        except ValueError as error:
+            raise _OtherwiseError from error
+    raise _OtherwiseError

@@ -1,0 +1,126 @@
+"""What a data file really holds, by its footer: the proof that Spark's reader gives its rows as the format does.
+
+Source: spark ParquetToSparkSchemaConverter, ParquetVectorUpdaterFactory, DataSourceUtils; orc OrcUtils.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow.parquet as pq
+
+    from snapshot_explorer.model import StoredFile
+
+_SPARK = b"org.apache.spark."
+_TODAYS_CALENDAR = (3, 1)
+"""From this version of Spark on, files say so where they are by the old calendar."""
+_ORC = frozenset(
+    (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary())
+)
+"""Types of ORC files that all readers take alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer:
+    """The columns of a file that Spark's reader gives as Arrow's does."""
+
+    rows: int
+    """How many rows it has."""
+    columns: Mapping[str, pa.DataType]
+    """The Arrow type of each such column, by its exact name."""
+    folded: frozenset[str]
+    """The names of all columns, in small letters."""
+
+
+def footer(file: StoredFile) -> Footer | None:
+    """Return what a file on this machine holds; None where it can not be read, or where its names are ambiguous."""
+    from pyarrow import orc  # noqa: PLC0415 - loaded when the first file is looked at: it takes time
+    from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
+
+    try:
+        if file.kind == "orc":
+            reader = orc.ORCFile(file.address)
+            types = {field.name: field.type for field in reader.schema if field.type in _ORC}
+            return _found(reader.nrows, types, reader.schema)
+        with pq.ParquetFile(file.address) as parquet:
+            return _found(parquet.metadata.num_rows, _of_parquet(parquet), parquet.schema_arrow)
+    except (pa.ArrowException, OSError, ValueError):
+        return None  # the format's own reader says what is wrong
+
+
+def _found(rows: int, columns: Mapping[str, pa.DataType], schema: pa.Schema) -> Footer | None:
+    folded = frozenset(name.lower() for name in schema.names)
+    # Spark finds columns in any case of letters.
+    return Footer(rows=rows, columns=columns, folded=folded) if len(folded) == len(schema.names) else None
+
+
+def _of_parquet(reader: pq.ParquetFile) -> dict[str, pa.DataType]:
+    paths = [reader.schema.column(index).path for index in range(len(reader.schema))]
+    old = _is_of_old_calendar(reader.metadata.metadata or {})
+    columns = {}
+    for field in reader.schema_arrow:
+        kind = _as_spark_reads(field.type)
+        if kind is None or (old and _is_temporal(kind)):
+            continue
+        # Lists and maps may be laid out in several ways, of which only the standard one is read alike everywhere.
+        mine = [path for path in paths if path == field.name or path.startswith(f"{field.name}.")]
+        if mine == list(_leaves(kind, field.name)):
+            columns[field.name] = kind
+    return columns
+
+
+def _is_of_old_calendar(keys: Mapping[bytes, bytes]) -> bool:
+    if any(key.startswith(_SPARK + b"legacy") for key in keys):
+        return True
+    version = keys.get(_SPARK + b"version")
+    if version is None:
+        return False
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split(b".")[:2]) < _TODAYS_CALENDAR
+
+
+def _as_spark_reads(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type in which Spark gives a column that Arrow takes for this one; None where that is not certain."""
+    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
+    if plain in _ORC or plain == pa.date32() or pa.types.is_decimal128(plain):
+        return plain
+    if pa.types.is_timestamp(plain):
+        # INT96, which says nothing of zones, is one of nanoseconds here.
+        return pa.timestamp("us", tz=None if plain.tz is None else "UTC") if plain.unit in ("ms", "us") else None
+    if pa.types.is_struct(plain):
+        parts = [_as_spark_reads(item.type) for item in plain]
+        if not parts or None in parts:
+            return None
+        return pa.struct([pa.field(item.name, part) for item, part in zip(plain, parts, strict=True)])
+    if pa.types.is_list(plain):
+        item = _as_spark_reads(plain.value_type)
+        return None if item is None else pa.list_(pa.field("element", item))
+    if pa.types.is_map(plain):
+        key, value = _as_spark_reads(plain.key_type), _as_spark_reads(plain.item_type)
+        return None if key is None or value is None else pa.map_(key, pa.field("value", value))
+    return None
+
+
+def _is_temporal(kind: pa.DataType) -> bool:
+    if kind.num_fields == 0:
+        return bool(pa.types.is_temporal(kind))
+    return any(_is_temporal(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _leaves(kind: pa.DataType, path: str) -> Iterator[str]:
+    """Yield the paths of a column's leaves in the standard layout."""
+    if pa.types.is_struct(kind):
+        for item in kind:
+            yield from _leaves(item.type, f"{path}.{item.name}")
+    elif pa.types.is_list(kind):
+        yield from _leaves(kind.value_type, f"{path}.list.element")
+    elif pa.types.is_map(kind):
+        yield from _leaves(kind.key_type, f"{path}.key_value.key")
+        yield from _leaves(kind.item_type, f"{path}.key_value.value")
+    else:
+        yield path

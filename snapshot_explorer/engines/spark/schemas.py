@@ -1,0 +1,167 @@
+"""Arrow schemas as Spark's: types, nullability and values.
+
+What Spark has a type for comes in it. What it has none for comes as text: a time of day, and timestamps finer than
+microseconds, in ISO form with a fraction as long as the value needs, and a Z where it is in UTC. So no digit is lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.nesting import with_entries, with_fields, with_items
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql.types import DataType, StructType
+
+VARIANT = {b"variant": b"true"}
+"""What marks the metadata of a variant, in Spark and in the formats' Arrow types."""
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return the Spark schema of rows.
+
+    Raises:
+        UnsupportedFeatureError: A column is of a type that Spark can not hold.
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType(
+        [StructField(field.name, _spark_type(field.type, field.name), field.nullable) for field in schema]
+    )
+
+
+def _spark_type(kind: pa.DataType, name: str) -> DataType:
+    from pyspark.sql import types as spark
+
+    if is_text(kind):
+        return spark.StringType()
+    if is_variant(kind):
+        return spark.VariantType()
+    if pa.types.is_struct(kind):
+        return spark.StructType(
+            [spark.StructField(item.name, _spark_type(item.type, name), item.nullable) for item in kind]
+        )
+    if pa.types.is_map(kind):
+        return spark.MapType(
+            _spark_type(kind.key_type, name), _spark_type(kind.item_type, name), kind.item_field.nullable
+        )
+    if _is_list(kind):
+        return spark.ArrayType(_spark_type(kind.value_type, name), kind.value_field.nullable)
+    if pa.types.is_decimal(kind):
+        return spark.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return spark.TimestampNTZType() if kind.tz is None else spark.TimestampType()
+    found = {
+        pa.bool_(): spark.BooleanType,
+        pa.int8(): spark.ByteType,
+        pa.int16(): spark.ShortType,
+        pa.int32(): spark.IntegerType,
+        pa.int64(): spark.LongType,
+        pa.float32(): spark.FloatType,
+        pa.float64(): spark.DoubleType,
+        pa.string(): spark.StringType,
+        pa.large_string(): spark.StringType,
+        pa.binary(): spark.BinaryType,
+        pa.large_binary(): spark.BinaryType,
+        pa.date32(): spark.DateType,
+        pa.null(): spark.NullType,
+    }.get(kind)
+    if found is None:
+        raise UnsupportedFeatureError(
+            f"The column {name!r} is of type {kind}, which Spark can not hold. Leave it out with columns=[...], or "
+            "load it with to_arrow()."
+        )
+    return found()
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether values of a type come as text, since Spark has no type that holds them."""
+    return bool(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"))
+
+
+def has_text(kind: pa.DataType) -> bool:
+    """Return whether a type is, or holds, one whose values come as text, or variants."""
+    if is_text(kind) or is_variant(kind):
+        return True
+    return any(has_text(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Return whether a type is that of variants."""
+    if not pa.types.is_struct(kind) or {item.name for item in kind} != {"value", "metadata"}:
+        return False
+    return any((item.metadata or {}).get(b"variant") == VARIANT[b"variant"] for item in kind)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def arrow_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the Arrow schema in which batches of rows are handed to Spark."""
+    return pa.schema([pa.field(field.name, _arrow_type(field.type), nullable=field.nullable) for field in schema])
+
+
+def _arrow_type(kind: pa.DataType) -> pa.DataType:
+    if is_text(kind):
+        return pa.string()
+    if is_variant(kind):
+        return pa.struct(
+            [
+                pa.field("value", pa.binary(), nullable=False),
+                pa.field("metadata", pa.binary(), nullable=False, metadata=VARIANT),
+            ]
+        )
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(item.name, _arrow_type(item.type), nullable=item.nullable) for item in kind])
+    if pa.types.is_map(kind):
+        item = pa.field("value", _arrow_type(kind.item_type), nullable=kind.item_field.nullable)
+        return pa.map_(pa.field("key", _arrow_type(kind.key_type), nullable=False), item)
+    if _is_list(kind):
+        return pa.list_(pa.field("element", _arrow_type(kind.value_type), nullable=kind.value_field.nullable))
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", tz=None if kind.tz is None else "UTC")
+    return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
+
+
+def spark_batch(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Return columns as a batch for Spark; `schema` is that of `arrow_schema`."""
+    values = [_as(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(values, schema=schema)
+
+
+def _as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return values in the Arrow type that Spark takes."""
+    kind = values.type
+    if kind.equals(wanted, check_metadata=True):
+        return values
+    if is_text(kind):
+        return _texts(values)
+    if pa.types.is_struct(kind):
+        children = [_as(values.field(item.name), item.type) for item in wanted]
+        return with_fields(values, wanted, children)
+    if pa.types.is_map(kind):
+        return with_entries(values, wanted, _as(values.keys, wanted.key_type), _as(values.items, wanted.item_type))
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
+        values = values.cast(pa.list_(kind.value_type))
+    if _is_list(kind):
+        return with_items(values, wanted, _as(values.values, wanted.value_type))
+    return values.cast(wanted)
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """Return times of day, or timestamps of nanoseconds, in ISO form; zeros at the end of a fraction are left out."""
+    kind: Any = values.type
+    if pa.types.is_time(kind):
+        texts = values.cast(pa.string())
+    else:
+        texts = pc.replace_substring(values.view(pa.timestamp("ns")).cast(pa.string()), " ", "T", max_replacements=1)
+    texts = pc.replace_substring_regex(texts, r"(\.\d*?)0*$", r"\1")
+    texts = pc.utf8_rtrim(texts, ".")
+    return texts if getattr(kind, "tz", None) is None else pc.binary_join_element_wise(texts, "Z", "")

@@ -1,0 +1,55 @@
+"""Splits for readers on other machines, and for readers other than this package's own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from snapshot_explorer.formats.delta.data_types import DataType, parts
+from snapshot_explorer.formats.delta.plans import Plan
+from snapshot_explorer.model import Split, StoredFile, StoredRows
+from snapshot_explorer.storage import Storage
+
+
+def pieces(split: Split) -> Sequence[Split]:
+    """Return a split of rows cut into one for each of its files; one of changes as it is."""
+    plan = split.detail
+    if not isinstance(plan, Plan):
+        return (split,)
+    return [
+        replace(
+            split,
+            files=(file.path,),
+            rows=file.rows,
+            size_bytes=file.size_bytes or 0,
+            counted=None,
+            detail=replace(plan, files=(file,)),
+        )
+        for file in plan.files
+    ]
+
+
+def stored(storage: Storage, split: Split) -> StoredRows | None:
+    """Return where other readers find the rows of a split; None where they would not give them.
+
+    They find columns by exact name, and give every row. Old files may hold a column in a narrower type.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan) or plan.schema.mode == "id" or any(file.vector for file in plan.files):
+        return None
+    fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_columns]
+    if any(field.char_length is not None or not _alike(field.type) for field in fields):
+        return None
+    names = {field.name: None if field.type.root == "void" else field.stored for field in fields}
+    return StoredRows(
+        files=tuple(
+            StoredFile(address=storage.local_address(file.path), kind="parquet", rows=file.rows, names=names)
+            for file in plan.files
+        ),
+        partition=plan.partition,
+    )
+
+
+def _alike(kind: DataType) -> bool:
+    """Return whether the fields in a type are stored under their own names, and are none of a kind of their own."""
+    if kind.root == "variant" or any(field.stored != field.name or field.type.root == "void" for field in kind.fields):
+        return False
+    return all(_alike(part) for part in parts(kind))

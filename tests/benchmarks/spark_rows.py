@@ -1,0 +1,171 @@
+"""How long rows of a Delta table take through Spark: ours against Spark's own reader and Delta's connector, in one run.
+
+    python tests/benchmarks/spark_rows.py [raw] [plan] [vectors] [--jars FOLDER] [--rows ROWS]
+
+`raw`: an aggregate over 8 parquet files, ours with opening and planning, against `spark.read.parquet` of their paths.
+`plan`: a version of 100,000 files, from opening the table until Spark's first task has ended. `vectors`: the same
+aggregate where a deletion vector takes rows of each file away, against Delta's connector, whose jars are in the folder.
+Run that one by a Python whose PySpark the connector is for, such as the one of `.ci/oracles`.
+
+Prints a table and judges nothing. Each of a pair is run once before, then in turns.
+"""
+
+# ruff: noqa: T201 - it prints what it measured
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from delta_builder import DeltaTable, add
+from snapshot_explorer import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+FILES = 8
+FIELDS = [("id", "long"), ("name", "string"), ("amount", "double"), ("at", "timestamp"), ("day", "date")]
+MANY = 100_000
+LINKS = 10_000
+"""Names of one file: file systems allow some ten thousand."""
+REPEATS = 5
+
+
+def rows_of(start: int, count: int) -> pa.Table:
+    ids = np.arange(start, start + count, dtype=np.int64)
+    return pa.table(
+        {
+            "id": ids,
+            "name": pa.array([f"name {number}" for number in ids % 1000]),
+            "amount": np.random.default_rng(start).random(count),
+            "at": pa.array(ids * 1000, pa.timestamp("us", tz="UTC")),
+            "day": pa.array((ids % 10_000).astype(np.int32), pa.date32()),
+        }
+    )
+
+
+def write(folder: Path, rows: int, *, deleted: bool) -> None:
+    features = ["deletionVectors"] if deleted else None
+    table = DeltaTable(None, folder, fields=FIELDS, features=features)
+    for number in range(FILES):
+        name = f"part-{number}.parquet"
+        pq.write_table(rows_of(number * rows, rows), folder / name)
+        vector = table.vector(range(number, rows, 100)) if deleted else None
+        table.commit(add(name, size=(folder / name).stat().st_size, rows=rows, vector=vector))
+
+
+def aggregate(rows: DataFrame) -> object:
+    return rows.selectExpr("count(*)", "sum(id)", "max(name)", "round(sum(amount), 2)", "max(at)", "min(day)").collect()
+
+
+def timed(task: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    task()
+    return time.perf_counter() - start
+
+
+def compare(title: str, ours: Callable[[], object], theirs: Callable[[], object]) -> None:
+    if ours() != theirs():
+        raise SystemExit(f"{title}: the rows differ")
+    pairs = [(timed(ours), timed(theirs)) for _ in range(REPEATS)]
+    mine, others = (statistics.median(times) for times in zip(*pairs, strict=True))
+    print(f"{title:<28} ours {mine * 1000:7.0f} ms   theirs {others * 1000:7.0f} ms   ratio {mine / others:4.2f}")
+
+
+def raw(spark: SparkSession, rows: int) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        write(Path(place), rows, deleted=False)
+        paths = [str(path) for path in sorted(Path(place).glob("*.parquet"))]
+        compare(
+            f"raw, {FILES} files of {rows:,}",
+            lambda: aggregate(open_table(place).current.to_spark(spark)),
+            lambda: aggregate(spark.read.parquet(*paths)),
+        )
+
+
+def vectors(spark: SparkSession, rows: int) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        write(Path(place), rows, deleted=True)
+        compare(
+            f"vectors, {FILES} files of {rows:,}",
+            lambda: aggregate(open_table(place).current.to_spark(spark)),
+            lambda: aggregate(spark.read.format("delta").load(place)),
+        )
+
+
+def plan(spark: SparkSession) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        table = DeltaTable(None, folder, fields=FIELDS)
+        names = [f"part-{number:06}.parquet" for number in range(MANY)]
+        for first in range(0, MANY, LINKS):
+            pq.write_table(rows_of(0, 10), folder / names[first])
+            for name in names[first + 1 : first + LINKS]:
+                os.link(folder / names[first], folder / name)
+        size = (folder / names[0]).stat().st_size
+        table.commit(*(add(name, size=size, rows=10) for name in names))
+        for _ in range(3):
+            start, used = time.perf_counter(), time.process_time()
+            snapshot = open_table(place).current
+            opened = time.perf_counter() - start
+            splits = len(snapshot.plan())
+            planned = time.perf_counter() - start
+            rows = snapshot.to_spark(spark)
+            built, used = time.perf_counter() - start, time.process_time() - used
+            rows.limit(1).collect()
+            first = time.perf_counter() - start
+            print(
+                f"plan, {MANY:,} files: opened {opened:.2f} s, planned {planned - opened:.2f} s ({splits} splits), "
+                f"DataFrame {built - planned:.2f} s ({used:.2f} s of processor in all), first row {first - built:.2f} s"
+            )
+
+
+def session(jars: str | None) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", "3g").config("spark.ui.showConsoleProgress", "false")
+    if jars:
+        builder = builder.config("spark.jars", ",".join(str(path) for path in Path(jars).glob("*.jar")))
+        builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    return builder.getOrCreate()
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", default=["raw", "plan"], choices=["raw", "plan", "vectors"])
+    parser.add_argument("--jars", help="folder with the jars of Delta's connector")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows per file")
+    given = parser.parse_args()
+    spark = session(given.jars)
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        if "raw" in given.parts:
+            raw(spark, given.rows)
+        if "vectors" in given.parts:
+            vectors(spark, given.rows)
+        if "plan" in given.parts:
+            plan(spark)
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,373 @@
+"""Rows of any version as a Spark DataFrame: the same as locally, whichever way they are read."""
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from canonical import canonical_rows
+from delta_builder import DeltaTable, add
+from snapshot_explorer import open_table
+from snapshot_explorer.engines.spark import conditions, executors, tasks
+from snapshot_explorer.engines.spark.schemas import spark_schema
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, SnapshotExplorerError
+from snapshot_explorer.model import Split
+
+DATA = Path(__file__).parents[1] / "data"
+FORMATS = ("delta", "paimon")
+NEWEST = {
+    kind: sorted(path.name for path in (DATA / kind).iterdir() if path.is_dir() and not path.name.startswith("aggr"))
+    for kind in FORMATS
+}
+
+
+def local(snapshot):
+    try:
+        return snapshot.to_arrow()
+    except SnapshotExplorerError as error:
+        return type(error), str(error)
+
+
+def scans(frame):
+    """What the plan reads with: FileScan for Spark's own readers, MapInArrow for the formats'."""
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
+    return {word for word in ("parquet", "orc", "MapInArrow") if word in plan}
+
+
+def append(table, rows, *, name=None, partition=None):
+    """Write rows as one new file of a Delta table, in a commit of its own."""
+    name = name or f"part-{table.version}.parquet"
+    path = Path(table.root) / name
+    pq.write_table(rows, path)
+    table.commit(add(name, partition=partition, size=path.stat().st_size, rows=rows.num_rows))
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """A Delta table of four files with a column of every type that conditions are pushed on."""
+    fields = [
+        ("id", "long"),
+        ("small", "integer"),
+        ("amount", "double"),
+        ("name", "string"),
+        ("day", "date"),
+        ("good", "boolean"),
+    ]
+    table = DeltaTable(None, tmp_path / "numbers", fields=fields)
+    for start in range(0, 40, 10):
+        ids = range(start, start + 10)
+        rows = pa.table(
+            {
+                "id": pa.array([None if one % 7 == 3 else one for one in ids], pa.int64()),
+                "small": pa.array([None if one % 5 == 1 else one - 20 for one in ids], pa.int32()),
+                "amount": pa.array(
+                    [{0: None, 1: float("nan"), 2: -0.0, 3: float("inf")}.get(one % 6, one / 4) for one in ids]
+                ),
+                "name": pa.array([{0: None, 1: "", 2: "Ä"}.get(one % 4, f"n{one}") for one in ids]),
+                "day": pa.array([None if one % 9 == 0 else one * 400 - 5000 for one in ids], pa.int32()).cast(
+                    pa.date32()
+                ),
+                "good": pa.array([None if one % 3 == 0 else one % 2 == 0 for one in ids]),
+            }
+        )
+        append(table, rows)
+    return tmp_path / "numbers"
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_rows_types_and_nullability_are_those_of_the_local_rows(spark, kind):
+    seen = set()
+    for name in NEWEST[kind]:
+        snapshot = open_table(str(DATA / kind / name)).current
+        expected = local(snapshot)
+        if isinstance(expected, tuple):
+            with pytest.raises(expected[0]):
+                snapshot.to_spark(spark).toArrow()
+            continue
+
+        frame = snapshot.to_spark(spark)
+
+        seen |= scans(frame)
+        assert frame.schema == spark_schema(snapshot._arrow_schema()), name
+        if name == "variants":  # PySpark 4.3 fails on any variant that is null, its own too
+            frame = frame.selectExpr("count(*)", *(f"count(`{column}`)" for column in frame.columns))
+            counts = [expected.num_rows, *(len(column) - column.null_count for column in expected.columns)]
+            assert list(frame.first()) == counts
+            continue
+        assert canonical_rows(frame.toArrow()) == canonical_rows(expected), name
+    assert seen == ({"parquet", "MapInArrow"} if kind == "delta" else {"parquet", "orc", "MapInArrow"})
+
+
+def test_nothing_is_read_and_nothing_is_kept_until_rows_are_asked_for(spark, numbers):
+    spark.sparkContext.setJobGroup("lazy", "lazy")
+
+    frame = open_table(str(numbers)).current.to_spark(spark, where="id > 3", limit=5)
+
+    assert not spark.sparkContext.statusTracker().getJobIdsForGroup("lazy")
+    assert not frame.is_cached
+    assert frame.count() == 5
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "native"),
+    [
+        ("id > 3 AND small <= 10", True),
+        ("NOT (id IN (1, 2, 38) OR name = 'n3')", True),
+        ("id NOT BETWEEN 5 AND 30", True),
+        ("amount >= 3", True),
+        ("amount <> 3", True),
+        ("day < DATE '1960-01-01'", True),
+        ("day >= '1970-01-01' AND good", True),
+        ("name IS NULL OR name < 'n2'", True),
+        ("NOT good AND 10 > id", True),
+        ("small > -5", True),
+        ("id > 5000000000000", True),
+        ("amount > 2.5", False),
+        ("name LIKE 'n%'", False),
+        ("upper(name) = 'N3'", False),
+        ("id + 1 = 4", False),
+        ("id IN (1, NULL)", False),
+    ],
+)
+def test_a_condition_keeps_the_rows_that_it_keeps_locally(spark, numbers, where, native):
+    snapshot = open_table(str(numbers)).current
+
+    frame = snapshot.to_spark(spark, columns=["small", "id"], where=where)
+
+    assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow(columns=["small", "id"], where=where))
+    assert scans(frame) == {"parquet"} if native else {"MapInArrow"}
+
+
+def test_every_pair_of_comparisons_means_the_same_to_spark(spark, numbers):
+    snapshot = open_table(str(numbers)).current
+    parts = [
+        f"{column} {sign} {value}"
+        for column, values in {
+            "id": (0, 17, -3),
+            "small": (0, -7),
+            "amount": (0, 2),
+            "name": ("''", "'n7'", "'Ä'"),
+            "day": ("'1958-01-01'",),
+            "good": ("true", "false"),
+        }.items()
+        for value in values
+        for sign in ("=", "<>", "<", ">", "<=", ">=")
+    ]
+    texts = [f"NOT ({one}) OR {other}" for one, other in zip(parts, parts[5:] + parts[:5], strict=True)] + parts
+    from pyspark.sql import functions as f
+
+    asked = [snapshot._condition(text) for text in texts]
+    found = [conditions.translated(one, snapshot._arrow_schema()) for one in asked]
+    rows = snapshot.to_spark(spark)
+    sums = rows.agg(*(f.count(f.when(one, 1)) for one in found)).first()
+
+    assert list(sums) == [snapshot.count(text) for text in texts]
+
+
+def test_columns_come_in_the_order_asked_for_hidden_ones_too(spark):
+    snapshot = open_table(str(DATA / "delta" / "row_tracking")).current
+
+    frame = snapshot.to_spark(spark, columns=["_row_id", "id"])
+
+    assert frame.columns == ["_row_id", "id"]
+    assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow(columns=["_row_id", "id"]))
+
+
+def test_rows_without_columns_are_counted(spark, numbers):
+    frame = open_table(str(numbers)).current.to_spark(spark, columns=[], where="id < 5")
+
+    assert frame.columns == []
+    assert frame.count() == 4
+
+
+def test_a_table_without_rows_has_its_columns(spark, tmp_path, numbers):
+    DeltaTable(None, tmp_path / "none").commit()
+    empty = open_table(str(tmp_path / "none")).current.to_spark(spark)
+    nothing = open_table(str(numbers)).current.to_spark(spark, limit=0)
+
+    assert (empty.columns, empty.count()) == (["id", "name"], 0)
+    assert nothing.collect() == []
+
+
+def test_arguments_are_refused_before_spark_is_asked(spark, numbers):
+    snapshot = open_table(str(numbers)).current
+
+    with pytest.raises(BadReferenceError, match="name a column 'ids', which is not in the table. Did you mean id?"):
+        snapshot.to_spark(spark, columns=["ids"])
+    with pytest.raises(BadReferenceError, match="A limit of -1 rows makes no sense. Give 0 or more, or leave it out."):
+        snapshot.to_spark(spark, limit=-1)
+
+
+@pytest.mark.parametrize("name", ["a {b}", "[x]", "a*b?", "100%25", "a#b", "50% a=b", "a,b"])
+def test_a_folder_of_any_name_is_read(spark, tmp_path, name):
+    table = DeltaTable(None, tmp_path / name)
+    append(table, pa.table({"id": pa.array([1], pa.int64()), "name": ["x"]}))
+
+    assert open_table(str(tmp_path / name)).current.to_spark(spark).collect() == [(1, "x")]
+
+
+@pytest.mark.parametrize("name", ["_part.parquet", ".part.parquet", "part.parquet._COPYING_"])
+def test_a_file_that_spark_would_pass_over_is_read(spark, tmp_path, name):
+    table = DeltaTable(None, tmp_path / "t")
+    append(table, pa.table({"id": pa.array([1], pa.int64()), "name": ["x"]}), name=name)
+
+    assert open_table(str(tmp_path / "t")).current.to_spark(spark).collect() == [(1, "x")]
+
+
+def test_files_that_other_readers_take_otherwise_are_left_to_the_formats_own(spark, tmp_path):
+    table = DeltaTable(None, tmp_path / "t", fields=[("id", "long"), ("at", "timestamp")])
+    rows = pa.table({"id": pa.array([1], pa.int64()), "at": pa.array([-(10**15)], pa.timestamp("us", tz="UTC"))})
+    pq.write_table(rows, tmp_path / "t" / "int96.parquet", use_deprecated_int96_timestamps=True)
+    old = rows.replace_schema_metadata({"org.apache.spark.version": "2.4.0", "org.apache.spark.timeZone": "UTC"})
+    pq.write_table(old, tmp_path / "t" / "old.parquet")
+    table.commit(add("int96.parquet"), add("old.parquet"))
+    snapshot = open_table(str(tmp_path / "t")).current
+
+    frame = snapshot.to_spark(spark)
+
+    assert scans(frame) == {"MapInArrow"}
+    assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow())
+
+
+def test_narrower_numbers_of_old_files_and_columns_they_lack_are_read_by_spark(spark, tmp_path):
+    table = DeltaTable(
+        None, tmp_path / "t", fields=[("id", "long"), ("part", "date"), ("more", "double")], partition_by=("part",)
+    )
+    append(table, pa.table({"id": pa.array([1, None], pa.int16())}), partition={"part": "2026-01-01"})
+    append(
+        table,
+        pa.table({"id": pa.array([2], pa.int64()), "more": pa.array([0.5], pa.float32())}),
+        partition={"part": None},
+    )
+    snapshot = open_table(str(tmp_path / "t")).current
+
+    frame = snapshot.to_spark(spark)
+
+    assert scans(frame) == {"parquet"}
+    assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow())
+
+
+def test_a_missing_file_is_told_before_any_job(spark, numbers):
+    gone = next(numbers.glob("*.parquet"))
+    gone.unlink()
+
+    with pytest.raises(BrokenTableError, match=f"The data file {gone.name} is not there."):
+        open_table(str(numbers)).current.to_spark(spark)
+
+
+def test_a_damaged_file_is_told_in_our_words(spark, numbers):
+    damaged = next(numbers.glob("*.parquet"))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    frame = open_table(str(numbers)).current.to_spark(spark)
+
+    with pytest.raises(Exception, match=f"BrokenTableError: The data file {damaged.name} can not be read as parquet"):
+        frame.collect()
+
+
+def test_storage_options_show_nowhere(spark, numbers):
+    frame = open_table(str(numbers), storage_options={"key": "hunter2"}).current.to_spark(spark, where="name LIKE 'n%'")
+    plan = frame._jdf.queryExecution()
+    function, parts = executors.packed("hunter2"), [executors.packed(["hunter2"])]
+
+    shown = (repr(frame), str(frame.schema), plan.toString(), plan.logical().toString())
+
+    assert frame.count() > 0
+    assert not [text for text in shown if "hunter2" in text]
+    assert b"hunter2" not in function + parts[0]
+
+
+def test_executors_without_the_package_say_how_to_ship_it(tmp_path):
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    work = cloudpickle.dumps(tasks._work(b"", [b""], tasks._NOT_THERE))
+    (tmp_path / "work").write_bytes(work)
+    code = (
+        "import pickle, sys, pyarrow as pa; sys.modules['snapshot_explorer'] = None\n"
+        f"work = pickle.loads(open({str(tmp_path / 'work')!r}, 'rb').read())\n"
+        "list(work([pa.record_batch([[0]], ['id'])]))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    assert "snapshot_explorer can not be imported on a Spark executor" in done.stderr
+    assert "spark.addArtifacts(..., archive=True) or --archives; --py-files ships the package alone." in done.stderr
+
+
+def test_a_format_reads_a_split_after_both_were_pickled():
+    for kind, name in (("delta", "dv_partitioned"), ("paimon", "dv")):
+        snapshot = open_table(str(DATA / kind / name)).current
+        splits = snapshot._splits(None)
+        names = snapshot._arrow_schema().names
+        theirs, parts = pickle.loads(pickle.dumps((snapshot._format, splits)))
+
+        found = [batch for part in parts for piece in theirs.pieces(part) for batch in theirs.read(piece, names)]
+
+        assert canonical_rows(pa.Table.from_batches(found)) == canonical_rows(snapshot.to_arrow())
+
+
+def part(size, files=1):
+    return Split(files=("f",) * files, raw=True, partition={}, bucket=None, rows=None, size_bytes=size, detail=None)
+
+
+def test_splits_are_packed_by_size_and_cut_where_cores_would_idle():
+    mega = 2**20
+    cut = lambda split: [part(split.size_bytes // len(split.files)) for _ in split.files]  # noqa: E731
+
+    large = tasks.packs([part(100 * mega)] * 20, 2, cut)
+    small = tasks.packs([part(1)] * 100, 2, cut)
+    one = tasks.packs([part(128 * mega, files=8)], 4, cut)
+
+    assert [len(task) for task in large] == [1] * 20
+    assert [len(task) for task in small] == [32, 32, 32, 4]
+    assert [sum(split.size_bytes for split in task) for task in one] == [32 * mega] * 4
+
+
+def run(code, **environment):
+    env = {"PYTHONPATH": ":".join(path for path in sys.path if path), **environment}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=env)
+
+
+OPENED = f"from snapshot_explorer import open_table\nopen_table({str(DATA / 'delta' / 'types')!r}).current.to_spark()"
+
+
+def test_without_java_one_line_says_what_to_install(tmp_path):
+    message = "Install Java 17 or newer (openjdk-17-jre-headless on Debian), or give a session that runs elsewhere"
+
+    nowhere = run(OPENED, PATH=str(tmp_path)).stderr.splitlines()[-1]
+    wrong = run(OPENED, PATH=str(tmp_path), JAVA_HOME=str(tmp_path)).stderr.splitlines()[-1]
+
+    assert f"Spark was asked for, but no java is on the PATH. {message}" in nowhere
+    assert f"Spark was asked for, but JAVA_HOME is {tmp_path}, which has no bin/java. {message}" in wrong
+
+
+def test_without_pyspark_one_line_says_what_to_install():
+    said = run(f"import sys; sys.modules['pyspark'] = None\n{OPENED}").stderr.splitlines()[-1]
+
+    assert "Spark was asked for, but pyspark is not installed. Install it with: pip install" in said
+
+
+def test_a_session_that_is_started_says_so_and_is_found_again():
+    import os
+
+    code = f"""
+import json, warnings, threading
+{OPENED.replace("to_spark()", "to_spark().count()")}
+from pyspark.sql import SparkSession
+from snapshot_explorer.engines.spark.sessions import session
+found = []
+thread = threading.Thread(target=lambda: found.append(session()))
+thread.start(); thread.join()
+spark = SparkSession.getActiveSession()
+print(json.dumps([spark.conf.get("spark.driver.host"), spark.sparkContext.master, found[0] is spark]))
+spark.stop()
+"""
+    home = {name: os.environ[name] for name in ("JAVA_HOME", "PATH", "HOME") if name in os.environ}
+    done = run(code, **home)
+
+    assert "No Spark session is active: a local one is started, which uses all cores of this machine." in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])[:2] == ["127.0.0.1", "local[*]"]
