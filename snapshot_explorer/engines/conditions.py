@@ -253,14 +253,13 @@ def _has_clauses(node: dict[str, Any]) -> bool:
 
 
 def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
-    """Return the message of a text that does not parse, with a caret below the place in its line."""
+    """Return the message of a text that does not parse, with the place in it."""
     message = str(answer.get("error_message", "it can not be parsed")).strip().splitlines()[0]
     message += '"' if message.count('"') % 2 else ""  # of a token that goes on in the next line
-    place = int(answer.get("position") or len(prefix)) - len(prefix)
-    before = text.encode()[: max(place, 0)].decode(errors="ignore")
-    line = text[before.rfind("\n") + 1 :].partition("\n")[0]
-    caret = f"\n{line}\n{' ' * len(before.rpartition(chr(10))[2])}^" if 0 <= place <= len(text.encode()) else ""
-    return f"The condition {text!r} is not SQL: {message}. {_NEXT}{caret}"
+    place = int(answer.get("position") or -1) - len(prefix)
+    is_known = 0 <= place <= len(text.encode())
+    where = f" (character {len(text.encode()[:place].decode(errors='ignore')) + 1})" if is_known else ""
+    return f"The condition {text!r} is not SQL: {message}{where}. {_NEXT}"
 
 
 def _columns(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:

@@ -107,46 +107,42 @@ def test_more_than_the_values_of_a_row_is_refused(text, said):
         condition(text, ROWS.schema)
 
 
-def test_a_syntax_error_is_one_sentence_with_a_caret():
+def test_a_syntax_error_is_one_sentence_that_names_the_place():
     with pytest.raises(BadReferenceError) as error:
         condition("id >> > 1", ROWS.schema)
 
-    first, text, caret = str(error.value).splitlines()
-    assert first == (
-        "The condition 'id >> > 1' is not SQL: syntax error at or near \">\". "
+    assert str(error.value) == (
+        "The condition 'id >> > 1' is not SQL: syntax error at or near \">\" (character 7). "
         "Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
     )
-    assert text == "id >> > 1"
-    assert text[caret.index("^")] == ">"
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "line", "at"),
+    ("text", "said", "character"),
     [
-        ("id >", 'near ">"', "id >", 3),
-        ("id >\n  and name = 1", 'near "and"', "  and name = 1", 2),
-        ("id b", 'near "b"', "id b", 3),
-        ("id > 1)", 'near ")"', "id > 1)", 6),
-        ("id > 1) or (1=1", 'near ")"', "id > 1) or (1=1", 6),
-        ("id > 1;", 'near ";"', "id > 1;", 6),
-        ("id > 1; drop table x", 'near ";"', "id > 1; drop table x", 6),
-        ("id > 1 limit 3", 'near "limit"', "id > 1 limit 3", 7),
-        ("name = 'é' id", 'near "id"', "name = 'é' id", 11),
-        (";", 'near ";"', ";", 0),
-        ("id > 1 /* x", 'near "/* x"', "id > 1 /* x", None),
-        ("name > 'x", "unterminated", "name > 'x", None),
+        ("id >", 'near ">"', 4),
+        ("id >\n  and name = 1", 'near "and"', 8),
+        ("id b", 'near "b"', 4),
+        ("id > 1)", 'near ")"', 7),
+        ("id > 1) or (1=1", 'near ")"', 7),
+        ("id > 1;", 'near ";"', 7),
+        ("id > 1; drop table x", 'near ";"', 7),
+        ("id > 1 limit 3", 'near "limit"', 8),
+        ("name = 'é' id", 'near "id"', 12),
+        (";", 'near ";"', 1),
+        ("id > 1 /* x", 'near "/* x"', None),
+        ("name > 'x", "unterminated", None),
     ],
 )
-def test_what_is_no_sql_is_told_by_its_own_words(text, said, line, at):
+def test_what_is_no_sql_is_told_by_its_own_words(text, said, character):
     with pytest.raises(BadReferenceError) as error:
         condition(text, ROWS.schema)
 
-    first, shown, caret = str(error.value).rsplit("\n", 2)
-    assert first.startswith(f"The condition {text!r} is not SQL: ")
-    assert said in first
-    assert first.endswith(". Write what would follow WHERE, such as: amount > 10 AND name IS NULL.")
-    assert shown == line
-    assert at is None or caret == " " * at + "^"
+    told = str(error.value)
+    assert told.startswith(f"The condition {text!r} is not SQL: ")
+    assert said in told
+    assert told.endswith(". Write what would follow WHERE, such as: amount > 10 AND name IS NULL.")
+    assert character is None or f" (character {character})." in told
 
 
 @pytest.mark.parametrize("text", ["(id > 1", "((id > 1)", "id in (1, 2"])
