@@ -13,6 +13,7 @@ from snapshot_explorer import errors, samples
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from snapshot_explorer.data_source import SnapshotDataSource as SnapshotDataSource
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.progress import show_progress
     from snapshot_explorer.queries import sql
@@ -33,6 +34,7 @@ __all__ = [
 ]
 _HOMES = {
     "Snapshot": "snapshot",
+    "SnapshotDataSource": "data_source",  # not in __all__: it needs pyspark, which `import *` does not
     "Table": "table",
     "open_table": "opening",
     "show_progress": "progress",
@@ -49,7 +51,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES, *__all__})
 
 
 def load_ipython_extension(ip: InteractiveShell) -> None:

@@ -1,17 +1,27 @@
-"""One classic session for all tests on Spark."""
+"""One session for all tests on Spark. SNAPSHOT_EXPLORER_SPARK says of which kind: classic, connect or cluster.
+
+A process holds sessions of one kind: test_modes.py runs the tests of the other kinds in processes of their own.
+"""
 
 import os
-import shutil
-import sys
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+import sparks
+
+MODE = os.environ.get("SNAPSHOT_EXPLORER_SPARK", "classic")
 HERE = Path(__file__).parent
 WARNED = ("PySpark does not yet fully support pandas >= 3", "The copy keyword is deprecated")
+"""What PySpark 4.3 makes pandas 3 say at conversions from and to pandas."""
 
 
 def pytest_collection_modifyitems(config, items):
+    """Mark every test of this folder, so that `-m "not spark"` leaves them out; leave out what has no sense here."""
+    apart = [item for item in items if MODE == "connect" and "classic" in getattr(item, "fixturenames", ())]
+    config.hook.pytest_deselected(items=apart)
+    items[:] = [item for item in items if item not in apart]
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
@@ -20,27 +30,78 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="package")
-def spark(tmp_path_factory):
-    """A classic session on this machine."""
-    pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
+def spark_mode():
+    """The kind of the session `spark`: classic, connect or cluster."""
+    if reason := sparks.missing():
+        pytest.skip(reason)
+    return MODE
+
+
+@pytest.fixture(scope="package")
+def spark(spark_mode, tmp_path_factory):
+    """A Spark session: on this machine, behind a Connect server, or on a cluster of a master and two workers."""
+    folder = tmp_path_factory.mktemp("spark")
+    with _environment(), {"classic": _classic, "connect": _connect, "cluster": _cluster}[spark_mode](folder) as session:
+        yield session
+
+
+@pytest.fixture
+def classic(spark):
+    """The session where it has a SparkContext. Over Connect, tests that ask for it are left out."""
+    return spark
+
+
+@contextmanager
+def _environment():
+    """Have Spark's processes that this one starts run as `sparks.environment` says."""
+    before = dict(os.environ)
+    os.environ.update(sparks.environment())
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def _classic(folder, master="local[2]"):
     from pyspark.sql import SparkSession
 
-    folder = tmp_path_factory.mktemp("spark")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "1g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "America/Los_Angeles",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-    }
-    session = SparkSession.builder.master("local[2]").appName("tests").config(map=settings).getOrCreate()
+    settings = sparks.CONF | {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
+    session = SparkSession.builder.master(master).appName("tests").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    try:
+        yield session
+    finally:
+        session.stop()
+        _end_gateway()
+
+
+def _end_gateway():
+    """End the JVM that a classic session leaves behind, so that the next one starts afresh."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(timeout=30)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def _connect(folder):
+    from pyspark.sql import SparkSession
+
+    with ExitStack() as stack:
+        _, address = stack.enter_context(sparks.connect_server(folder))
+        session = SparkSession.builder.remote(address).appName("tests").getOrCreate()
+        stack.callback(session.stop)
+        yield session
+
+
+@contextmanager
+def _cluster(folder):
+    with sparks.standalone_cluster(folder) as cluster, _classic(folder, cluster.url) as session:
+        yield session

@@ -1,0 +1,181 @@
+"""What `spark.read.format("snapshot")` reads: which version of which table, and in which tasks.
+
+Runs in the Python workers of Spark's driver, where there is no session. Executors run `engines.spark.rows.read`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import pickle
+import zlib
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from snapshot_explorer.engines import local
+from snapshot_explorer.engines.spark.executors import packed
+from snapshot_explorer.engines.spark.filters import spared_by
+from snapshot_explorer.engines.spark.rows import Reading, read
+from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
+from snapshot_explorer.engines.spark.source import source_class
+from snapshot_explorer.engines.spark.tasks import packs
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.formats import detect
+from snapshot_explorer.snapshot import NO_VERSION
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql.datasource import DataSource
+    from pyspark.sql.types import StructType
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.model import Split
+
+SnapshotDataSource = source_class(__name__)
+"""What `spark.dataSource.register` takes."""
+
+_OPTIONS = ("path", "version", "branch", "format", "columns", "where")
+_PARALLELISM = 64
+"""How many tasks are made of what is not large: whoever plans does not see how many cores the cluster has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Described:
+    """A version of a table, as it travels to Spark's Python workers."""
+
+    table_format: TableFormat
+    """The table. It holds the storage with its options, which have no text."""
+    version: int | None
+    """The version; None for a table that has none yet."""
+    schema: pa.Schema = field(repr=False)
+    """The Arrow schema of all columns that can be read."""
+    where: local.Condition | None
+    """Which rows are read."""
+
+
+def bound(storage_options: Mapping[str, Any]) -> type[DataSource]:
+    """Return a data source whose storage has options."""
+    return source_class(__name__, storage_options)
+
+
+def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> tuple[bytes, StructType]:
+    """Return what a reader has to know, packed, and the schema of its rows.
+
+    Spark calls it when it analyses a query. The version is settled then: what is committed later changes nothing.
+
+    Raises:
+        BadReferenceError: An option is unknown or does not fit the table.
+        SnapshotExplorerError: The table can not be opened, as `open_table` says.
+    """
+    given = _checked(options)
+    storage = Storage(given["path"], storage_options)
+    branch = given.get("branch")
+    table_format = detect(storage, given.get("format"))(storage, branch=branch)
+    table = Table(storage.root, table_format, branch=branch, staleness_limit=timedelta(0))
+    found = table.at(given["version"]) if "version" in given else table.current
+    version = None if found.version == NO_VERSION else found.version
+    schema = table_format.arrow_schema(version)
+    columns = _names(given["columns"]) if "columns" in given else schema.names
+    if unknown := [name for name in columns if name not in schema.names]:
+        schema = pa.schema([*schema, *table_format.hidden_columns(unknown, version)])
+    described = _Described(
+        table_format=table_format,
+        version=version,
+        schema=schema,
+        where=local.condition(given["where"], schema) if "where" in given else None,
+    )
+    return packed(described), spark_schema(local.chosen(schema, columns))
+
+
+def _checked(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options if all of them are known."""
+    for name in options:
+        if name.lower() not in _OPTIONS:
+            near = difflib.get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.6)
+            hint = f"Did you mean {near[0]}? " if near else ""
+            raise BadReferenceError(
+                f"The data source 'snapshot' has no option {name!r}. {hint}Options: {', '.join(_OPTIONS)}. Storage "
+                "options are given by registering SnapshotDataSource.with_storage_options({...}), which shows them "
+                "nowhere."
+            )
+    given = {name.lower(): value for name, value in options.items()}
+    if "path" not in given:
+        raise BadReferenceError(
+            "The data source 'snapshot' was given no path. Give the table's folder, one: .load('s3://lake/orders'), or "
+            "in SQL: USING snapshot OPTIONS (path 's3://lake/orders')."
+        )
+    return given
+
+
+def _names(text: str) -> list[str]:
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise BadReferenceError(
+            f"The option columns is {text!r}, which names no column. Give names with commas between, such as "
+            "'id,name', or leave it out."
+        )
+    return found
+
+
+def check_schema(given: StructType, own: StructType) -> None:
+    """Do nothing if a schema that the user gave selects columns as they are.
+
+    Raises:
+        BadReferenceError: A column is not there, or is of another type.
+    """
+    there = {column.name: column for column in own}
+    for column in given:
+        known = there.get(column.name)
+        if known is None or column.dataType != known.dataType or (known.nullable and not column.nullable):
+            found = "is not there" if known is None else f"is {_told(known)}"
+            raise BadReferenceError(
+                f"The schema given has the column {column.name!r} as {_told(column)}, but in the table it {found}. "
+                "Leave the schema out: a version has its own; option('columns', 'a,b') chooses columns."
+            )
+
+
+def _told(column: Any) -> str:
+    return f"{column.dataType.simpleString()}{'' if column.nullable else ' not null'}"
+
+
+def reading(described: bytes, columns: StructType) -> bytes:
+    """Return the function that executors run for each task, packed: it yields rows with these columns."""
+    asked = _described(described)
+    names = [column.name for column in columns]
+    schema = pa.schema([asked.schema.field(column.name).with_nullable(column.nullable) for column in columns])
+    found = Reading(
+        table_format=asked.table_format,
+        needed=tuple([*names, *sorted(asked.where.columns - set(names))] if asked.where else names),
+        condition=asked.where,
+        limit=None,
+        schema=arrow_schema(schema),
+    )
+    return packed(partial(read, found))
+
+
+def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
+    """Return the tasks that read the rows which may pass Spark's filters, packed."""
+    asked = _described(described)
+    splits = _splits(asked, spared_by(filters, asked.schema, asked.where))
+    return [packed(task) for task in packs(splits, _PARALLELISM, asked.table_format.pieces)]
+
+
+def _described(content: bytes) -> _Described:
+    found: _Described = pickle.loads(zlib.decompress(content))  # noqa: S301 - `describe` made it and Spark brought it
+    return found
+
+
+def _splits(asked: _Described, spared: local.Condition | None) -> Sequence[Split]:
+    if asked.version is None:
+        return []
+    try:
+        return asked.table_format.splits(asked.version, spared)
+    except BadReferenceError:
+        # A filter can not be evaluated on some partition. Spark, which may never have to, applies it in any case.
+        return asked.table_format.splits(asked.version, asked.where)

@@ -1,0 +1,116 @@
+"""Spark's pushed filters as conditions in SQL, for sparing partitions, buckets and files.
+
+Spark applies every filter again to the rows it gets, so a filter that is left out here costs time and no row. One that
+is translated must be true wherever Spark finds it true.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from snapshot_explorer.engines.conditions import Condition, condition
+from snapshot_explorer.errors import BadReferenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_COMPARED = {"EqualTo": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
+_SEARCHED = {"StringStartsWith": "starts_with", "StringEndsWith": "ends_with", "StringContains": "contains"}
+_MOST_VALUES = 1000
+"""How many values of an IN are translated: more are slow to parse and hardly spare a file."""
+_DIGITS = 38
+"""The most digits of DuckDB's decimals."""
+
+
+def spared_by(filters: Iterable[object], schema: pa.Schema, where: Condition | None = None) -> Condition | None:
+    """Return a condition that every row passes that passes all filters and `where`; None if nothing can be spared.
+
+    Args:
+        filters: Filters of `pyspark.sql.datasource`, joined by AND.
+        schema: The Arrow schema of the table's rows.
+        where: A condition that is joined to them.
+    """
+    found = where
+    for text in filter(None, (sql(each, schema) for each in filters)):
+        try:
+            found = condition(text if found is None else f"(\n{found.text}\n) AND {text}", schema)
+        except BadReferenceError:
+            continue  # such as columns whose names differ in case alone
+    return found
+
+
+def sql(found: object, schema: pa.Schema) -> str | None:
+    """Return a filter as a condition that is true and false on the same rows; None where there is none."""
+    kind = type(found).__name__
+    if kind == "Not":
+        child = sql(getattr(found, "child"), schema)  # noqa: B009 - known by its name: PySpark 4.0 has no filters
+        return child and f"(NOT {child})"
+    path: tuple[str, ...] = getattr(found, "attribute", ())
+    column = _column(path, schema)
+    return column and _on(kind, column, getattr(found, "value", None))
+
+
+def _column(path: tuple[str, ...], schema: pa.Schema) -> pa.Field | None:
+    """Return the column that a filter is on; None for a field of a struct, or a column that Spark sees otherwise."""
+    return schema.field(path[0]) if len(path) == 1 and schema.names.count(path[0]) == 1 else None
+
+
+def _on(kind: str, column: pa.Field, value: Any) -> str | None:
+    name = '"' + column.name.replace('"', '""') + '"'
+    if kind in ("IsNull", "IsNotNull") or (kind == "EqualNullSafe" and value is None):
+        return f"({name} IS {'NOT ' if kind == 'IsNotNull' else ''}NULL)"
+    if kind == "In":
+        values = [_literal(each, column.type) for each in value[: _MOST_VALUES + 1]]
+        is_whole = 0 < len(values) <= _MOST_VALUES and None not in values
+        return f"({name} IN ({', '.join(map(str, values))}))" if is_whole else None
+    literal = _literal(value, column.type)
+    if literal is None:
+        return None
+    if kind in _COMPARED:
+        return f"({name} {_COMPARED[kind]} {literal})"
+    if kind in _SEARCHED and _is_text(column.type):
+        return f"{_SEARCHED[kind]}({name}, {literal})"
+    return f"({name} IS NOT DISTINCT FROM {literal})" if kind == "EqualNullSafe" else None
+
+
+def _literal(value: Any, kind: pa.DataType) -> str | None:
+    """Return a value in DuckDB's SQL if it is of the column's own type, so that both compare alike; else None."""
+    match value:
+        case bool():
+            return str(value) if pa.types.is_boolean(kind) else None
+        case int() if pa.types.is_integer(kind):
+            return f"({value})"
+        case float() if pa.types.is_floating(kind) and math.isfinite(value):
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case Decimal() if pa.types.is_decimal(kind) and value.is_finite():
+            return _decimal(value)
+        case str() if _is_text(kind) and "\0" not in value:
+            return "'" + value.replace("'", "''") + "'"
+        case datetime() if pa.types.is_timestamp(kind) and kind.unit != "ns":
+            return _timestamp(value, kind)
+        case date() if pa.types.is_date32(kind) and not isinstance(value, datetime):
+            return f"CAST('{value.isoformat()}' AS DATE)"
+        case _:
+            return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _decimal(value: Decimal) -> str | None:
+    text = f"{value:f}"
+    scale = len(text.partition(".")[2])
+    digits = len(text.lstrip("-").replace(".", ""))
+    return f"CAST('{text}' AS DECIMAL({digits}, {scale}))" if digits <= _DIGITS else None
+
+
+def _timestamp(value: datetime, kind: Any) -> str | None:
+    if (kind.tz is None) != (value.tzinfo is None):
+        return None
+    return f"CAST('{value.isoformat(' ')}' AS {'TIMESTAMP' if kind.tz is None else 'TIMESTAMPTZ'})"

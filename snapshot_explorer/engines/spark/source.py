@@ -1,0 +1,169 @@
+"""The classes that Spark's data source API asks for. They travel to Spark's Python workers as they are written here.
+
+Spark pickles an inner class by value. So a worker can make these, and say in a sentence what is missing, even if the
+package is not installed there. For that their methods name nothing of this module: all else is imported by name, in
+`home`, the module that knows what a source reads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from snapshot_explorer.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from types import ModuleType
+
+    import pyarrow as pa
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    from pyspark.sql.types import StructType
+
+_EXECUTORS = "snapshot_explorer.engines.spark.executors"
+_SHIPPED = (
+    "Where all that it depends on is installed, spark.addArtifacts('snapshot_explorer.zip', pyfile=True) with the "
+    "package in a zip is enough."
+)
+_NOT_ON_DRIVER = (
+    "The data source 'snapshot' opens the table in a Python worker of Spark's driver (of Spark Connect: of the "
+    "server), and snapshot_explorer can not be imported there: {error}. Install it in the Python environment that "
+    f"Spark runs there: pip install snapshot-explorer. {_SHIPPED} "
+    "open_table(path).at(version).to_spark(spark) does without it there."
+)
+_NOT_ON_EXECUTOR = (
+    "The data source 'snapshot' reads the table on Spark's executors, and snapshot_explorer can not be imported there: "
+    "{error}. Install it in their image or environment (pip install snapshot-explorer), or ship a packed environment "
+    f"with --archives. {_SHIPPED}"
+)
+
+
+def source_class(home: str, storage_options: Mapping[str, Any] | None = None) -> type[DataSource]:
+    """Return a class for `spark.dataSource.register`.
+
+    Args:
+        home: The module that has `describe`, `check_schema`, `reading`, `plan` and `bound`.
+        storage_options: What fsspec takes. It travels inside the class, which Spark shows nowhere.
+
+    Raises:
+        MissingDependencyError: PySpark is not installed, or is older than data sources in Python.
+    """
+    try:
+        from pyspark.sql import datasource
+    except ImportError as error:
+        raise MissingDependencyError(
+            "A data source for Spark was asked for, but pyspark 4.0 or newer is not installed. "
+            "Install it with: pip install 'snapshot-explorer[spark]'."
+        ) from error
+    ask = _asking(home, _NOT_ON_DRIVER)
+    reader = _reader_class(datasource, ask, _asking(_EXECUTORS, _NOT_ON_EXECUTOR))
+    return _source_class(datasource, ask, reader, _hidden(storage_options or {}))
+
+
+def _asking(module: str, not_there: str) -> Callable[..., Any]:
+    def ask(function: str, *arguments: object) -> Any:
+        """Return what a function of the module returns; errors of the package come without the way they took."""
+        from importlib import import_module  # noqa: PLC0415 - nothing of this module is there on a worker
+
+        try:
+            errors = import_module("snapshot_explorer.errors")
+            found = getattr(import_module(module), function)
+        except ImportError as error:
+            raise ImportError(not_there.format(error=error)) from None
+        try:
+            return found(*arguments)
+        except errors.SnapshotExplorerError as error:
+            raise error.with_traceback(None) from None
+
+    return ask
+
+
+def _hidden(options: Mapping[str, Any]) -> dict[str, Any]:
+    class Hidden(dict[str, Any]):
+        """Storage options, which do not show in a traceback with locals."""
+
+        def __repr__(self) -> str:
+            return f"<{len(self)} storage options>"
+
+    return Hidden(options)
+
+
+def _reader_class(datasource: ModuleType, ask: Callable[..., Any], on_executor: Callable[..., Any]) -> Any:
+    class Reader(datasource.DataSourceReader):  # type: ignore[misc, name-defined] # loaded only where it is used
+        """Reads one version, in as many tasks as its size asks for."""
+
+        def __init__(self, described: bytes, schema: StructType) -> None:
+            self.described = described
+            self.function: bytes = ask("reading", described, schema)
+            self.filters: list[object] = []
+            if hasattr(super(), "pushFilters"):  # PySpark 4.0 has no filters
+                self._offer_filters(super().pushFilters)
+
+        def _offer_filters(self, inherited: Any) -> None:
+            """Let Spark push filters where it does so.
+
+            Where spark.sql.python.filterPushdown.enabled is off, which it is unless set, Spark refuses every reader
+            that has a `pushFilters` of its own, lest its filters be forgotten. Here none is: Spark applies them
+            all again. So Spark, which tells by `__func__`, finds the inherited one.
+            """
+
+            def push(filters: list[object]) -> list[object]:
+                self.filters = list(filters)
+                return filters
+
+            push.__dict__["__func__"] = inherited.__func__
+            self.pushFilters = push
+
+        def partitions(self) -> list[InputPartition]:
+            return [datasource.InputPartition(task) for task in ask("plan", self.described, self.filters)]
+
+        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+            if partition.value is None:
+                return iter(())  # nothing is to be read: Spark makes up a task
+            found: Iterator[pa.RecordBatch] = on_executor("run", self.function, partition.value)
+            return found
+
+    return Reader
+
+
+def _source_class(
+    datasource: ModuleType, ask: Callable[..., Any], reader_class: Any, storage_options: Mapping[str, Any]
+) -> type[DataSource]:
+    class SnapshotDataSource(datasource.DataSource):  # type: ignore[misc, name-defined] # loaded only where it is used
+        """Any version of a Paimon or Delta table, as `spark.read.format("snapshot")`.
+
+        `spark.dataSource.register(SnapshotDataSource)`, then `.option("version", "17").load(path)`. Options:
+        `version` (any ref; the newest version without it), `branch`, `format` (paimon or delta), `columns` (names with
+        commas between) and `where` (a condition in SQL, as `to_arrow` takes it). A ref is resolved when Spark analyses
+        the query: when the DataFrame is made, and over Spark Connect anew at each action. Storage options are given to
+        `with_storage_options`, never as options: Spark may show those in plans and logs.
+
+        Rows, types and nullability are those of `Snapshot.to_spark`. Spark reads all columns of the source, as its
+        interface for Python does not tell which are needed: `columns` does. Filters of the DataFrame spare partitions,
+        buckets and files where spark.sql.python.filterPushdown.enabled is set (PySpark 4.1); `where` always does.
+        """
+
+        described: bytes | None = None
+
+        @classmethod
+        def name(cls) -> str:
+            return "snapshot"
+
+        @classmethod
+        def with_storage_options(cls, options: Mapping[str, Any]) -> type[DataSource]:
+            """Return the class to register for tables whose storage needs credentials or settings; see `open_table`."""
+            made: type[DataSource] = ask("bound", options)
+            return made
+
+        def schema(self) -> StructType:
+            self.described, schema = ask("describe", dict(self.options), storage_options)
+            found: StructType = schema
+            return found
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            if self.described is None:  # Spark asks for no schema where the user gave one
+                self.described, own = ask("describe", dict(self.options), storage_options)
+                ask("check_schema", schema, own)
+            found: DataSourceReader = reader_class(self.described, schema)
+            return found
+
+    return SnapshotDataSource

@@ -1,0 +1,100 @@
+"""Options of the data source and what they are answered with. Needs PySpark, but no Java: Spark only carries it."""
+
+import pickle
+import re
+
+import pytest
+
+from snapshot_explorer import samples
+from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError, TableNotFoundError
+
+pytest.importorskip("pyspark.sql.datasource")
+
+import snapshot_explorer
+from snapshot_explorer.data_source import check_schema, describe, plan
+
+ORDERS = str(samples.path("orders"))
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        pytest.param(
+            {"versionAsOf": "3"},
+            BadReferenceError,
+            "no option 'versionAsOf'. Did you mean version? Options: path, version, branch, format, columns, where. "
+            "Storage options are given by registering SnapshotDataSource.with_storage_options",
+            id="an option of another source",
+        ),
+        pytest.param({"secret": "hush"}, BadReferenceError, "has no option 'secret'. Options:", id="a credential"),
+        pytest.param({"version": "99"}, SnapshotNotFoundError, "Version 99 does not exist", id="no such version"),
+        pytest.param({"version": "?"}, BadReferenceError, "'?'", id="no ref"),
+        pytest.param({"columns": "order_ids"}, BadReferenceError, "Did you mean order_id?", id="no such column"),
+        pytest.param({"columns": ","}, BadReferenceError, "names no column. Give names", id="no column at all"),
+        pytest.param({"where": "amount >"}, BadReferenceError, "is not SQL", id="no condition"),
+        pytest.param({"branch": "nope"}, TableNotFoundError, "'nope'", id="no such branch"),
+        pytest.param(
+            {"format": "delta"}, TableNotFoundError, "is no delta table but a paimon table", id="no such format"
+        ),
+        pytest.param({"path": "/nowhere"}, TableNotFoundError, "No Paimon or Delta table at /nowhere", id="no table"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(options, kind, message):
+    with pytest.raises(kind, match=re.escape(message)) as caught:
+        describe({"path": ORDERS} | options, {})
+
+    assert "hush" not in str(caught.value)
+
+
+def test_a_path_is_asked_for():
+    with pytest.raises(BadReferenceError, match="was given no path. Give the table's folder"):
+        describe({}, {})
+
+
+def test_names_of_options_are_found_in_any_case():
+    _, schema = describe({"PATH": ORDERS, "Columns": "status"}, {})
+
+    assert schema.names == ["status"]
+
+
+def test_a_schema_that_is_given_may_only_choose():
+    from pyspark.sql.types import LongType, StringType, StructType
+
+    _, own = describe({"path": ORDERS}, {})
+
+    check_schema(StructType().add("status", StringType()).add("order_id", LongType()), own)
+    for wrong in (
+        StructType().add("nope", StringType()),
+        StructType().add("order_id", StringType()),
+        StructType().add("status", StringType(), nullable=False),
+    ):
+        with pytest.raises(BadReferenceError, match="The schema given has the column '.*' as .* Leave the schema out"):
+            check_schema(wrong, own)
+
+
+def test_filters_spare_what_no_row_of_passes():
+    from pyspark.sql.datasource import EqualTo
+
+    described, _ = describe({"path": str(samples.path("events"))}, {})
+
+    assert plan(described, [])
+    assert plan(described, [EqualTo(("day",), "1999-01-01")]) == []
+
+
+def test_storage_options_have_no_text():
+    from pyspark.cloudpickle import dumps
+
+    source = snapshot_explorer.SnapshotDataSource.with_storage_options({"secret": "hush"})
+
+    found = pickle.loads(dumps(source))
+
+    assert found.name() == "snapshot"
+    assert "hush" not in repr(vars(source)) + repr(source) + repr(source(options={}))
+    held = [cell.cell_contents for cell in source.schema.__closure__]
+    assert "hush" not in repr(held)
+    assert {"secret": "hush"} in [value for value in held if isinstance(value, dict)]
+
+
+def test_the_class_is_one_and_the_same_each_time():
+    assert snapshot_explorer.SnapshotDataSource is snapshot_explorer.SnapshotDataSource
+    assert "SnapshotDataSource" in dir(snapshot_explorer)

@@ -1,0 +1,76 @@
+"""The tests of this folder pass alike on a session of every kind."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import sparks
+
+HERE = Path(__file__).parent
+ONCE = ("test_every_test_passes_in_another_kind_of_session", "test_failures", "test_processes")
+"""What starts all that it needs by itself, and so need not run in every kind."""
+
+
+def test_the_session_is_of_the_kind_that_was_asked_for(spark, spark_mode):
+    kind = type(spark).__module__
+
+    assert ("connect" in kind) == (spark_mode == "connect")
+    if spark_mode != "connect":
+        assert spark.sparkContext.master.startswith("spark://" if spark_mode == "cluster" else "local[")
+
+
+@contextmanager
+def running(output, *arguments, mode):
+    """Run pytest over this folder in a process of its own, until the block ends at the latest."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib"]
+    command += ["-k", " and ".join(f"not {name}" for name in ONCE), *arguments, str(HERE)]
+    env = {**os.environ, "SNAPSHOT_EXPLORER_SPARK": mode}
+    with output.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=sparks.ROOT, env=env)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)  # which lets it end its Spark
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    """Processes that run the tests at the same time, their output and their reports, by the kind of session."""
+    if reason := sparks.missing():
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("modes")
+    with ExitStack() as stack:
+        found = {}
+        for mode in ("connect", "cluster"):
+            output, report = folder / f"{mode}.txt", folder / f"{mode}.xml"
+            process = stack.enter_context(running(output, f"--junitxml={report}", mode=mode))
+            found[mode] = process, output, report
+        yield found
+
+
+def collected(mode, output):
+    """Return the files and names of the tests that there are for a kind of session."""
+    with running(output, "--collect-only", mode=mode) as process:
+        process.wait()
+    ids = [line.split("::", 1) for line in output.read_text().splitlines() if "::" in line]
+    return {(Path(file).stem, name) for file, name in ids}
+
+
+@pytest.mark.parametrize("mode", ["connect", "cluster"])
+def test_every_test_passes_in_another_kind_of_session(mode, started, tmp_path):
+    process, output, report = started[mode]
+
+    process.wait()
+
+    assert process.returncode == 0, output.read_text()[-6000:]
+    passed = [case for case in ET.parse(report).iter("testcase") if not len(case)]
+    names = {(case.get("classname").rpartition(".")[2], case.get("name")) for case in passed}
+    assert names == collected(mode, tmp_path / "collected.txt")
+    assert len(names) > 10

@@ -1,0 +1,123 @@
+"""What a session of its own shows: workers that lack the package, and logs that are searched for secrets."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import snapshot_explorer
+import sparks
+from snapshot_explorer import samples
+
+SESSION = """
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+import snapshot_explorer
+from pyspark.sql import SparkSession
+
+how, path, options = sys.argv[2:5]
+builder = SparkSession.builder
+for name, value in json.loads(sys.argv[5]).items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+if how == "classic":
+    spark.sparkContext.setLogLevel("INFO")
+source = snapshot_explorer.SnapshotDataSource
+spark.dataSource.register(source.with_storage_options(json.loads(options)) if options != "{}" else source)
+try:
+    rows = spark.read.format("snapshot").option("version", "17").load(path).filter("amount > 0")
+    rows.explain(True)
+    print("rows:", rows.count())
+except Exception as error:
+    print(error)
+spark.stop()
+"""
+LACKING = """
+import sys
+
+
+class Lacking:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] == "snapshot_explorer":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+
+if WORKER in sys.orig_argv:
+    sys.meta_path.insert(0, Lacking)
+"""
+
+
+@pytest.fixture(autouse=True)
+def there():
+    if reason := sparks.missing():
+        pytest.skip(reason)
+
+
+def session(how, path, options=None, env=None, **conf):
+    """Load and count version 17 of a table in a process of its own; return all that it said."""
+    arguments = [str(sparks.ROOT), how, str(path), json.dumps(options or {}), json.dumps(conf)]
+    done = subprocess.run(
+        [sys.executable, "-c", SESSION, *arguments],
+        env=sparks.environment() | (env or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("worker", "message"),
+    [
+        pytest.param(
+            "pyspark.sql.worker.create_data_source",
+            "opens the table in a Python worker of Spark's driver (of Spark Connect: of the server), and "
+            "snapshot_explorer can not be imported there: No module named 'snapshot_explorer'. Install it",
+            id="driver",
+        ),
+        pytest.param(
+            "pyspark.worker",
+            "reads the table on Spark's executors, and snapshot_explorer can not be imported there: No module named "
+            "'snapshot_explorer'. Install it in their image or environment",
+            id="executor",
+        ),
+    ],
+)
+def test_a_worker_that_lacks_the_package_says_how_to_bring_it(worker, message, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(LACKING.replace("WORKER", repr(worker)))
+    conf = {"spark.master": "local[2]"}
+
+    said = session("classic", samples.path("orders"), env={"PYTHONPATH": str(tmp_path)}, **sparks.CONF, **conf)
+
+    assert "rows:" not in said
+    assert message in said
+
+
+@pytest.mark.parametrize("how", ["classic", "connect"])
+def test_storage_options_are_in_no_log(how, s3, tmp_path):
+    """The log of events is what the UI is drawn from."""
+    client, bucket, options = s3
+    folder, events = Path(samples.path("orders")), tmp_path / "events"
+    for path in filter(Path.is_file, folder.rglob("*")):
+        client.upload_file(str(path), bucket, f"orders/{path.relative_to(folder).as_posix()}")
+    events.mkdir()
+    log = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri(), "spark.eventLog.compress": "false"}
+
+    if how == "classic":
+        said = session(how, f"s3://{bucket}/orders", options, **sparks.CONF, **log, **{"spark.master": "local[2]"})
+    else:
+        with sparks.connect_server(tmp_path, **log) as (server, address):
+            said = session(how, f"s3://{bucket}/orders", options, **{"spark.remote": address})
+            said += server.log.read_text()
+    logged = "".join(path.read_text() for path in events.rglob("*") if path.is_file())
+
+    counted = snapshot_explorer.open_table(folder).at(17).count("amount > 0")
+    assert f"rows: {counted}" in said
+    assert "BatchScan snapshot" in logged
+    for value in options.values():
+        assert value not in said + logged
