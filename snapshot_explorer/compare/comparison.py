@@ -269,7 +269,7 @@ class Comparison:
             for start in range(0, len(self._between), _PAGE):
                 some = self._between[start : start + _PAGE]
                 try:
-                    changes = self._format.changes(some)
+                    changes = self._format.changes(some, changelog=False)
                 except SnapshotNotFoundError as error:
                     log.debug("not told: %s", error)
                     return None

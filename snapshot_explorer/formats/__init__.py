@@ -98,8 +98,8 @@ class TableFormat(Protocol):
         """
         ...
 
-    def changes(self, versions: Sequence[int]) -> pa.Table:
-        """Return the CHANGES frame of the versions, in one pass."""
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
+        """Return the CHANGES frame of the versions, in one pass; without `changelog` some may be left out."""
         ...
 
     def files(self, version: int, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
@@ -292,8 +292,8 @@ class Distributed(Protocol):
         """
         ...
 
-    def change_units(self, versions: Sequence[int], look: Look, *, times: bool) -> Sequence[Unit]:
-        """Return the units whose RECORDS tell what commits changed, with their times if they are asked for.
+    def change_units(self, versions: Sequence[int], look: Look, *, lifetimes: bool) -> Sequence[Unit]:
+        """Return the units whose RECORDS tell what commits changed; for lifetimes with times, and files of rows alone.
 
         The versions ascend. A unit is of versions without a gap.
 

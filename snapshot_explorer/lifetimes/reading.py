@@ -145,7 +145,7 @@ def _followed(table_format: TableFormat, grown: FileLifetimes, rest: Sequence[in
     number = _FIRST
     while rest:
         some, rest = rest[:number], rest[number:]
-        times, changes = table_format.committed_at(some), table_format.changes(some)
+        times, changes = table_format.committed_at(some), table_format.changes(some, changelog=False)
         grown = grown.extended(some, times, changes)
         reading.advance(len(some))
         # A step takes time for the live files too, whatever it reads; with so many changes that counts little.

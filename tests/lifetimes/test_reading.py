@@ -1,5 +1,7 @@
 """Lifetimes of tables: against reading each version, and as a table goes on."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,21 @@ def test_lifetimes_agree_with_reading_every_version_of_tables_that_paimon_wrote(
 
     assert set(lifetimes.versions) == set(listing.versions).difference(listing.stateless)
     assert_as_read(table_format, lifetimes)
+
+
+def test_lifetimes_need_no_changelogs(tmp_path):
+    shutil.copytree(TABLES / "aggregates_lookup", tmp_path / "t")
+    table_format = Paimon(Storage(str(tmp_path / "t")))
+    before = lifetimes_of(table_format).to_arrow()
+    for snapshot in (tmp_path / "t" / "snapshot").glob("snapshot-*"):
+        if name := json.loads(snapshot.read_text()).get("changelogManifestList"):
+            (tmp_path / "t" / "manifest" / name).unlink()
+
+    after = lifetimes_of(table_format).to_arrow()
+
+    assert after.equals(before)
+    with pytest.raises(SnapshotNotFoundError, match="the files of the changelog manifest list"):
+        table_format.changes(before["added_version"].unique().to_pylist())
 
 
 def test_versions_of_which_only_the_changelog_is_left_are_passed_over():

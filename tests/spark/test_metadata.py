@@ -384,7 +384,10 @@ def test_units_are_picklable_and_tell_records(name):
     assert isinstance(table_format, Distributed)
 
     read = pickle.loads(pickle.dumps(table_format.unit_reader()))
-    found = [*table_format.state_units(versions[-1], None), *table_format.change_units(versions[-2:], None, times=True)]
+    found = [
+        *table_format.state_units(versions[-1], None),
+        *table_format.change_units(versions[-2:], None, lifetimes=True),
+    ]
 
     for unit in pickle.loads(pickle.dumps(found)):
         for records in read(unit):

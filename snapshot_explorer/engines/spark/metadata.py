@@ -61,7 +61,7 @@ def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSess
     Raises: as `Distributed.change_units`, and as `sessions.session`.
     """
     used, units = session(spark), _distributed(table_format)
-    found = units.change_units(sorted(versions), _look(used, units), times=False)
+    found = units.change_units(sorted(versions), _look(used, units), lifetimes=False)
     told = records(used, units.unit_reader(), ((unit, {}) for unit in found), pa.schema([]))
     return told.select(*frames.CHANGES.names)
 
@@ -132,7 +132,7 @@ def lifetimes(
     ]
     states = [(unit, told) for (_, _, found, _), told in zip(begun, given, strict=True) for unit in found]
     run_of = {version: told for (_, _, _, rest), told in zip(begun, given, strict=True) for version in rest}
-    changed = units.change_units(sorted(run_of), look, times=True) if run_of else ()
+    changed = units.change_units(sorted(run_of), look, lifetimes=True) if run_of else ()
     read = units.unit_reader()
     return stays(
         live(records(used, read, states, _RUN), keeps_last_add=units.keeps_last_add),

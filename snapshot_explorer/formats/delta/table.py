@@ -178,7 +178,7 @@ class Delta:
         """Return the ENTRIES of a commit or a file of a checkpoint that the version is made of; see `entries_of`."""
         return entries_of(self._storage, self._log, version, path)
 
-    def changes(self, versions: Sequence[int]) -> pa.Table:
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - in the commits too
         """Return the CHANGES frame: per version the files it removed, those it added, and those of change data.
 
         Reads the commits, a request each, and what tells the partition columns at the first of them.
@@ -290,9 +290,9 @@ class Delta:
         """Return the units that tell the live files of a version; see `units.state_units`."""
         return units.state_units(self._storage, self._log, version, look)
 
-    def change_units(self, versions: Sequence[int], look: Look, *, times: bool) -> Sequence[Unit]:
+    def change_units(self, versions: Sequence[int], look: Look, *, lifetimes: bool) -> Sequence[Unit]:
         """Return the units that tell what commits changed; see `units.change_units`."""
-        listed = self._times.listed(versions) if times else None
+        listed = self._times.listed(versions) if lifetimes else None
         return units.change_units(self._storage, self._log, versions, look, listed)
 
     def unit_reader(self) -> Reader:

@@ -169,8 +169,8 @@ class Paimon:
         lists = read_lists_of(self._storage, snapshot, ("base", "delta", "changelog"))
         return manifests_frame(snapshot, lists, self._schema_of(snapshot))
 
-    def changes(self, versions: Sequence[int]) -> pa.Table:
-        """Return the CHANGES frame: per version the files of its delta, then those of its changelog.
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
+        """Return the CHANGES frame: per version the files of its delta, then those of its changelog if asked for.
 
         Reads the lists and manifests of all versions at once, and their index manifests for deletion vectors. Of a
         version of which only the changelog is left, only that.
@@ -180,8 +180,9 @@ class Paimon:
             BrokenTableError: A file is damaged; the message names it.
         """
         snapshots = self._history.snapshots(versions)
+        kinds = ("delta", "changelog") if changelog else ("delta",)
         parts = [
-            changes_of(self._storage, self._schemas, snapshots[begin : begin + _AT_ONCE])
+            changes_of(self._storage, self._schemas, snapshots[begin : begin + _AT_ONCE], kinds)
             for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
         ]
         return pa.concat_tables(parts)
@@ -381,10 +382,10 @@ class Paimon:
         """Return the units that tell the live files of a version. Reads its base and delta lists."""
         return units.state_units(self._storage, self._snapshot(version))
 
-    def change_units(self, versions: Sequence[int], look: Look, *, times: bool) -> Sequence[Unit]:  # noqa: ARG002 - as above
+    def change_units(self, versions: Sequence[int], look: Look, *, lifetimes: bool) -> Sequence[Unit]:  # noqa: ARG002 - as above
         """Return the units that tell what commits changed. Reads the newest schema, which may refuse the table."""
         self._schemas.newest()
-        return units.change_units(versions, times=times)
+        return units.change_units(versions, lifetimes=lifetimes)
 
     def unit_reader(self) -> Reader:
         """Return what reads units."""

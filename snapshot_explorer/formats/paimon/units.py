@@ -53,8 +53,8 @@ class Commits:
     """The first."""
     last: int
     """The last."""
-    with_times: bool
-    """Whether it is asked when they were made."""
+    for_lifetimes: bool
+    """Whether it is asked when they were made, and not what their changelogs hold."""
 
 
 def state_units(storage: Storage, snapshot: Snapshot) -> list[Unit]:
@@ -78,16 +78,16 @@ def state_units(storage: Storage, snapshot: Snapshot) -> list[Unit]:
     return units
 
 
-def change_units(versions: Sequence[int], *, times: bool) -> list[Unit]:
+def change_units(versions: Sequence[int], *, lifetimes: bool) -> list[Unit]:
     """Return the units that tell what commits changed. Reads nothing.
 
     Args:
         versions: Ascending, with or without gaps.
-        times: Whether their times are asked for.
+        lifetimes: Whether they are read for lifetimes.
     """
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
     return [
-        Commits(version=run[begin], last=run[min(begin + each, len(run)) - 1], with_times=times)
+        Commits(version=run[begin], last=run[min(begin + each, len(run)) - 1], for_lifetimes=lifetimes)
         for run in runs(versions)
         for begin in range(0, len(run), each)
     ]
@@ -108,8 +108,8 @@ def _read(storage: Storage, layout: Layout, unit: Unit) -> Iterator[pa.Table]:
 
 def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: Commits) -> pa.Table:
     snapshots = History(storage, layout).snapshots(range(unit.version, unit.last + 1))
-    changes = changes_of(storage, schemas, snapshots)
-    if not unit.with_times:
+    changes = changes_of(storage, schemas, snapshots, ("delta",) if unit.for_lifetimes else ("delta", "changelog"))
+    if not unit.for_lifetimes:
         return of_changes(changes)
     times = pa.array([one.committed_at for one in snapshots], frames.UTC_MILLIS)
     places = pc.subtract(changes.column("version"), unit.version)
