@@ -36,7 +36,6 @@ NEW = (
 PAUSE_SECONDS = 5
 STORIES = {
     "plain": create(COLUMNS),
-    "partitioned": create(COLUMNS, more="PARTITIONED BY (part)"),
     "vectors": create(COLUMNS, VECTORS),
     "feed": create(COLUMNS, FEED),
     "checkpoints": create(COLUMNS, VECTORS, "'delta.checkpointInterval' = '3'", more="PARTITIONED BY (part)"),
@@ -44,7 +43,6 @@ STORIES = {
 """How each table begins."""
 CASES = (
     ("plain", "all"),
-    ("partitioned", "some"),
     ("vectors", "none"),
     ("vectors", "some"),
     ("feed", "some"),

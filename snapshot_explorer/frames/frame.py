@@ -1,0 +1,196 @@
+"""`Frame`, which holds a table of metadata and draws itself, and which of its columns are worth drawing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.render import Drawing, Grid, mimebundle, text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from snapshot_explorer.render.figures import Picture
+
+    class Depict(Protocol):
+        """Makes a picture of a frame's rows."""
+
+        def __call__(self, rows: pa.Table, /, *, y: str, title: str, total: int | None) -> Picture:
+            """Return the picture; `y` is what its bars count, `total` how many rows there are in all."""
+            ...
+
+
+class Frame:
+    """A table of metadata: an Arrow table that draws itself in a terminal and in a notebook.
+
+    Anything that takes Arrow data takes it (`pyarrow.table(frame)`, DuckDB, polars).
+    """
+
+    __slots__ = ("_depict", "_drawn", "_rows", "limit", "noun", "title", "total")
+
+    def __init__(
+        self,
+        rows: pa.Table,
+        *,
+        title: str,
+        noun: str = "rows",
+        total: int | None = None,
+        drawn: tuple[str, ...] = (),
+        limit: int | None = None,
+        depict: Depict | None = None,
+    ) -> None:
+        """Hold the rows.
+
+        Args:
+            rows: The data, all of it.
+            title: The heading when drawn.
+            noun: What a row is, in the plural.
+            total: How many rows there are where `rows` holds only the first of them.
+            drawn: The columns to draw, in order; without it all are drawn. The data keeps all columns.
+            limit: How many rows to draw; None leaves it to who draws. The data keeps all rows.
+            depict: What makes a picture of the rows, for frames that there is one of.
+        """
+        self._rows = rows
+        self.title = title
+        self.noun = noun
+        self.total = total
+        self.limit = limit
+        self._drawn = drawn
+        self._depict = depict
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return int(self._rows.num_rows)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Return the names of the columns, drawn or not."""
+        return list(self._rows.column_names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the Arrow schema; field metadata holds each column's meaning and unit."""
+        return self._rows.schema
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """Return the rows as pandas, like `to_pandas()`."""
+        return self.to_pandas()
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return one column."""
+        return self._rows.column(name)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table, without a copy."""
+        return self._rows
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as pandas with Arrow dtypes: integers with nulls stay integers."""
+        return as_pandas(self._rows)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return a list with a dict per row, of Python values; maps become dicts."""
+        rows: list[dict[str, Any]] = self._rows.to_pylist(maps_as_pydicts="strict")
+        return rows
+
+    def to_json(self) -> str:
+        """Return the rows as JSON text, a list with an object per row; times as ISO 8601 in UTC."""
+        return orjson.dumps(self.to_dict(), option=orjson.OPT_UTC_Z, default=str).decode()
+
+    def picture(self, *, y: str = "rows") -> Picture:
+        """Return the rows as a figure with a table beside it, for terminals and pages that show no figures.
+
+        Args:
+            y: What the bars of a history count: rows, files or bytes.
+
+        Raises:
+            UnsupportedFeatureError: There is no figure of this frame.
+            BadReferenceError: Nothing is counted by that name.
+        """
+        if self._depict is None:
+            raise UnsupportedFeatureError(
+                f"There is no figure of {self.title!r}. "
+                "There is one of table.history(), table.lifetimes() and table.compare(a, b)."
+            )
+        return self._depict(self._rows, y=y, title=self.title, total=self.total)
+
+    def figure(self, *, y: str = "rows") -> go.Figure:
+        """Return the figure alone, of plotly; see `picture`."""
+        return self.picture(y=y).figure
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        return self.column(name)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def drawing(self) -> Drawing:
+        """Return how the frame looks."""
+        rows = self._rows.select(list(self._drawn)) if self._drawn else self._rows
+        return Drawing(title=self.title, parts=(Grid(rows, total=self.total, noun=self.noun, limit=self.limit),))
+
+
+_COMMIT = (
+    "version",
+    "committed_at",
+    "kind",
+    "operation",
+    "added_files",
+    "removed_files",
+    "added_rows",
+    "removed_rows",
+    "total_rows",
+    "readable",
+    "tags",
+)
+
+
+def drawn_of_commits(rows: pa.Table) -> tuple[str, ...]:
+    """Return the columns of COMMITS to draw: without those of operations and tags where there are none."""
+    empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
+    empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
+    return tuple(name for name in _COMMIT if name not in empty)
+
+
+def telling(rows: pa.Table, *, but: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the columns that say something of a row, but for some: those to draw. All of them without rows."""
+    names = tuple(name for name in rows.column_names if name not in but)
+    return tuple(name for name in names if not _is_silent(rows[name])) if len(rows) else names
+
+
+def _is_silent(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds nulls alone, or maps without items."""
+    if column.null_count == len(column):
+        return True
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    return pa.types.is_map(column.type) and all(chunk.offsets[0] == chunk.offsets[len(chunk)] for chunk in chunks)
+
+
+def as_pandas(rows: pa.Table) -> pd.DataFrame:
+    """Return Arrow rows as pandas with Arrow dtypes, which lose nothing.
+
+    Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive.
+    """
+    import pandas as pd
+
+    converted: pd.DataFrame = rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    return converted
