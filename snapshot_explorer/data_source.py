@@ -6,8 +6,6 @@ Runs in the Python workers of Spark's driver, where there is no session. Executo
 from __future__ import annotations
 
 import difflib
-import pickle
-import zlib
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.spark.executors import packed
+from snapshot_explorer.engines.spark.executors import packed, unpacked
 from snapshot_explorer.engines.spark.filters import spared_by
 from snapshot_explorer.engines.spark.rows import Reading, read
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
@@ -146,7 +144,7 @@ def _told(column: Any) -> str:
 
 def reading(described: bytes, columns: StructType) -> bytes:
     """Return the function that executors run for each task, packed: it yields rows with these columns."""
-    asked = _described(described)
+    asked: _Described = unpacked(described)
     names = [column.name for column in columns]
     schema = pa.schema([asked.schema.field(column.name).with_nullable(column.nullable) for column in columns])
     found = Reading(
@@ -161,14 +159,9 @@ def reading(described: bytes, columns: StructType) -> bytes:
 
 def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
     """Return the tasks that read the rows which may pass Spark's filters, packed."""
-    asked = _described(described)
+    asked: _Described = unpacked(described)
     splits = _splits(asked, spared_by(filters, asked.schema, asked.where))
     return [packed(task) for task in packs(splits, _PARALLELISM, asked.table_format.pieces)]
-
-
-def _described(content: bytes) -> _Described:
-    found: _Described = pickle.loads(zlib.decompress(content))  # noqa: S301 - `describe` made it and Spark brought it
-    return found
 
 
 def _splits(asked: _Described, spared: local.Condition | None) -> Sequence[Split]:

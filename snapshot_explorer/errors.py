@@ -9,7 +9,7 @@ SnapshotExplorerError
 ├── BrokenTableError        (ValueError)           the table's files contradict the format, file named
 ├── StorageError            (OSError)              the storage did not answer, or refused
 │   └── MissingFileError    (FileNotFoundError)    one file is not there
-└── MissingDependencyError  (ImportError)          an optional package is not installed
+└── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is not there or does not start
 ```
 
 A message says what was asked, what was found and what to do next. It never holds a storage option.
@@ -49,4 +49,4 @@ class MissingFileError(StorageError, FileNotFoundError):
 
 
 class MissingDependencyError(SnapshotExplorerError, ImportError):
-    """An optional package is not installed. The message says how to install it."""
+    """An optional package is not installed, or Spark finds no Java to start with. The message says what to install."""

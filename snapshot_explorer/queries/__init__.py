@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from snapshot_explorer import frames
 from snapshot_explorer.engines import sql as duckdb_sql
@@ -118,13 +118,9 @@ def _on_spark(query: str, tables: Mapping[str, Versioned], spark: SparkSession |
     return spark_sql.run(
         chosen,
         spelled.text,
-        {name: cast("_OnSpark", one.snapshot).to_spark(chosen) for name, one in zip(names, found.sources, strict=True)},
+        {name: one.snapshot.to_spark(chosen) for name, one in zip(names, found.sources, strict=True)},
         lambda sentence, at: found.failure(sentence, None if at is None else spelled.origin(at)),
     )
-
-
-class _OnSpark(Protocol):
-    def to_spark(self, spark: SparkSession) -> DataFrame: ...
 
 
 def _check_strings(found: _Query) -> None:

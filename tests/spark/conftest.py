@@ -12,6 +12,8 @@ import pytest
 import sparks
 
 MODE = os.environ.get("SNAPSHOT_EXPLORER_SPARK", "classic")
+THERE = {"classic": {"classic", "here"}, "connect": {"over_connect"}, "cluster": {"classic"}}
+"""The fixtures that there are in sessions of some kinds only. Tests that ask for others are left out."""
 HERE = Path(__file__).parent
 WARNED = ("PySpark does not yet fully support pandas >= 3", "The copy keyword is deprecated")
 """What PySpark 4.3 makes pandas 3 say at conversions from and to pandas."""
@@ -19,7 +21,8 @@ WARNED = ("PySpark does not yet fully support pandas >= 3", "The copy keyword is
 
 def pytest_collection_modifyitems(config, items):
     """Mark every test of this folder, so that `-m "not spark"` leaves them out; leave out what has no sense here."""
-    apart = [item for item in items if MODE == "connect" and "classic" in getattr(item, "fixturenames", ())]
+    absent = {"classic", "here", "over_connect"} - THERE[MODE]
+    apart = [item for item in items if absent.intersection(getattr(item, "fixturenames", ()))]
     config.hook.pytest_deselected(items=apart)
     items[:] = [item for item in items if item not in apart]
     for item in items:
@@ -47,7 +50,19 @@ def spark(spark_mode, tmp_path_factory):
 
 @pytest.fixture
 def classic(spark):
-    """The session where it has a SparkContext. Over Connect, tests that ask for it are left out."""
+    """The session where it has a SparkContext: on this machine or on the cluster."""
+    return spark
+
+
+@pytest.fixture
+def here(spark):
+    """The session on this machine, for long tests of what is the same in sessions of every kind."""
+    return spark
+
+
+@pytest.fixture
+def over_connect(spark):
+    """The session over Connect, for long tests of many plans: it looks through each plan once."""
     return spark
 
 

@@ -17,7 +17,7 @@ sys.path.insert(0, sys.argv[1])
 import snapshot_explorer
 from pyspark.sql import SparkSession
 
-how, path, options = sys.argv[2:5]
+how, path, options = sys.argv[2:4] + [json.loads(sys.argv[4])]
 builder = SparkSession.builder
 for name, value in json.loads(sys.argv[5]).items():
     builder = builder.config(name, value)
@@ -25,11 +25,18 @@ spark = builder.getOrCreate()
 if how == "classic":
     spark.sparkContext.setLogLevel("INFO")
 source = snapshot_explorer.SnapshotDataSource
-spark.dataSource.register(source.with_storage_options(json.loads(options)) if options != "{}" else source)
+spark.dataSource.register(source.with_storage_options(options) if options else source)
 try:
-    rows = spark.read.format("snapshot").option("version", "17").load(path).filter("amount > 0")
-    rows.explain(True)
-    print("rows:", rows.count())
+    told = {"rows": spark.read.format("snapshot").option("version", "17").load(path).filter("amount > 0")}
+    if options:
+        table = snapshot_explorer.open_table(path, storage_options=options)
+        told["to_spark"] = table.at(17).to_spark(spark, where="amount > 0")
+        told["lifetimes"] = table.lifetimes(engine="spark", spark=spark)
+        told["changes"] = table.changes(engine="spark", spark=spark)
+        told["files"] = table.current.files(engine="spark", spark=spark)
+    for name, frame in told.items():
+        frame.explain(True)
+        print(f"{name}:", frame.count())
 except Exception as error:
     print(error)
 spark.stop()
@@ -57,7 +64,10 @@ def there():
 
 
 def session(how, path, options=None, env=None, **conf):
-    """Load and count version 17 of a table in a process of its own; return all that it said."""
+    """Load and count version 17 of a table in a process of its own; return all that it said.
+
+    With storage options `to_spark` does the same, and metadata is counted.
+    """
     arguments = [str(sparks.ROOT), how, str(path), json.dumps(options or {}), json.dumps(conf)]
     done = subprocess.run(
         [sys.executable, "-c", SESSION, *arguments],
@@ -116,8 +126,12 @@ def test_storage_options_are_in_no_log(how, s3, tmp_path):
             said += server.log.read_text()
     logged = "".join(path.read_text() for path in events.rglob("*") if path.is_file())
 
-    counted = snapshot_explorer.open_table(folder).at(17).count("amount > 0")
-    assert f"rows: {counted}" in said
+    table = snapshot_explorer.open_table(folder)
+    counted = {"rows": table.at(17).count("amount > 0"), "to_spark": table.at(17).count("amount > 0")}
+    counted |= {"lifetimes": len(table.lifetimes()), "changes": len(table.changes())}
+    for name, count in (counted | {"files": len(table.current.files())}).items():
+        assert f"\n{name}: {count}\n" in said
     assert "BatchScan snapshot" in logged
+    assert "MapInArrow" in logged
     for value in options.values():
         assert value not in said + logged

@@ -65,6 +65,7 @@ def test_sql_reads_a_version(spark, read):
     spark.sql(f"create or replace temporary view nine using snapshot options (path '{path}', version '9')")
 
     counted = spark.sql("select count(*) from nine").first()[0]
+    spark.catalog.dropTempView("nine")
 
     assert counted == snapshot_explorer.open_table(path).at(9).count()
 

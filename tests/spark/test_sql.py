@@ -3,13 +3,8 @@
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer import Snapshot, open_table, samples
+from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
-
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(not hasattr(Snapshot, "to_spark"), reason="versions cannot be loaded by Spark yet"),
-]
 
 QUERIES = (
     "select * from orders version as of 3",

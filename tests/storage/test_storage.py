@@ -389,10 +389,10 @@ def test_a_storage_has_no_way_to_write():
     public = {name for name in dir(Storage) if not name.startswith("_")}
 
     listing, reading = (
-        {"exists", "exists_many", "list", "list_many"},
+        {"exists", "exists_many", "list", "list_many", "missing"},
         {"open", "read", "read_each", "read_many", "read_present"},
     )
-    assert public == {*listing, *reading, "resolve_external"}
+    assert public == {*listing, *reading, "local_address", "resolve_external"}
 
 
 def test_files_of_this_machine_are_read_one_by_one_as_they_are_asked_for(tmp_path):

@@ -20,15 +20,16 @@ def packed(value: object) -> bytes:
 
 def run(function: bytes, task: bytes) -> Iterator[pa.RecordBatch]:
     """Yield what a function gives for a task; both were packed by the driver."""
-    yield from _function(function)(_unpacked(task))
+    yield from _function(function)(unpacked(task))
 
 
 @lru_cache(maxsize=4)
 def _function(content: bytes) -> Callable[[Any], Iterator[pa.RecordBatch]]:
     """Return the function that many tasks share. Kept between tasks, and with it what it holds open."""
-    found: Callable[[Any], Iterator[pa.RecordBatch]] = _unpacked(content)
+    found: Callable[[Any], Iterator[pa.RecordBatch]] = unpacked(content)
     return found
 
 
-def _unpacked(content: bytes) -> Any:
+def unpacked(content: bytes) -> Any:
+    """Return the value that `packed` was given."""
     return pickle.loads(zlib.decompress(content))  # noqa: S301 - the driver made it; it comes as Spark's own closures do

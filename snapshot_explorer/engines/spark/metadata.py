@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.engines.spark.metadata_stays import live, stays
-from snapshot_explorer.engines.spark.metadata_tasks import notes, records, spark_schema
+from snapshot_explorer.engines.spark.metadata_tasks import notes, records
+from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.engines.spark.sessions import session
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import Distributed

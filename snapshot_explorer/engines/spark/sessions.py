@@ -10,7 +10,7 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import MissingDependencyError, SnapshotExplorerError
+from snapshot_explorer.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,8 @@ def session(given: SparkSession | None = None, *, say: Callable[[str], object] =
         say: Told `STARTED` where a session is started.
 
     Raises:
-        MissingDependencyError: PySpark is not installed, or there is no Java to start a session with.
+        MissingDependencyError: PySpark is not installed, or there is no Java to start a session with, or it does not
+            start.
     """
     if given is not None:
         return given
@@ -73,11 +74,15 @@ def active() -> SparkSession | None:
             "Spark was asked for, but pyspark is not installed. "
             "Install it with: pip install 'snapshot-explorer[spark]'."
         ) from error
-    # The active session is one of the thread that made it; a running one is found from any thread.
-    found = SparkSession.getActiveSession()
-    if found is None and SparkSession._instantiatedSession is not None:  # noqa: SLF001 - nothing public tells it
-        found = SparkSession.builder.getOrCreate()
-    return found
+    from pyspark.errors import PySparkRuntimeError
+
+    try:
+        # That of the thread, otherwise the one that any thread has made.
+        found = SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+    is_stopped = not is_connect(found) and found.sparkContext._jsc is None  # noqa: SLF001 - nothing public tells it
+    return None if is_stopped else found
 
 
 def _check_java() -> None:
@@ -104,14 +109,11 @@ def _started() -> SparkSession:
         with quiet():
             return builder.getOrCreate()
     except (RuntimeError, OSError) as error:  # PySparkRuntimeError is a RuntimeError
-        raise SessionError(
-            f"No local Spark session could be started: {str(error).splitlines()[0]}. Check that Java is 17 or newer, "
+        said = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        raise MissingDependencyError(
+            f"A local Spark session was to be started, but Spark says: {said}. Check that Java is 17 or newer, "
             "or give a session: to_spark(spark)."
         ) from error
-
-
-class SessionError(SnapshotExplorerError, RuntimeError):
-    """A local session could not be started."""
 
 
 def _memory() -> int:

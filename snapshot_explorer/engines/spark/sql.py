@@ -6,6 +6,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.engines.spark.sessions import is_connect
 from snapshot_explorer.errors import BadReferenceError
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ _ESCAPED = "spark.sql.parser.escapedStringLiterals"
 
 def stand_ins(spark: SparkSession, count: int) -> Sequence[str]:
     """Return names to stand for DataFrames in a query's text, as long as those that Spark's Python puts there."""
-    is_connect = type(spark).__module__.startswith("pyspark.sql.connect")
-    prefix = "_pyspark_connect_temp_view_" if is_connect else "_pyspark_"
+    prefix = "_pyspark_connect_temp_view_" if is_connect(spark) else "_pyspark_"
     return [f"{prefix}{uuid.uuid4().hex}" for _ in range(count)]
 
 
