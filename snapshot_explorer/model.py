@@ -163,7 +163,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A data file all of whose rows count, for readers other than the format's own."""
+    """A data file whose rows count but for those of a deletion vector, for readers other than the format's own."""
 
     address: str | None
     """Its absolute path on this machine; None where it is elsewhere."""
@@ -173,6 +173,8 @@ class StoredFile:
     """How many rows it has; None where the metadata does not tell."""
     names: Mapping[str, str | None]
     """What the file calls each of the table's columns, partition columns aside; None where it lacks the column."""
+    deleted: int = 0
+    """How many of its rows a deletion vector takes away, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

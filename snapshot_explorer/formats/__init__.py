@@ -14,6 +14,7 @@ from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
     ChangeMode,
@@ -216,6 +217,15 @@ class TableFormat(Protocol):
         """Return where other readers of parquet and ORC find the rows of a split; None where they would not give them.
 
         Reads nothing: whether a file really holds what it should is for who reads it.
+        """
+        ...
+
+    def deleted(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        """Return for each part, a file each, the positions of the rows that do not count. Reads the deletion vectors.
+
+        Args:
+            parts: What `pieces` returned, of splits that have something `stored`.
+            rows: How many rows each file has.
         """
         ...
 

@@ -11,6 +11,8 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.damage import DamageError
 
 Positions = npt.NDArray[np.int64]
+NOTHING: Positions = np.zeros(0, np.int64)
+"""No positions."""
 
 _WITHOUT_RUNS = 12346
 _WITH_RUNS = 12347

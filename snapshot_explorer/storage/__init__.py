@@ -7,6 +7,7 @@ import builtins  # `list` is a method here
 import logging
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from snapshot_explorer.storage.failures import (
     missing_backend,
     translated,
 )
-from snapshot_explorer.storage.files import Entry, Files, Ranges, connect
+from snapshot_explorer.storage.files import Entry, Files, Ranges, connect, file_names
 from snapshot_explorer.storage.location import (
     LOCAL,
     checked,
@@ -50,7 +51,9 @@ B = TypeVar("B")
 
 _NAME = attrgetter("name")
 _FEW = 256
-"""Files that are asked for one by one on a storage that is not this machine's own."""
+"""Files that are asked for one by one on a storage that is not this machine's own, or in a folder that is."""
+_SHOWN = 4
+"""Entries of a folder that are listed for each file that is asked for."""
 
 
 class _Options(dict[str, Any]):
@@ -165,6 +168,18 @@ class Storage:
         log.debug("listed %s (%d entries)", folder or self.root, len(entries))
         return sorted(entries, key=_NAME)
 
+    def folders(self, folder: str) -> builtins.list[str]:
+        """Return the names of the folders in a folder, sorted, as `list` does but without sizes and times. One listing.
+
+        Raises: as `list`.
+        """
+        try:
+            names = self._ask(lambda files, address: files.folders(address), folder)
+        except MissingFileError:
+            names = []
+        log.debug("listed %s (%d folders)", folder or self.root, len(names))
+        return sorted(names)
+
     def list_many(self, folders: Sequence[str]) -> builtins.list[builtins.list[Entry]]:
         """Return several listings in the order asked for, made concurrently."""
         return self._each(self.list, folders)
@@ -183,11 +198,29 @@ class Storage:
     def missing(self, paths: Sequence[str]) -> builtins.list[str]:
         """Return those of many paths where there is no file, as far as asking is quick.
 
-        On the local disk all are looked at; elsewhere none of more than 256, as each is a request.
+        On the local disk all are looked at, where a folder is asked for many by a listing of it; elsewhere none of
+        more than 256, as each is a request.
         """
         if self._location.protocol != LOCAL and len(paths) > _FEW:
             return []
-        return [path for path, there in zip(paths, self.exists_many(paths), strict=True) if not there]
+        listed = self._listed(paths) if self._location.protocol == LOCAL else frozenset()
+        rest = [path for path in paths if path not in listed]
+        return [path for path, there in zip(rest, self.exists_many(rest), strict=True) if not there]
+
+    def _listed(self, paths: Sequence[str]) -> set[str]:
+        """Return files that listings show, of folders of which many are asked for: quicker than to ask for each.
+
+        Of what is not returned nothing is known. Listings are cut short where they show far more than is asked for.
+        """
+        found: set[str] = set()
+        for folder, asked in Counter(path.rpartition("/")[0] for path in paths).items():
+            if asked > _FEW and "://" not in folder:
+                try:
+                    names = self._ask(partial(_names, _SHOWN * asked), folder)
+                except SnapshotExplorerError:
+                    continue  # told by who asks for the files
+                found.update(names if not folder else (f"{folder}/{name}" for name in names))
+        return found
 
     def open(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the ranges asked for are read.
@@ -344,3 +377,7 @@ def _concurrently(
     if failures:
         raise failures[min(failures)]
     return [answers[place] for place in range(len(paths))]
+
+
+def _names(most: int, _: Files, address: str) -> list[str]:
+    return file_names(address, most)

@@ -1,18 +1,22 @@
 """How bytes and listings come from the local disk and from fsspec's file systems. Nothing here writes."""
 
+import builtins  # `list` is a method here
 import inspect
 import io
 import os
 import stat
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage.location import LOCAL, QUOTED, Location, shortened
+
+A = TypeVar("A")
 
 WORKERS = 32
 """How many requests are made at once to a storage that is not this machine's own."""
@@ -56,6 +60,10 @@ class Files(Protocol):
         """Return what is in a folder, in any order. NotADirectoryError if it is a file."""
         ...
 
+    def folders(self, address: str) -> builtins.list[str]:
+        """Return the names of the folders in a folder, in any order. NotADirectoryError if it is a file."""
+        ...
+
     def is_file(self, address: str) -> bool:
         """Return whether a file is there; FileNotFoundError is as good as False."""
         ...
@@ -93,14 +101,21 @@ class LocalFiles:
 
     def list(self, address: str) -> list[Entry]:
         """Return what is in a folder, links followed; links to nowhere are left out."""
+        entries = self._listed(address, _local_entry)
+        return [entry for entry in entries if entry is not None]
+
+    def folders(self, address: str) -> builtins.list[str]:
+        """Return the names of the folders in a folder, links followed. No entry's status is asked for but a link's."""
+        return [name for name, is_folder in self._listed(address, lambda item: (item.name, item.is_dir())) if is_folder]
+
+    def _listed(self, address: str, told: Callable[[os.DirEntry[str]], A]) -> builtins.list[A]:
         try:
             with os.scandir(address) as found:
-                entries = [_local_entry(item) for item in found]
+                return [told(item) for item in found]
         except NotADirectoryError as error:
             if self.is_file(address):
                 raise NotADirectoryError(f"{address} is a file, not a folder") from error
             raise
-        return [entry for entry in entries if entry is not None]
 
     def is_file(self, address: str) -> bool:
         """Return whether a file is there."""
@@ -111,6 +126,12 @@ class LocalFiles:
         _regular(_status(address), address)
         # No memory map: a file that a writer cuts short under a map kills the process.
         return pa.OSFile(address, mode="r")
+
+
+def file_names(address: str, most: int) -> list[str]:
+    """Return the names of the files in a folder of the local disk, of the first entries of it. Links are left out."""
+    with os.scandir(address) as found:
+        return [item.name for item in islice(found, most) if item.is_file(follow_symlinks=False)]
 
 
 def _status(address: str) -> os.stat_result:
@@ -184,6 +205,10 @@ class RemoteFiles:
         ):
             raise NotADirectoryError(f"{address} is a file, not a folder")
         return [self._entry(item) for item in found if item["name"].strip("/") != own]
+
+    def folders(self, address: str) -> builtins.list[str]:
+        """Return the names of the folders in a folder."""
+        return [entry.name for entry in self.list(address) if entry.is_folder]
 
     def is_file(self, address: str) -> bool:
         """Return whether a file is there."""

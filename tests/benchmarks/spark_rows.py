@@ -42,7 +42,7 @@ FIELDS = [("id", "long"), ("name", "string"), ("amount", "double"), ("at", "time
 MANY = 100_000
 LINKS = 10_000
 """Names of one file: file systems allow some ten thousand."""
-REPEATS = 5
+REPEATS = 3
 
 
 def rows_of(start: int, count: int) -> pa.Table:
@@ -64,7 +64,7 @@ def write(folder: Path, rows: int, *, deleted: bool) -> None:
     for number in range(FILES):
         name = f"part-{number}.parquet"
         pq.write_table(rows_of(number * rows, rows), folder / name)
-        vector = table.vector(range(number, rows, 100)) if deleted else None
+        vector = table.vector(range(number % 10, rows, 10)) if deleted else None
         table.commit(add(name, size=(folder / name).stat().st_size, rows=rows, vector=vector))
 
 

@@ -16,13 +16,14 @@ import pytest
 from canonical import canonical_rows
 from delta_builder import DeltaTable, add
 from snapshot_explorer import open_table
-from snapshot_explorer.engines.spark import conditions, executors, tasks
+from snapshot_explorer.engines.spark import conditions, executors, native, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, SnapshotExplorerError
 from snapshot_explorer.model import Split
 
 DATA = Path(__file__).parents[1] / "data"
 FORMATS = ("delta", "paimon")
+VECTORS = ["deletionVectors"]
 NEWEST = {
     kind: sorted(path.name for path in (DATA / kind).iterdir() if path.is_dir() and not path.name.startswith("aggr"))
     for kind in FORMATS
@@ -118,7 +119,7 @@ def test_rows_types_and_nullability_are_those_of_the_local_rows(spark, spark_mod
             assert list(frame.first()) == counts
             continue
         assert canonical_rows(frame.toArrow()) == canonical_rows(expected), name
-    assert seen == ({"parquet", "MapInArrow"} if kind == "delta" else {"parquet", "orc", "MapInArrow"})
+    assert seen == {"parquet", "MapInArrow"}
 
 
 def test_nothing_is_read_and_nothing_is_kept_until_rows_are_asked_for(classic, numbers):
@@ -270,6 +271,109 @@ def test_narrower_numbers_of_old_files_and_columns_they_lack_are_read_by_spark(s
 
     assert scans(frame) == {"parquet"}
     assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow())
+
+
+@pytest.fixture
+def deleted(tmp_path):
+    """A Delta table of three files of several row groups, two of them equally large, from which vectors take rows."""
+    table = DeltaTable(None, tmp_path / "deleted", fields=[("id", "long"), ("name", "string")], features=VECTORS)
+    for number, places in enumerate(([0, 1, 2, 3], range(0, 300, 2), [299], None)):
+        ids = range(number * 300, number * 300 + 300)
+        rows = pa.table({"id": pa.array(ids, pa.int64()), "name": [f"name {one:04}" for one in ids]})
+        path = tmp_path / "deleted" / f"part-{number}.parquet"
+        pq.write_table(rows, path, row_group_size=50)
+        vector = None if places is None else table.vector(places)
+        table.commit(add(path.name, size=path.stat().st_size, rows=300, vector=vector))
+    return tmp_path / "deleted"
+
+
+@pytest.mark.parametrize(
+    "where", [None, "id >= 1 AND id < 420", "id IN (0, 298, 300, 301, 599, 899)", "name = 'name 0599'"]
+)
+@pytest.mark.parametrize("columns", [None, ["name"], ["id"]])
+def test_rows_that_vectors_delete_are_left_out_by_spark_itself(spark, deleted, where, columns):
+    snapshot = open_table(str(deleted)).current
+
+    frame = snapshot.to_spark(spark, columns=columns, where=where)
+
+    assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow(columns=columns, where=where))
+    assert frame.schema == spark_schema(snapshot.to_arrow(columns=columns, limit=0).schema)
+    assert scans(frame) == {"parquet"}
+
+
+def test_filters_and_counts_of_the_user_see_no_deleted_row(spark, deleted):
+    snapshot = open_table(str(deleted)).current
+    rows = snapshot.to_spark(spark)
+
+    assert rows.count() == snapshot.count()
+    assert rows.filter("id = 300").count() == rows.filter("name = 'name 0899'").count() == 0
+    assert rows.filter("id between 299 and 301").collect() == [(299, "name 0299"), (301, "name 0301")]
+    assert rows.selectExpr("min(id)").first()[0] == 4
+
+
+def test_files_in_whose_paths_spark_writes_other_characters_lose_their_deleted_rows(spark, deleted):
+    other = deleted.rename(deleted.parent / "a b%20c=+@,-")
+
+    snapshot = open_table(str(other)).current
+
+    assert canonical_rows(snapshot.to_spark(spark).toArrow()) == canonical_rows(snapshot.to_arrow())
+
+
+@pytest.mark.parametrize("name", ["dv", "dv_1_4", "dv_bitmap64"])
+def test_rows_that_paimons_vectors_delete_are_left_out_at_each_version(spark, name):
+    table = open_table(str(DATA / "paimon" / name))
+
+    for version in table.history().to_arrow()["version"].to_pylist():
+        snapshot = table.at(version)
+        assert canonical_rows(snapshot.to_spark(spark).toArrow()) == canonical_rows(snapshot.to_arrow()), version
+
+
+def test_more_deleted_rows_than_can_be_held_are_left_to_the_formats_own_reader(spark, deleted, monkeypatch):
+    monkeypatch.setattr(native, "_MOST_DELETED", 154)
+    snapshot = open_table(str(deleted)).current
+
+    frame = snapshot.to_spark(spark)
+
+    assert scans(frame) == {"parquet", "MapInArrow"}
+    assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow())
+
+
+def test_a_column_named_as_sparks_own_is_read(spark, tmp_path):
+    table = DeltaTable(None, tmp_path / "t", fields=[("id", "long"), ("_Metadata", "string")], features=VECTORS)
+    pq.write_table(pa.table({"id": [1, 2], "_Metadata": ["a", "b"]}), tmp_path / "t" / "f.parquet")
+    table.commit(add("f.parquet", rows=2, vector=table.vector([0])))
+
+    assert open_table(str(tmp_path / "t")).current.to_spark(spark).collect() == [(2, "b")]
+
+
+def test_a_damaged_vector_is_told_before_any_job(spark, deleted):
+    vector = next(deleted.glob("*.bin"))
+    vector.write_bytes(vector.read_bytes()[:6])
+
+    with pytest.raises(BrokenTableError, match="The deletion vector of part-"):
+        open_table(str(deleted)).current.to_spark(spark)
+
+
+def test_scans_past_the_most_are_left_to_the_formats_own_reader(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(native, "_MOST_GROUPS", 1)
+    table = DeltaTable(None, tmp_path / "t", fields=[("id", "long"), ("part", "date")], partition_by=("part",))
+    for number in range(3):
+        append(table, pa.table({"id": pa.array([number], pa.int64())}), partition={"part": f"2026-01-0{number + 1}"})
+    snapshot = open_table(str(tmp_path / "t")).current
+
+    frame = snapshot.to_spark(spark)
+
+    assert scans(frame) == {"parquet", "MapInArrow"}
+    assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow())
+
+
+def test_sparks_readers_get_few_files_or_large_ones():
+    mega = 2**20
+
+    assert native._is_worth([part(32, files=32)])
+    assert not native._is_worth([part(33 * mega, files=33)])
+    assert native._is_worth([part(128 * mega)] * 5000)
+    assert not native._is_worth([part(128 * mega)] * 20_001)
 
 
 def test_a_missing_file_is_told_before_any_job(spark, numbers):

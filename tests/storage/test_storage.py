@@ -105,6 +105,16 @@ def test_a_listing_is_sorted_and_tells_folders_from_files(store):
     assert [entry.name for entry in storage.list("a/")] == ["deep", "x"]
 
 
+def test_the_folders_of_a_folder_are_told_alone(store):
+    storage = store({"b": b"12", "c/y": b"", "a/deep/y": b""})
+
+    assert storage.folders("") == ["a", "c"]
+    assert storage.folders("a") == ["deep"]
+    assert storage.folders("nope") == []
+    with pytest.raises(StorageError, match=r"Could not read b in .*a file, not a folder."):
+        storage.folders("b")
+
+
 def test_a_folder_that_is_not_there_lists_nothing(store):
     storage = store({"a": b""})
 
@@ -328,6 +338,24 @@ def test_links_are_followed_and_dead_ones_left_out(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("others", [0, 5000])
+def test_of_many_local_files_those_are_missing_that_are_not_there(tmp_path, others):
+    names = [f"{number}" for number in range(1000)]
+    for name in [*names[:-5], *(f"other-{number}" for number in range(others))]:
+        (tmp_path / name).touch()
+    (tmp_path / "997").mkdir()
+    (tmp_path / "998").symlink_to(tmp_path / "0")
+    (tmp_path / "999").symlink_to(tmp_path / "nowhere")
+    full = [f"file://{tmp_path}/{name}" for name in names]
+
+    gone = ["995", "996", "997", "999"]
+    asked = [*names, *(f"nope/{name}" for name in names), "away/f"]
+    assert Storage(tmp_path).missing(asked) == [*gone, *asked[1000:]]
+    assert Storage(tmp_path).missing(full) == [f"file://{tmp_path}/{name}" for name in gone]
+    with pytest.raises(BrokenTableError, match=r"\.\./995"):
+        Storage(tmp_path).missing([f"../{name}" for name in names[995:] + names])
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
 @pytest.mark.parametrize("path", ["pipe", "device"])
 def test_a_pipe_or_device_is_refused_and_not_waited_for(tmp_path, path):
@@ -389,7 +417,7 @@ def test_a_storage_has_no_way_to_write():
     public = {name for name in dir(Storage) if not name.startswith("_")}
 
     listing, reading = (
-        {"exists", "exists_many", "list", "list_many", "missing"},
+        {"exists", "exists_many", "folders", "list", "list_many", "missing"},
         {"open", "read", "read_each", "read_many", "read_present"},
     )
     assert public == {*listing, *reading, "local_address", "resolve_external"}

@@ -5,6 +5,7 @@ Source: spark ParquetToSparkSchemaConverter, ParquetVectorUpdaterFactory, DataSo
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ class Footer:
 
     rows: int
     """How many rows it has."""
+    size_bytes: int
+    """How large it is."""
     columns: Mapping[str, pa.DataType]
     """The Arrow type of each such column, by its exact name."""
     folded: frozenset[str]
@@ -44,20 +47,22 @@ def footer(file: StoredFile) -> Footer | None:
     from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
 
     try:
+        size = os.stat(file.address or "").st_size  # noqa: PTH116 - a Path costs more than the question
         if file.kind == "orc":
             reader = orc.ORCFile(file.address)
             types = {field.name: field.type for field in reader.schema if field.type in _ORC}
-            return _found(reader.nrows, types, reader.schema)
+            return _found(reader.nrows, size, types, reader.schema)
         with pq.ParquetFile(file.address) as parquet:
-            return _found(parquet.metadata.num_rows, _of_parquet(parquet), parquet.schema_arrow)
+            return _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
     except (pa.ArrowException, OSError, ValueError):
         return None  # the format's own reader says what is wrong
 
 
-def _found(rows: int, columns: Mapping[str, pa.DataType], schema: pa.Schema) -> Footer | None:
+def _found(rows: int, size: int, columns: Mapping[str, pa.DataType], schema: pa.Schema) -> Footer | None:
     folded = frozenset(name.lower() for name in schema.names)
-    # Spark finds columns in any case of letters.
-    return Footer(rows=rows, columns=columns, folded=folded) if len(folded) == len(schema.names) else None
+    if len(folded) != len(schema.names):
+        return None  # Spark finds columns in any case of letters
+    return Footer(rows=rows, size_bytes=size, columns=columns, folded=folded)
 
 
 def _of_parquet(reader: pq.ParquetFile) -> dict[str, pa.DataType]:

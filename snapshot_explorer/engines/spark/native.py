@@ -2,6 +2,8 @@
 
 That is proven file by file, by their footers: a file's column is of the very type that the table has, or of a narrower
 number that every value keeps. Whatever is not proven is left to the format's own reader.
+
+Rows that deletion vectors take away are left out by a join with their places, which Spark tells of parquet files.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.engines.spark.conditions import translated
@@ -25,15 +28,28 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.model import Split, StoredFile, StoredRows
+    from snapshot_explorer.formats.roaring import Positions
+    from snapshot_explorer.model import Split, StoredFile
 
 log = logging.getLogger(__name__)
 
-_MOST_FILES = 1_000
-"""Files whose footers are looked at: 0.3 s. Of more, Spark's own listing takes longer than its readers save."""
+_FEW_FILES = 32
+"""Files that Spark lists at once; for each of more it runs a task, of about 2 ms
+(spark.sql.sources.parallelPartitionDiscovery.threshold)."""
+_MOST_FILES = 20_000
+"""Files that are looked at, if they are large: a footer costs 0.25 ms, and Spark's listing is to be waited for too."""
+_LARGE_BYTES = 4 * 2**20
+"""Average size from which Spark's readers save more than its listing costs (spark.sql.files.openCostInBytes)."""
 _MOST_GROUPS = 32
 """Scans that are put together: each costs Spark a plan of its own."""
+_MOST_DELETED = 1_000_000
+"""Rows that are joined away: each executor holds the places of all, some 30 bytes each."""
+_MOST_ROWS = 2**31
+_MOST_BYTES = 2**32
+"""Limits of files whose deleted rows are joined away: the product of both is a long."""
 _THREADS = 8
+_METADATA = "_metadata"
+"""Spark's own column, of facts about a row's file."""
 _PLAIN_PATH = re.compile(r"/[\w./=+@,\- %]*", re.ASCII)
 """Paths in which Spark sees no pattern."""
 _UNSEEN = re.compile(r"[_.].*|.*\._COPYING_")
@@ -73,6 +89,10 @@ class _Group:
     """The files."""
     splits: list[Split] = field(default_factory=list)
     """The same files for the format's reader."""
+    sizes: list[int] = field(default_factory=list)
+    """How large each is: no two alike where rows are deleted."""
+    gone: list[Positions] = field(default_factory=list)
+    """The positions of the deleted rows of each, in such a group; otherwise empty."""
 
 
 def frames(
@@ -86,7 +106,9 @@ def frames(
 ) -> tuple[list[DataFrame], list[Split]]:
     """Return DataFrames of the rows that Spark's readers give exactly, and the splits that are left.
 
-    Only files of this machine are looked at, and only where they are few: each footer is read.
+    Only files of this machine are looked at, and only if there are up to 32, or up to 20,000 of 4 MB on average: each
+    footer is read here, by eight threads, and Spark lists them. Of smaller ones that takes longer than it saves. Up to
+    32 scans are made, of the files that are most bytes: a scan reads files of one partition and one schema.
 
     Args:
         spark: The session.
@@ -97,12 +119,13 @@ def frames(
         condition: Which rows to keep.
     """
     passes = None if condition is None else translated(condition, needed)
-    few = sum(len(split.files) for split in splits) <= _MOST_FILES
-    if not wanted.names or not few or (condition is not None and passes is None):
+    if not wanted.names or not _is_worth(splits) or (condition is not None and passes is None):
         return [], list(splits)
     groups, rest = _groups(table_format, splits, needed)
-    if len(groups) > _MOST_GROUPS:
-        return [], list(splits)
+    groups.sort(key=lambda group: -sum(group.sizes))
+    for group in groups[_MOST_GROUPS:]:
+        rest += group.splits
+    del groups[_MOST_GROUPS:]
     found: list[DataFrame] = []
     for group in groups:
         frame = _scanned(spark, group, needed, wanted, passes)
@@ -113,29 +136,89 @@ def frames(
     return found, rest
 
 
+def _is_worth(splits: Sequence[Split]) -> bool:
+    """Return whether Spark's readers may save more than looking at the files costs."""
+    files = sum(len(split.files) for split in splits)
+    return files <= _FEW_FILES or (
+        files <= _MOST_FILES and sum(split.size_bytes for split in splits) >= files * _LARGE_BYTES
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A file that may be one for Spark's readers."""
+
+    split: Split
+    """It alone."""
+    file: StoredFile
+    """Where it is."""
+    partition: pa.Table | None
+    """One row: the typed value of each partition column."""
+
+
 def _groups(table_format: TableFormat, splits: Sequence[Split], schema: pa.Schema) -> tuple[list[_Group], list[Split]]:
     """Return the files that Spark's readers may read, and the splits of the others."""
     rest: list[Split] = []
-    files: list[tuple[Split, StoredRows, StoredFile]] = []
+    files: list[_Found] = []
     for split in splits:
         whole = table_format.stored(split)
         if whole is None or not all(_is_seen(file.address) for file in whole.files):
             rest.append(split)
             continue
-        pieces = table_format.pieces(split)
-        files += [(piece, whole, file) for piece, file in zip(pieces, whole.files, strict=True)]
+        parts = zip(table_format.pieces(split), whole.files, strict=True)
+        files += [_Found(split=part, file=file, partition=whole.partition) for part, file in parts]
+    constants: dict[int, dict[str, _Source | None]] = {}
+    proven: list[tuple[_Found, Footer, tuple[_Source, ...]]] = []
+    for one, there in zip(files, _footers([one.file for one in files]), strict=True):
+        if id(one.partition) not in constants:
+            constants[id(one.partition)] = _constants(one.partition, schema)
+        sources = None if there is None else _sources(one.file, there, constants[id(one.partition)], schema)
+        if sources is None or there is None or one.file.rows not in (None, there.rows):
+            rest.append(one.split)
+        else:
+            proven.append((one, there, sources))
+    gone, left = _gone(table_format, proven, schema)
     groups: dict[object, _Group] = {}
-    constants = {id(whole): _constants(whole.partition, schema) for _, whole, _ in files}
-    for (split, whole, file), there in zip(files, _footers([file for _, _, file in files]), strict=True):
-        sources = None if there is None else _sources(file, there, constants[id(whole)], schema)
-        if sources is None or there is None or file.rows not in (None, there.rows):
-            rest.append(split)
+    for one, there, sources in proven:
+        if id(one) in left:
+            rest.append(one.split)
             continue
-        key = (file.kind, tuple((one.name, str(one.kind), type(one.constant), repr(one.constant)) for one in sources))
-        group = groups.setdefault(key, _Group(kind=file.kind, sources=sources))
-        group.paths.append(f"file://{file.address}")
-        group.splits.append(split)
+        key = (
+            one.file.kind,
+            tuple((item.name, str(item.kind), type(item.constant), repr(item.constant)) for item in sources),
+        )
+        turn = 0 if id(one) in gone else None
+        while turn is not None and (other := groups.get((key, turn))) and there.size_bytes in other.sizes:
+            turn += 1
+        group = groups.setdefault((key, turn), _Group(kind=one.file.kind, sources=sources))
+        group.paths.append(f"file://{one.file.address}")
+        group.splits.append(one.split)
+        group.sizes.append(there.size_bytes)
+        group.gone.extend([gone[id(one)]] if id(one) in gone else [])
     return list(groups.values()), rest
+
+
+def _gone(
+    table_format: TableFormat, files: Sequence[tuple[_Found, Footer, object]], schema: pa.Schema
+) -> tuple[dict[int, Positions], set[int]]:
+    """Return the deleted positions of each file that has some, and the files whose rows can not be joined away; by id.
+
+    Reads the deletion vectors, if they are of few rows.
+    """
+    having = [(one, there) for one, there, _ in files if one.file.deleted]
+    able = [
+        (one, there)
+        for one, there in having
+        if one.file.kind == "parquet"
+        and there.size_bytes < _MOST_BYTES
+        and there.rows < _MOST_ROWS
+        and _METADATA not in there.folded
+    ]
+    if sum(one.file.deleted for one, _ in able) > _MOST_DELETED or _METADATA in {name.lower() for name in schema.names}:
+        able = []
+    found = table_format.deleted([one.split for one, _ in able], [there.rows for _, there in able])
+    gone = {id(one): positions for (one, _), positions in zip(able, found, strict=True)}
+    return gone, {id(one) for one, _ in having} - set(gone)
 
 
 def _is_seen(address: str | None) -> bool:
@@ -208,6 +291,8 @@ def _scanned(
     theirs = spark_schema(wanted)
     try:
         rows = reader.options(**_OPTIONS).format(group.kind).load(group.paths)
+        if group.gone:
+            rows = _without(spark, rows, group)
         columns = [
             _column(source, kind).alias(kind.name)
             for source, kind in zip(group.sources, spark_schema(needed), strict=True)
@@ -222,6 +307,23 @@ def _scanned(
     except AnalysisException as error:
         log.info("Spark's own readers do not see the files of the table: %s", str(error).splitlines()[0])
     return None
+
+
+def _without(spark: SparkSession, rows: DataFrame, group: _Group) -> DataFrame:
+    """Return rows but for those deleted: the file's size and the row's position in it tell each from all others.
+
+    Source: spark docs, "File metadata column"; ParquetRowIndexUtil, which counts rows that are not read too.
+    """
+    from pyspark.sql import functions as f
+
+    name = "_" * max(map(len, rows.columns), default=0) + "_place"
+    places = [positions + size * _MOST_ROWS for size, positions in zip(group.sizes, group.gone, strict=True)]
+    deleted = spark.createDataFrame(pa.table({name: np.concatenate(places)}))
+    size = f.col(f"{_METADATA}.file_size")
+    place = size * f.lit(_MOST_ROWS) + f.col(f"{_METADATA}.row_index")
+    changed = f.raise_error(f.lit("A data file has another size than when the DataFrame was made. Make it anew."))
+    place = f.when(size.isin(group.sizes), place).otherwise(changed.cast("bigint"))
+    return rows.select("*", place.alias(name)).join(f.broadcast(deleted), name, "left_anti").drop(name)
 
 
 def _column(source: _Source, kind: Any) -> Column:

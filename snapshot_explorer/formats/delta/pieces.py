@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from snapshot_explorer.formats.delta import deletion_vectors
 from snapshot_explorer.formats.delta.data_types import DataType, parts
 from snapshot_explorer.formats.delta.plans import Plan
+from snapshot_explorer.formats.roaring import NOTHING, Positions
 from snapshot_explorer.model import Split, StoredFile, StoredRows
 from snapshot_explorer.storage import Storage
 
@@ -30,10 +32,11 @@ def pieces(split: Split) -> Sequence[Split]:
 def stored(storage: Storage, split: Split) -> StoredRows | None:
     """Return where other readers find the rows of a split; None where they would not give them.
 
-    They find columns by exact name, and give every row. Old files may hold a column in a narrower type.
+    They find columns by exact name, and give every row but those of `deleted`. Old files may hold a column in a
+    narrower type.
     """
     plan = split.detail
-    if not isinstance(plan, Plan) or plan.schema.mode == "id" or any(file.vector for file in plan.files):
+    if not isinstance(plan, Plan) or plan.schema.mode == "id":
         return None
     fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_columns]
     if any(field.char_length is not None or not _alike(field.type) for field in fields):
@@ -41,11 +44,34 @@ def stored(storage: Storage, split: Split) -> StoredRows | None:
     names = {field.name: None if field.type.root == "void" else field.stored for field in fields}
     return StoredRows(
         files=tuple(
-            StoredFile(address=storage.local_address(file.path), kind="parquet", rows=file.rows, names=names)
+            StoredFile(
+                address=storage.local_address(file.path),
+                kind="parquet",
+                rows=file.rows,
+                names=names,
+                deleted=0 if file.vector is None else file.vector.cardinality,
+            )
             for file in plan.files
         ),
         partition=plan.partition,
     )
+
+
+def deleted(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
+    """Return for each part, a file each, the positions of the rows that do not count. Reads their deletion vectors.
+
+    Args:
+        storage: Where they are.
+        parts: What `pieces` returned, of splits that have something `stored`.
+        rows: How many rows each file has.
+    """
+    found = []
+    for part, count in zip(parts, rows, strict=True):
+        plan = part.detail
+        (file,) = plan.files if isinstance(plan, Plan) else ()
+        gone = None if file.vector is None else deletion_vectors.deleted(storage, file.vector, file.path, count)
+        found.append(NOTHING if gone is None else gone)
+    return found
 
 
 def _alike(kind: DataType) -> bool:

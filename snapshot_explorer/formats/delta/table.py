@@ -24,12 +24,13 @@ from snapshot_explorer.formats.delta.layout import LOG
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.log_segment import earliest
 from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
-from snapshot_explorer.formats.delta.pieces import pieces, stored
+from snapshot_explorer.formats.delta.pieces import deleted, pieces, stored
 from snapshot_explorer.formats.delta.records import Actions, Metadata, State
 from snapshot_explorer.formats.delta.retention import Vacuum
 from snapshot_explorer.formats.delta.times import Times
 from snapshot_explorer.formats.delta.upkeep import upkeep_of
 from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
     ChangeMode,
@@ -81,7 +82,7 @@ class Delta:
 
         Source: delta PROTOCOL.md, "File Types".
         """
-        return any(entry.is_folder and entry.name == LOG for entry in storage.list(""))
+        return LOG in storage.folders("")
 
     def listing(self, start: int | None = None) -> Listing:
         """Return which versions there are.
@@ -308,8 +309,12 @@ class Delta:
         return pieces(split)
 
     def stored(self, split: Split) -> StoredRows | None:
-        """Return where other readers find the rows of a split: not with deletion vectors, or columns found by id."""
+        """Return where other readers find the rows of a split: not with columns found by id."""
         return stored(self._storage, split)
+
+    def deleted(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        """Return for each part, a file each, the positions of the rows that its deletion vector takes away."""
+        return deleted(self._storage, parts, rows)
 
     def __reduce__(self) -> tuple[type["Delta"], tuple[Storage]]:
         return Delta, (self._storage,)

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
-from snapshot_explorer.formats.paimon import evolution
+from snapshot_explorer.formats.paimon import deletion_vectors, evolution
 from snapshot_explorer.formats.paimon.data_files import DataFile
 from snapshot_explorer.formats.paimon.plans import Plan, is_peculiar
 from snapshot_explorer.formats.paimon.schema import DataType
+from snapshot_explorer.formats.roaring import NOTHING, Positions
 from snapshot_explorer.model import Split, StoredFile, StoredRows
 from snapshot_explorer.storage import Storage
 
@@ -35,7 +36,8 @@ def pieces(split: Split) -> Sequence[Split]:
 def stored(storage: Storage, split: Split) -> StoredRows | None:
     """Return where other readers find the rows of a split; None where they would not give them.
 
-    They find columns by exact name, and give every row. Old files may hold a column in a narrower type.
+    They find columns by exact name, and give every row but those of `deleted`. Old files may hold a column in a
+    narrower type.
     """
     plan = split.detail
     if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
@@ -43,11 +45,7 @@ def stored(storage: Storage, split: Split) -> StoredRows | None:
     known: dict[tuple[int, tuple[str, ...] | None, str], Mapping[str, str | None] | None] = {}
     files = []
     for file in plan.files:
-        if (
-            file.format not in ("parquet", "orc")
-            or file.vector
-            or (plan.schema.primary_keys and file.deleted_rows != 0)
-        ):
+        if file.format not in ("parquet", "orc") or (plan.schema.primary_keys and file.deleted_rows != 0):
             return None
         key = (file.schema_id, file.write_columns, file.format)
         if key not in known:
@@ -61,9 +59,30 @@ def stored(storage: Storage, split: Split) -> StoredRows | None:
                 kind=cast("Literal['parquet', 'orc']", file.format),
                 rows=file.rows,
                 names=names,
+                deleted=_deleted(file),
             )
         )
     return StoredRows(files=tuple(files), partition=plan.partition)
+
+
+def _deleted(file: DataFile) -> int:
+    if file.vector is None:
+        return 0
+    return file.rows if file.vector.cardinality is None else file.vector.cardinality
+
+
+def deleted(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
+    """Return for each part, a file each, the positions of the rows that do not count. Reads their deletion vectors.
+
+    Args:
+        storage: Where they are.
+        parts: What `pieces` returned, of splits that have something `stored`.
+        rows: How many rows each file has.
+    """
+    files = [part.detail.files[0] if isinstance(part.detail, Plan) else None for part in parts]
+    vectors = [(file.path, file.vector, count) for file, count in zip(files, rows, strict=True) if file and file.vector]
+    gone = deletion_vectors.deleted(storage, vectors)
+    return [NOTHING if file is None else gone.get(file.path, NOTHING) for file in files]
 
 
 def _names(plan: Plan, file: DataFile) -> Mapping[str, str | None] | None:

@@ -21,7 +21,7 @@ from snapshot_explorer.formats.paimon.incremental import changelog_splits, split
 from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.manifest_files import delta_manifests, entries_of
-from snapshot_explorer.formats.paimon.pieces import pieces, stored
+from snapshot_explorer.formats.paimon.pieces import deleted, pieces, stored
 from snapshot_explorer.formats.paimon.presence import presence
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.retention import expiry, read_held
@@ -41,6 +41,7 @@ from snapshot_explorer.formats.paimon.statistics import with_statistics
 from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
 from snapshot_explorer.formats.paimon.upkeep import name_of, upkeep_of
 from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
     ChangeMode,
@@ -89,7 +90,7 @@ class Paimon:
 
         Source: paimon docs, "File Layouts".
         """
-        folders = {entry.name for entry in storage.list("") if entry.is_folder}
+        folders = set(storage.folders(""))
         if "_delta_log" in folders or not folders & {"schema", "snapshot"}:
             return False
         if "schema" not in folders:
@@ -402,6 +403,10 @@ class Paimon:
     def stored(self, split: Split) -> StoredRows | None:
         """Return where other readers find the rows of a split: not where rows are merged, dropped or cast."""
         return stored(self._storage, split)
+
+    def deleted(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        """Return for each part, a file each, the positions of the rows that its deletion vector takes away."""
+        return deleted(self._storage, parts, rows)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:
         return partial(Paimon, branch=self._here.branch), (self._storage,)
