@@ -1,0 +1,149 @@
+"""The wheel is the package and its samples, and works by itself: without the repository, extras, or Java."""
+
+import email
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import snapshot_explorer
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.xdist_group("wheel")
+
+SESSION = '''
+import json
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+for cell in """
+%load_ext snapshot_explorer
+from snapshot_explorer import open_table, samples
+import snapshot_explorer
+paths = {name: samples.path(name) for name in samples.names()}
+events = open_table(paths["events"])
+payments = open_table(paths["payments"])
+%snapshot open {paths["orders"]} as orders
+%snapshot tables
+%snapshot log --stat
+%snapshot timeline
+%snapshot show latest~1
+%snapshot schema
+%snapshot manifests
+%snapshot files
+%snapshot plan --where "amount < 0"
+%snapshot diff 7..8 --files --manifests
+%snapshot health
+%snapshot retention --keep-last 3
+%snapshot readability
+%snapshot inspect options
+%snapshot tags
+rows = %snapshot load 8 --where "amount < 0"
+sums = %snapshot sql "select count(*) as n from orders version as of 8"
+figure = orders.history().figure()
+%snapshot help
+""".strip().splitlines():
+    shell.run_cell(cell).raise_error()
+names = shell.user_ns
+told = [
+    str(shell.run_cell(cell).error_in_exec)
+    for cell in (
+        "orders.current.to_spark()",
+        "%snapshot load --engine spark",
+        "%snapshot sql --engine spark 'select * from orders'",
+    )
+]
+print("", json.dumps({
+    "file": names["snapshot_explorer"].__file__,
+    "rows": len(names["rows"]),
+    "count": int(names["sums"]["n"][0]),
+    "versions": [names[name].current.version for name in names["paths"]],
+    "spark": told,
+}), sep="\\n")
+'''
+MISSING = "Spark was asked for, but pyspark is not installed. Install it with: pip install 'snapshot-explorer[spark]'."
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT]
+    subprocess.run(pip, check=True)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def names(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        return opened.namelist()
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel, names):
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(opened.read(name))
+
+
+def test_it_holds_the_package_as_git_knows_it_and_nothing_else(names):
+    # What is new and not yet committed counts; what git ignores does not.
+    git = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "snapshot_explorer"]
+    known = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    about = f"snapshot_explorer-{snapshot_explorer.__version__}.dist-info"
+
+    assert sorted(names) == sorted(
+        [*filter(None, known), *(f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE"))]
+    )
+
+
+def test_it_holds_all_samples(names):
+    for sample in snapshot_explorer.samples.names():
+        assert any(name.startswith(f"snapshot_explorer/samples/{sample}/") for name in names)
+
+
+def test_it_stays_below_two_megabytes(wheel):
+    assert wheel.stat().st_size < 2_000_000
+
+
+def test_its_metadata_say_what_it_is(metadata):
+    assert metadata["Name"] == "snapshot-explorer"
+    assert metadata["Version"] == snapshot_explorer.__version__
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["License-File"] == "LICENSE"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata.get_payload(decode=True).decode().strip() == (ROOT / "README.md").read_text("utf-8").strip()
+    assert metadata["Summary"]
+    assert {"Framework :: Jupyter", "Programming Language :: Python :: 3", "Typing :: Typed"} <= set(
+        metadata.get_all("Classifier")
+    )
+    assert metadata.get_all("Provides-Extra") == ["all", "sketches", "spark", "test"]
+
+
+def test_nothing_that_needs_java_is_required(metadata):
+    required = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
+
+    assert required
+    assert [line for line in required if "spark" in line] == []
+
+
+def test_by_itself_it_does_everything_but_spark_which_says_what_to_install(wheel, new_environment, tmp_path):
+    environment = new_environment()
+    environment.install("--constraint", "binder/constraints.txt", str(wheel))
+
+    told = json.loads(environment.python(SESSION, tmp_path).splitlines()[-1])
+
+    assert Path(told["file"]).is_relative_to(environment.folder)
+    assert told["spark"] == [MISSING] * 3
+    orders = snapshot_explorer.open_table(snapshot_explorer.samples.path("orders"))
+    assert told["rows"] == orders.at(8).count("amount < 0") > 0
+    assert told["count"] == orders.at(8).count()
+    assert told["versions"] == [
+        snapshot_explorer.open_table(snapshot_explorer.samples.path(name)).current.version
+        for name in snapshot_explorer.samples.names()
+    ]
