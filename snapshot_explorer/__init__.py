@@ -1,6 +1,7 @@
 """Look into the past of an Apache Paimon or Delta Lake table, read-only.
 
-`open_table(path)` opens a table by its path; `%load_ext snapshot_explorer` brings `%snapshot` to IPython.
+`open_table(path)` opens a table by its path, `explore(table)` shows it as a widget;
+`%load_ext snapshot_explorer` brings `%snapshot` to IPython.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from snapshot_explorer.data_source import SnapshotDataSource as SnapshotDataSource
+    from snapshot_explorer.jupyter.explorer import explore
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.progress import show_progress
     from snapshot_explorer.queries import sql
@@ -25,6 +27,7 @@ __all__ = [
     "Snapshot",
     "Table",
     "errors",
+    "explore",
     "load_ipython_extension",
     "open_table",
     "samples",
@@ -36,6 +39,7 @@ _HOMES = {
     "Snapshot": "snapshot",
     "SnapshotDataSource": "data_source",  # not in __all__: it needs pyspark, which `import *` does not
     "Table": "table",
+    "explore": "jupyter.explorer",
     "open_table": "opening",
     "show_progress": "progress",
     "sql": "queries",

@@ -150,6 +150,14 @@ def timeline(call: Call) -> Picture:
     return frame.picture(y=y)
 
 
+def explore(call: Call) -> object:
+    """Return the explorer of a table, a widget."""
+    from snapshot_explorer.jupyter.explorer import explore as explorer_of  # noqa: PLC0415 - widgets take long to import
+
+    name, table = call.table()
+    return explorer_of(table, name=name)
+
+
 def _commits(call: Call, most: int) -> tuple[Frame, int | None]:
     """Return the commits that the line asks for, and how many at most: without -n so many as given."""
     given = call.arguments

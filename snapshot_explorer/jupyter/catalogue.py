@@ -157,6 +157,17 @@ COMMANDS: Sequence[Command] = (
         "shown the table stands alone. p.figure is plotly's; rows are those in files, before any merge.",
     ),
     Command(
+        name="explore",
+        summary="A widget to travel through time by hand",
+        run=actions.explore,
+        python="snapshot_explorer.explore(orders)",
+        examples=("%snapshot explore", "e = %snapshot explore -t orders"),
+        options=(TABLE,),
+        notes="A timeline with markers A and B, and views of the commit, manifests, what differs, rows, files and "
+        "health, each with the line of Python that gives the same. Works by keyboard; e.state drives it from code, "
+        "e.wait() waits for what is being read, e.close() ends it. Without widgets it is a table and a picture.",
+    ),
+    Command(
         name="diff",
         summary="What differs between two versions",
         run=actions.diff,

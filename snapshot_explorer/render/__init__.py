@@ -1,10 +1,23 @@
 """How a value or a frame looks, as aligned text and as HTML. Knows no table and no format."""
 
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Line, Pairs, Part
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lane, Lanes, Line, Pairs, Part
 from snapshot_explorer.render.html import html
 from snapshot_explorer.render.text import text
 
-__all__ = ["DRAWN_ROWS", "Drawing", "Grid", "Line", "Pairs", "Part", "html", "mimebundle", "text"]
+__all__ = [
+    "DRAWN_ROWS",
+    "Drawing",
+    "Grid",
+    "Item",
+    "Lane",
+    "Lanes",
+    "Line",
+    "Pairs",
+    "Part",
+    "html",
+    "mimebundle",
+    "text",
+]
 
 
 def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> dict[str, str]:

@@ -40,7 +40,43 @@ class Line:
     """The text; a long one is wrapped."""
 
 
-Part = Pairs | Grid | Line
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing of a lane, with a sign for what became of it."""
+
+    sign: str
+    """`=` carried over, `+` added, `-` gone, `~` made of others, or `?`."""
+    name: str
+    """What it is called."""
+    told: str
+    """What else there is to say of it, in a few words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """What two sides have of one sort, what both have beside each other."""
+
+    name: str
+    """What the lane holds."""
+    rows: tuple[tuple[Item | None, Item | None], ...]
+    """What stands on the left and on the right of each line; None for nothing."""
+    total: int
+    """How many lines there are in all, where `rows` is only a part of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lanes:
+    """Two sides beside each other, lane by lane."""
+
+    heads: tuple[str, str]
+    """What the left and the right side are."""
+    lanes: tuple[Lane, ...]
+    """The lanes, in order."""
+    noun: str
+    """What a line holds, in the plural, for what is said of lanes that are cut."""
+
+
+Part = Pairs | Grid | Line | Lanes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import escape
 
 from snapshot_explorer.render.cells import NULL, Cell, cell, cut, unit_of, visible
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Line, Pairs
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, rows_said, shown_columns
 
 _WIDEST_CELL = 80
@@ -46,6 +46,13 @@ _STYLE = (
     ".sx .sx-table tbody th{font-weight:400;color:var(--sx-faint)}"
     ".sx .sx-table .sx-n{text-align:right;font-variant-numeric:tabular-nums}"
     ".sx .sx-table .sx-0{color:var(--sx-faint)}"
+    ".sx .sx-table.sx-lanes tbody tr:nth-child(n){background:none}"
+    ".sx .sx-lanes .sx-lane th{font-weight:600;color:var(--sx-ink);border-bottom:1px solid var(--sx-line)}"
+    ".sx .sx-lanes td{min-width:16em;border-left:1px solid var(--sx-line)}"
+    ".sx .sx-sign{display:inline-block;width:1.4em;margin-right:.5em;text-align:center;border-radius:3px;"
+    "font-weight:700;color:#fff;background:#6b6b6b}"
+    ".sx .sx-added{background:#007a59}.sx .sx-gone{background:#b34e00}.sx .sx-made{background:#00629b}"
+    ".sx .sx-kept{color:inherit;background:none;box-shadow:inset 0 0 0 1px var(--sx-line)}"
     ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
     "</style>"
 )
@@ -72,6 +79,8 @@ def _pieces(drawing: Drawing, limit: int) -> Iterator[str]:
                 yield from _boxed(_pairs(part), "sx-table sx-pairs", title)
             case Grid():
                 yield from _grid(part, title, limit)
+            case Lanes():
+                yield from _boxed(_lanes(part), "sx-table sx-lanes", title)
     yield "</div>"
 
 
@@ -100,6 +109,31 @@ def _grid(grid: Grid, title: str, limit: int) -> Iterator[str]:
     said = rows_said(grid, limit)
     if said:
         yield f'<div class="sx-said">{_escaped(said)}</div>'
+
+
+_SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
+"""How what became of an item is told beside its sign: by colours of the palette by Okabe and Ito, darkened so that
+white letters read on them."""
+
+
+def _lanes(lanes: Lanes) -> Iterator[str]:
+    heads = "".join(f'<th scope="col">{_escaped(cut(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
+    yield f"<thead><tr>{heads}</tr></thead><tbody>"
+    for lane in lanes.lanes:
+        said = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
+        yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_escaped(lane.name + said)}</th></tr>'
+        for left, right in lane.rows:
+            yield f"<tr>{_item(left)}{_item(right)}</tr>"
+    yield "</tbody>"
+
+
+def _item(item: Item | None) -> str:
+    if item is None:
+        return "<td></td>"
+    sign = f'<span class="sx-sign {_SIGNS.get(item.sign, "")}">{_escaped(item.sign)}</span>'
+    name = cut(visible(item.name), _WIDEST_CELL, middle=True)
+    tooltip = _tooltip(item.name if name != item.name else None)
+    return f'<td{tooltip}>{sign}{escape(name)} <span class="sx-0">{_escaped(cut(item.told, _WIDEST_CELL))}</span></td>'
 
 
 def _rows(columns: tuple[ShownColumn, ...]) -> Iterator[str]:

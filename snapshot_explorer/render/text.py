@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from snapshot_explorer.render.cells import cell, cut, pad, unit_of, visible, width
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Line, Pairs
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, rows_said, shown_columns
 
 WIDTH = 120
@@ -29,7 +29,7 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
     """
     lines = list(_wrapped(visible(drawing.title), WIDTH))
     for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
-        if isinstance(above, Pairs | Grid) and isinstance(part, Pairs | Grid):
+        if isinstance(above, Pairs | Grid | Lanes) and isinstance(part, Pairs | Grid | Lanes):
             lines.append("")
         match part:
             case Line():
@@ -38,6 +38,8 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
                 lines.extend(_pairs(part))
             case Grid():
                 lines.extend(_grid(part, limit))
+            case Lanes():
+                lines.extend(_lanes(part))
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -71,6 +73,29 @@ def _pairs(pairs: Pairs) -> Iterator[str]:
         first, *more = _wrapped(shown, WIDTH - edge - _GAP)
         yield pad(name, edge, right=False) + " " * _GAP + first
         yield from (" " * (edge + _GAP) + line for line in more)
+
+
+def _lanes(lanes: Lanes) -> Iterator[str]:
+    """Yield two columns, with a line of dashes and its name above each lane."""
+    room = (WIDTH - _GAP) // 2
+    yield from _side_by_side(*lanes.heads, room)
+    for lane in lanes.lanes:
+        cut_off = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
+        yield f"-- {visible(lane.name)}{cut_off} ".ljust(WIDTH, "-")
+        for left, right in lane.rows:
+            yield from _side_by_side(_spelled(left, room), _spelled(right, room), room)
+
+
+def _side_by_side(left: str, right: str, room: int) -> Iterator[str]:
+    yield pad(cut(visible(left), room), room, right=False) + " " * _GAP + cut(visible(right), room)
+
+
+def _spelled(item: Item | None, room: int) -> str:
+    if item is None:
+        return ""
+    told = visible(item.told)
+    name = cut(visible(item.name), max(_NARROWEST_CELL, room - width(told) - 2 * _GAP), middle=True)
+    return f"{item.sign} {name}  {told}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,132 @@
+"""What a view is asked for and what it tells, and the snapshots and comparisons that were made for views."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.render.cells import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    import pyarrow as pa
+
+    from snapshot_explorer.compare import Comparison
+    from snapshot_explorer.health import Health
+    from snapshot_explorer.render import Drawing
+    from snapshot_explorer.snapshot import Snapshot
+    from snapshot_explorer.table import Table
+
+PAGE = 50
+"""Rows of a grid that are sent to the browser at a time."""
+_KEPT = 6
+"""Snapshots, comparisons and the like that are kept: each may hold the files of a whole version."""
+_TIMES = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a view is asked to tell: the values of the state as they were when it was asked."""
+
+    name: str
+    """The variable that holds the table, for lines of code."""
+    values: dict[str, Any]
+    """The traits of the state that the view depends on."""
+    page: int = 0
+    """Which page of rows, from 0."""
+    commit: pa.Table | None = None
+    """COMMITS of B, as far as it has been read."""
+    commits: pa.Table | None = None
+    """COMMITS of all versions, newest first."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a view tells."""
+
+    drawing: Drawing
+    """How it looks."""
+    code: str
+    """The Python that gives the same."""
+    source: str
+    """Where it comes from: path, version, time."""
+    choices: tuple[tuple[str, str], ...] = ()
+    """What can be chosen in it to see more: as it is shown, and its value."""
+    pages: int = 1
+    """How many pages its rows have."""
+
+
+@dataclass(slots=True)
+class Shelf:
+    """A table, with the newest few of the snapshots and comparisons that were asked for. Safe from several threads."""
+
+    table: Table
+    """The table."""
+    _kept: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
+    _times: dict[int, str] = field(default_factory=dict)
+    _lock: RLock = field(default_factory=RLock)
+
+    def at(self, version: int) -> Snapshot:
+        """Return the snapshot of a version, which keeps the metadata that it has read."""
+        current = self.table.current
+        return current if version == current.version else self._keep(("at", version), lambda: self.table.at(version))
+
+    def compare(self, a: int, b: int) -> Comparison:
+        """Return the comparison of two versions, which keeps what it has read."""
+        made: Comparison = self._keep(("compare", a, b), lambda: self.table.compare(a, b))
+        return made
+
+    def health(self, version: int) -> Health:
+        """Return the health of a version."""
+        made: Health = self._keep(("health", version), lambda: self.table.health(version))
+        return made
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept.clear()
+            self._times.clear()
+
+    def cited(self, *versions: int) -> str:
+        """Return where something comes from: the table's path, the versions, and when they were committed."""
+        told = []
+        for version in dict.fromkeys(versions):
+            time = self._times.get(version) or self._time(version)
+            told.append(f"version {version}" + (f" of {time}" if time else ""))
+        return f"{self.table.path}, {' and '.join(told)}"
+
+    def _time(self, version: int) -> str:
+        """Return when a version was committed; nothing where nobody knows."""
+        try:
+            time = self.table.committed_at([version])[0]
+        except SnapshotExplorerError:
+            return ""
+        told = moment(time)
+        if len(self._times) < _TIMES:
+            self._times[version] = told
+        return told
+
+    def _keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+
+def paged(rows: pa.Table, page: int) -> tuple[pa.Table, int]:
+    """Return the rows of a page, from 0, and how many pages there are; the last page where there are fewer."""
+    pages = max(1, -(-rows.num_rows // PAGE))
+    return rows.slice(min(page, pages - 1) * PAGE, PAGE), pages

@@ -1,0 +1,39 @@
+"""What the explorer tells of how B differs from A: a part of the comparison, a page of its rows; no widget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.jupyter.explorer.asked import PAGE, Content, paged
+from snapshot_explorer.render import Drawing, Grid, Line
+
+if TYPE_CHECKING:
+    from snapshot_explorer.frames import Frame
+    from snapshot_explorer.jupyter.explorer.asked import Asked, Shelf
+
+_NOTHING = {
+    "commits": "No commits lie between.",
+    "schema": "The schema is the same.",
+    "properties": "The properties are the same.",
+    "partitions": "No partition differs.",
+    "files": "No file differs.",
+}
+
+
+def compare(shelf: Shelf, asked: Asked) -> Content:
+    """Return the part of the comparison that is asked for."""
+    a, b, part = asked["a"], asked["b"], asked["compared"]
+    comparison = shelf.compare(a, b)
+    code, source = f"{asked.name}.compare({a}, {b})", shelf.cited(a, b)
+    if part == "overview":
+        drawing = comparison.showing("summary", "schema", "properties").drawing()
+        return Content(drawing=drawing, code=code, source=source)
+    frame: Frame = getattr(comparison, part)
+    drawn = frame.drawing().parts[0]
+    if not len(frame) or not isinstance(drawn, Grid):
+        drawing = Drawing(title=frame.title, parts=(Line(_NOTHING[part]),))
+        return Content(drawing=drawing, code=f"{code}.{part}", source=source)
+    page, pages = paged(drawn.rows, asked.page)
+    said = f"{len(frame):,} {frame.noun}"
+    drawing = Drawing(title=f"{frame.title}: {said}", parts=(Grid(page, noun=frame.noun, limit=PAGE),))
+    return Content(drawing=drawing, code=f"{code}.{part}", source=source, pages=pages)

@@ -1,0 +1,297 @@
+"""The controls of an explorer, each bound to a trait of the state: what one shows the other holds. Nothing reads."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Any, get_args
+
+import ipywidgets as widgets
+from traitlets import TraitError
+
+from snapshot_explorer.jupyter.explorer.panes import wrong
+from snapshot_explorer.jupyter.explorer.rows import engines
+from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, HEALTH, MEASURES
+from snapshot_explorer.model import Kind
+from snapshot_explorer.render.cells import cut, moment, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from traitlets import Bunch
+
+    from snapshot_explorer.jupyter.explorer.kit import Kit
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+
+_OFFERED = 200
+"""Versions that a list offers, the newest of those shown; any other can be typed."""
+_LONGEST = 60
+
+
+class Controls:
+    """The controls above the tabs, and those in them."""
+
+    def __init__(
+        self,
+        kit: Kit,
+        state: ExplorerState,
+        act: Mapping[str, Callable[[], None]],
+        choose: Callable[[str, str], None],
+    ) -> None:
+        """Bind the controls to the state.
+
+        Args:
+            kit: Makes widgets.
+            state: What they show and set.
+            act: What the buttons do that need more than the state: refresh, load.
+            choose: Takes the text of a ref, and the marker for it, `a` or `b`.
+        """
+        self._kit = kit
+        self._state = state
+        self._bound: list[tuple[Callable[[Bunch], None], str]] = []
+        self.markers = {marker: self._marker(marker, choose) for marker in ("a", "b")}
+        self.window = self._kit.make(
+            widgets.IntRangeSlider,
+            min=0,
+            max=0,
+            description="Versions",
+            readout=False,
+            continuous_update=False,
+            width="420px",
+        )
+        self.window_said = self._kit.label()
+        self.note = self._kit.html()
+        self._watch("note", lambda change: setattr(self.note, "value", wrong(change.new)))
+        self._follow_window()
+        self.top = self._top(act["refresh"])
+        self.filters = self._filters()
+        self.manifest = self._kit.make(
+            widgets.Dropdown, options=[("no manifest", "")], description="Open", width="480px"
+        )
+        self._bind(self.manifest, "manifest")
+        self.loading = self._loading(act["load"])
+        self.above: dict[str, tuple[widgets.Widget, ...]] = {
+            "compare": (self._choices("compared", [(name, name) for name in COMPARED], "Show"),),
+            "data": (self._reading(),),
+            "files": (self._files(),),
+            "health": (
+                self._kit.row(
+                    self._choices("health", [(name, name) for name in HEALTH], "Show"), self._text("keep", "Keep", "7d")
+                ),
+            ),
+        }
+
+    def close(self) -> None:
+        """Let go of the state."""
+        for handler, trait in self._bound:
+            self._state.unobserve(handler, trait)
+        self._bound.clear()
+
+    def offer(self) -> None:
+        """Offer the versions that are shown, newest first, with time and kind; those that the state knows."""
+        rows = self._state.shown.slice(0, _OFFERED).select(["version", "committed_at", "kind", "tags"]).to_pylist()
+        offered = tuple(
+            "  ".join([str(one["version"]), moment(one["committed_at"]) if one["committed_at"] else "", one["kind"]])
+            + (f"  tags {cut(visible(', '.join(one['tags'])), _LONGEST)}" if one["tags"] else "")
+            for one in rows
+        )
+        for box in self.markers.values():
+            box.options = ("latest", "earliest", *offered)
+
+    def offer_manifests(self, choices: Sequence[tuple[str, str]]) -> None:
+        """Offer the manifests that are shown; the one that is open stays so if it is among them."""
+        options = [
+            ("no manifest", ""),
+            *((cut(visible(label), 2 * _LONGEST, middle=True), path) for label, path in choices),
+        ]
+        if tuple(options) != tuple(self.manifest.options):
+            here = self._state.manifest if self._state.manifest in {path for _, path in options} else ""
+            self._state.manifest = here
+            self.manifest.options = options
+            self.manifest.value = here
+
+    def _top(self, refresh: Callable[[], None]) -> widgets.VBox:
+        state = self._state
+        clicks = self._choices("clicks", [("B", "b"), ("A", "a")], "A click sets")
+        return self._kit.column(
+            self._kit.row(
+                self.markers["a"],
+                self.markers["b"],
+                self._kit.button("Previous", "Move B one version back", state.previous),
+                self._kit.button("Next", "Move B one version on", state.next),
+                self._kit.button("Swap A and B", "Compare the other way round", state.swap),
+                self._toggle("playing", "Play", "Move B on every second, up to the newest version"),
+                clicks,
+            ),
+            self._kit.row(
+                self.window,
+                self.window_said,
+                self._choices("measure", [(name, name) for name in MEASURES], "Bars count"),
+                self._kit.button("Refresh", "Read the log again", refresh),
+                self._toggle("follow", "Follow new commits", "Look for new commits every few seconds until stopped"),
+                *self._stop(),
+            ),
+            self.note,
+        )
+
+    def _stop(self) -> tuple[widgets.Button, widgets.Label]:
+        """Return the button that ends following, and how often is looked; seen only while it is followed."""
+        state = self._state
+        stop = self._kit.button("Stop", "Look for new commits no more", lambda: state.set_trait("follow", False))  # noqa: FBT003 - a trait's value
+        often = self._kit.label()
+
+        def show(_: object = None) -> None:
+            self._kit.show(stop, shown=state.follow, width="auto")
+            self._kit.show(often, shown=state.follow)
+            often.value = f"every {state.interval:g} s"
+
+        for trait in ("follow", "interval"):
+            self._watch(trait, show)
+        show()
+        return stop, often
+
+    def _filters(self) -> widgets.VBox:
+        kinds = [("any kind", None), *((kind, kind) for kind in get_args(Kind))]
+        return self._kit.column(
+            self._kit.row(
+                self._dropdown("kind", kinds, "Kind"),
+                self._text("operation", "Operation", "MERGE"),
+                self._text("user", "User", "part of the name"),
+                self._text("text", "Text", "in what is stored"),
+            ),
+            self._kit.row(
+                self._text("since", "Since", "@2026-11-01 or @3d"),
+                self._text("until", "Until", "@2026-11-08"),
+                self._toggle("maintenance", "Maintenance commits", "Show commits that change no data"),
+                self._kit.button("Show all", "Take all filters away", self._state.reset_filters),
+            ),
+        )
+
+    def _reading(self) -> widgets.Widget:
+        limit = self._kit.make(widgets.BoundedIntText, description="Rows", min=0, max=1_000, width="180px")
+        return self._kit.row(self._columns(), self._text("where", "Where", "amount > 10"), self._bind(limit, "limit"))
+
+    def _loading(self, load: Callable[[], None]) -> widgets.Widget:
+        most = self._kit.make(
+            widgets.BoundedIntText,
+            description="At most",
+            min=0,
+            max=2**31 - 1,
+            tooltip="Rows to load; 0 for all",
+            width="180px",
+        )
+        return self._kit.row(
+            self._text("variable", "Variable", "df"),
+            self._dropdown("engine", [(name, name) for name in engines()], "Engine"),
+            self._bind(most, "load_limit"),
+            self._kit.label("rows, 0 for all"),
+            self._kit.button("Load as variable", "Load the rows of B into the variable", load),
+        )
+
+    def _files(self) -> widgets.Widget:
+        return self._kit.row(
+            self._text("partition", "Partition", "dt=2026-11"),
+            self._dropdown("file_order", [(name, name) for name in FILE_ORDERS], "Sort by"),
+            self._toggle("descending", "Largest first", "Sort downwards"),
+            self._toggle("statistics", "Values", "Show what the metadata says of the files' values"),
+        )
+
+    def _marker(self, marker: str, choose: Callable[[str, str], None]) -> widgets.Combobox:
+        box = self._kit.make(
+            widgets.Combobox,
+            description=marker.upper(),
+            placeholder="version, tag:v1, latest~2, @3d",
+            continuous_update=False,
+            ensure_option=False,
+            width="300px",
+            style={"description_width": "20px"},
+        )
+
+        def typed(change: Bunch) -> None:
+            # A tag's name may hold blanks; what a list offers begins with a version.
+            words = str(change.new).split("  ")
+            text = words[0].strip()
+            if text and text != str(getattr(self._state, marker)):
+                choose(text, marker)
+
+        box.observe(typed, "value")
+        self._watch(marker, lambda change: setattr(box, "value", str(change.new) if change.new >= 0 else ""))
+        return box
+
+    def _follow_window(self) -> None:
+        state, slider = self._state, self.window
+
+        def moved(change: Bunch) -> None:
+            first, last = change.new
+            known = state.versions
+            if known and last < len(known):
+                state.window = (known[first], known[last])
+
+        def show(_: object) -> None:
+            known = state.versions
+            if not known:
+                return
+            first, last = bisect_left(known, state.window[0]), bisect_right(known, state.window[1]) - 1
+            with slider.hold_trait_notifications():
+                slider.max = max(len(known) - 1, slider.value[1])
+                slider.value = (min(first, last), last)
+                slider.max = len(known) - 1
+            self.window_said.value = f"{known[min(first, last)]} to {known[last]}"
+
+        slider.observe(moved, "value")
+        for trait in ("window", "versions"):
+            self._watch(trait, show)
+
+    def _watch(self, trait: str, handler: Callable[[Bunch], None]) -> None:
+        self._state.observe(handler, trait)
+        self._bound.append((handler, trait))
+
+    def _bind(self, widget: Any, trait: str) -> Any:
+        """Let a widget's value and a trait be the same; what the state refuses is told, and goes back."""
+        widget.value = getattr(self._state, trait)
+
+        def typed(change: Bunch) -> None:
+            try:
+                self._state.set_trait(trait, change.new)
+                self._state.note = ""
+            except TraitError as error:
+                widget.value = getattr(self._state, trait)
+                self._state.note = str(error)
+
+        widget.observe(typed, "value")
+        self._watch(trait, lambda change: setattr(widget, "value", change.new))
+        return widget
+
+    def _text(self, trait: str, label: str, placeholder: str) -> Any:
+        made = self._kit.make(
+            widgets.Text, description=label, placeholder=placeholder, continuous_update=False, width="260px"
+        )
+        return self._bind(made, trait)
+
+    def _toggle(self, trait: str, label: str, tooltip: str) -> Any:
+        made = self._kit.make(widgets.Checkbox, description=label, tooltip=tooltip, indent=False, width="auto")
+        return self._bind(made, trait)
+
+    def _dropdown(self, trait: str, options: Sequence[tuple[str, object]], label: str) -> Any:
+        return self._bind(self._kit.make(widgets.Dropdown, options=options, description=label, width="220px"), trait)
+
+    def _choices(self, trait: str, options: Sequence[tuple[str, str]], label: str) -> Any:
+        made = self._kit.make(
+            widgets.ToggleButtons,
+            options=options,
+            tooltips=[f"{label} {name}" for name, _ in options],
+            width="max-content",
+            style={"button_width": "auto"},
+        )
+        return self._kit.row(self._kit.label(label), self._bind(made, trait), apart=True)
+
+    def _columns(self) -> widgets.Text:
+        box = self._kit.make(
+            widgets.Text, description="Columns", placeholder="all, or a,b", continuous_update=False, width="300px"
+        )
+
+        def typed(change: Bunch) -> None:
+            self._state.columns = [name.strip() for name in change.new.split(",") if name.strip()]
+
+        box.observe(typed, "value")
+        self._watch("columns", lambda change: setattr(box, "value", ",".join(change.new)))
+        return box

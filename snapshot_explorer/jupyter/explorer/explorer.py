@@ -1,0 +1,415 @@
+"""`Explorer`: the widget for time travel. It joins the state, work off the main thread, and the view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+from IPython.core.getipython import get_ipython
+from IPython.display import display
+from traitlets import TraitError
+
+from snapshot_explorer.jupyter.explorer import compared, facts, lens, rows
+from snapshot_explorer.jupyter.explorer.asked import Asked, Content, Shelf
+from snapshot_explorer.jupyter.explorer.controls import Controls
+from snapshot_explorer.jupyter.explorer.following import Ticker
+from snapshot_explorer.jupyter.explorer.kit import Kit, family
+from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
+from snapshot_explorer.jupyter.explorer.panes import Pane, said, wrong
+from snapshot_explorer.jupyter.explorer.reading import Log, Weight, read_log, read_weight
+from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
+from snapshot_explorer.jupyter.explorer.stills import LIVE, head, still, still_html, still_text
+from snapshot_explorer.jupyter.explorer.strip import Strip, prepare
+from snapshot_explorer.jupyter.explorer.surroundings import has_browser, has_kernel, name_of
+from snapshot_explorer.jupyter.explorer.work import Job, Work, running_loop
+from snapshot_explorer.snapshot import NO_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+
+    from traitlets import Bunch
+
+    from snapshot_explorer.render import Drawing
+    from snapshot_explorer.table import Table
+
+_TELLS: dict[str, tuple[Callable[[Shelf, Asked], Content], tuple[str, ...]]] = {
+    "commit": (facts.commit, ("b",)),
+    "manifests": (lens.manifests, ("a", "b")),
+    "entries": (lens.entries, ("a", "b", "manifest")),
+    "compare": (compared.compare, ("a", "b", "compared")),
+    "data": (rows.preview, ("b", "columns", "where", "limit")),
+    "files": (facts.files, ("b", "partition", "file_order", "descending", "statistics")),
+    "health": (facts.health, ("b", "health", "keep")),
+}
+"""What each place tells, and the traits of the state that it depends on."""
+_PLAY_SECONDS = 1.0
+_PATIENCE = 0.2
+"""Seconds before it is said that something is being read."""
+_STILL_SECONDS = 5.0
+"""How long the static picture waits for what is being read."""
+
+
+class Explorer(widgets.VBox):
+    """A table's past to travel by hand: a timeline, two markers A and B, and what there is to tell of them.
+
+    `state` holds all that can be chosen: setting a trait does what a click does. Reading happens on other threads;
+    `wait` returns when nothing is being read. `close` ends all of it.
+    """
+
+    def __init__(self, table: Table, *, name: str = "table", variables: MutableMapping[str, Any] | None = None) -> None:
+        """Draw the frame, and begin to read.
+
+        Args:
+            table: The table.
+            name: The variable that holds it, for lines of code.
+            variables: Where rows are loaded into; without it they cannot be.
+        """
+        self.table = table
+        self.name = name
+        self.state = ExplorerState()
+        self._shelf = Shelf(table)
+        self._work = Work()
+        self._follow, self._play = Ticker(self._look), Ticker(self.state.next)
+        self._strip = Strip(self.state.click)
+        self._log: Log | None = None
+        self._weight: Weight | None = None
+        self._told: dict[str, object] = {}
+        self._drawn: object = None
+        self._is_closed = False
+        self._kit = Kit()
+        self._head = self._kit.html()
+        self._controls = Controls(self._kit, self.state, {"refresh": self.refresh, "load": self.load}, self.choose)
+        self._panes = {place: self._pane(place) for place in _TELLS}
+        self._loader = Loader(self._kit, self._shelf, variables, self._start)
+        self._panes["data"].below.children = (self._controls.loading, self._loader.line, self._loader.result)
+        self._panes["manifests"].below.children = (self._controls.manifest, self._panes["entries"].box)
+        titles = [tab.capitalize() for tab in TABS]
+        self._tabs = widgets.Tab([self._panes[tab].box for tab in TABS], titles=titles, selected_index=0)
+        self._filters = widgets.Accordion([self._controls.filters], titles=["Filters"])
+        super().__init__([self._head, self._strip.box, self._controls.top, self._filters, self._tabs])
+        self.add_class(LIVE)
+        self._tabs.observe(self._tab_clicked, "selected_index")
+        self.state.observe(self._changed)
+        self._say_head("reading the log")
+        self.refresh()
+
+    def wait(self, seconds: float = 60) -> Explorer:
+        """Return the explorer when nothing is being read; for cells, scripts and tests.
+
+        Raises:
+            TimeoutError: It takes longer.
+        """
+        if not self._work.wait(seconds):
+            raise TimeoutError(f"The explorer still reads after {seconds:g} seconds. Wait again, or press Cancel.")
+        return self
+
+    def refresh(self) -> None:
+        """Read the log again, and what is shown."""
+        self._shelf.forget()
+        self._told.clear()
+
+        def read() -> Log:
+            self.table.update()
+            prepare(live=False)
+            return read_log(self.table)
+
+        self._start("log", Job(run=read, done=self._know, failed=self._fail_head, shown=self._say_head))
+
+    def choose(self, ref: int | str, marker: str = "b") -> None:
+        """Set a marker to what a ref names; what is wrong with it is told.
+
+        Args:
+            ref: A version, or the text of a ref such as latest~2, tag:v1 or @3d.
+            marker: `a` or `b`.
+        """
+        text = str(ref).strip()
+        if text.isdecimal() and int(text) in self.state.versions:
+            return self._set_marker(marker, int(text))
+
+        before = self._log
+
+        def find() -> tuple[int, Log | None]:
+            version = self.table.at(ref).version
+            is_known = before is not None and version in before.versions
+            return version, None if is_known else read_log(self.table, before)
+
+        def take(found: tuple[int, Log | None]) -> None:
+            version, log = found
+            if log is not None:
+                self._know(log)
+            self._set_marker(marker, version)
+
+        job = Job(run=find, done=take, failed=lambda sentence: self.state.set_trait("note", sentence))
+        return self._start(f"marker {marker}", job)
+
+    def load(self) -> None:
+        """Load the rows of B into the variable; what is large, or takes another variable's place, is asked again."""
+        self._loader.load(self._asked("load", LOADS))
+
+    @property
+    def code(self) -> str:
+        """Return the line of code that gives what the tab in front shows."""
+        told = self._panes[self.state.tab].told
+        return "" if told is None else told.code
+
+    def close(self) -> None:
+        """End all that goes on, and free every widget."""
+        if getattr(self, "_is_closed", True):
+            return
+        self._is_closed = True
+        self._follow.stop()
+        self._play.stop()
+        self._work.close()
+        self.state.unobserve_all()
+        self._controls.close()
+        self._strip.close()
+        self._shelf.forget()
+        for widget in family(self):
+            widget.unobserve_all()
+            if widget is not self:
+                widget.close()
+        super().close()
+
+    def drawing(self) -> Drawing:
+        """Return the explorer as it stands, as text and tables: for terminals and pages without widgets."""
+        pane = self._panes[self.state.tab]
+        lines = [*self._lines(), *([pane.error] if pane.error else [])]
+        lines += [] if pane.told is None else [f"{pane.told.code}    Source: {pane.told.source}"]
+        picture = self._strip.picture
+        parts = () if picture is None else picture.drawing().parts
+        return still(lines, parts, pane.drawing, title=f"Explorer of {self.table.path}")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """Return the widget, with a table and a picture for pages on which no widget lives."""
+        widget: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        return widget | self._still()
+
+    def _ipython_display_(self) -> None:
+        """Show the table and the picture, and the widget in their place.
+
+        Two outputs, since of one that holds both JupyterLab shows no more than that the widget is not there, once the
+        notebook is opened again.
+        """
+        display(self._still(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+        if self._is_closed or not has_kernel():
+            return
+        if has_browser():
+            self._hear_clicks()
+        widget: dict[str, Any] = super()._repr_mimebundle_()
+        display(widget | {"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+
+    def _still(self) -> dict[str, str]:
+        self._work.wait(_STILL_SECONDS)
+        state, drawing = self.state, self.drawing()
+        page = still_html(drawing, state.shown, measure=state.measure, a=state.a, b=state.b)
+        return {"text/plain": still_text(drawing), "text/html": page}
+
+    def __repr__(self) -> str:
+        return f"Explorer(path={self.table.path!r}, a={self.state.a}, b={self.state.b})"
+
+    # What changes in the state
+
+    def _changed(self, change: Bunch) -> None:
+        match change.name:
+            case "tab":
+                self._tabs.selected_index = TABS.index(change.new)
+            case "follow" | "interval":
+                self._tick(self._follow, self.state.interval, on=self.state.follow)
+            case "playing":
+                self._tick(self._play, _PLAY_SECONDS, on=change.new)
+            case "clicks":
+                self._hear_clicks()
+            case "note" | "readable":
+                return
+        self._draw()
+        self._ask()
+
+    def _tab_clicked(self, change: Bunch) -> None:
+        if change.new is not None:
+            self.state.tab = TABS[change.new]
+
+    def _hear_clicks(self) -> None:
+        """Replace the plain figure by one that hears clicks, where that can be."""
+        if not self._strip.is_live:
+            job = Job(
+                run=lambda: prepare(live=True),
+                done=lambda is_there: self._strip.live() if is_there else None,
+                failed=lambda sentence: self.state.set_trait("note", sentence),
+            )
+            self._start("figure", job)
+
+    @staticmethod
+    def _tick(ticker: Ticker, seconds: float, *, on: bool) -> None:
+        if on:
+            ticker.start(seconds)
+        else:
+            ticker.stop()
+
+    def _set_marker(self, marker: str, version: int) -> None:
+        try:
+            self.state.set_trait(marker, version)
+        except TraitError as error:
+            self.state.note = str(error)
+        else:
+            self.state.note = ""
+
+    def _draw(self) -> None:
+        """Draw the timeline where it has changed, else its markers."""
+        state = self.state
+        if self._log is None or state.commits is not self._log.commits:
+            return  # about to be known
+        what = (*state.values("measure", "window", *FILTERS), id(state.commits))
+        marks = state.values("a", "b")
+        if self._drawn == (what, marks):
+            return
+        shown = state.shown
+        if not self._drawn or self._drawn[0] != what:  # type: ignore[index]  # a pair
+            self._drawn = (what, marks)
+            total = len(state.versions)
+            title = f"{len(shown):,} of {total:,} versions"
+            self._strip.draw(shown, measure=state.measure, title=title, total=total, a=state.a, b=state.b)
+            self._controls.offer()
+            self._say_head()
+        else:
+            self._drawn = (what, marks)
+            self._strip.mark(shown, state.a, state.b)
+
+    # What is read
+
+    def _pane(self, place: str) -> Pane:
+        return Pane(
+            self._kit,
+            turn=lambda by: self.state.turn(place, by),
+            cancel=lambda: self._cancel(place),
+            above=self._controls.above.get(place, ()),
+        )
+
+    def _cancel(self, place: str) -> None:
+        self._work.cancel(place)
+        self._told.pop(place, None)
+        self._panes[place].idle()
+
+    def _asked(self, place: str, traits: tuple[str, ...]) -> Asked:
+        state = self.state
+        values = dict(zip(traits, state.values(*traits), strict=True))
+        return Asked(
+            name=self.name,
+            values=values,
+            page=state.pages.get(place, 0),
+            commit=state.commit(state.b),
+            commits=state.commits,
+        )
+
+    def _ask(self) -> None:
+        """Ask for what the tab in front tells, unless it is told already."""
+        state = self.state
+        if self._log is None:
+            return
+        self._loader.show(self._asked("load", LOADS))
+        if state.b == NO_VERSION:
+            self._panes[state.tab].clear("Nothing has been committed to the table yet.")
+            return
+        self._ask_for(state.tab)
+        if state.tab == "manifests":
+            if state.manifest:
+                self._ask_for("entries")
+            else:
+                self._work.cancel("entries")
+                self._told.pop("entries", None)
+                self._panes["entries"].clear()
+
+    def _ask_for(self, place: str) -> None:
+        tell, traits = _TELLS[place]
+        asked = self._asked(place, traits)
+        fresh = id(self.state.commits) if place in ("commit", "health") else None
+        key = (asked.values, asked.page, fresh)
+        if self._told.get(place) == key:
+            return
+        self._told[place] = key
+        pane = self._panes[place]
+
+        def done(content: Content) -> None:
+            pane.tell(content, page=asked.page)
+            if place == "manifests":
+                self._controls.offer_manifests(content.choices)
+
+        def failed(sentence: str) -> None:
+            self._told.pop(place, None)
+            pane.fail(sentence)
+
+        def run() -> Content:
+            return tell(self._shelf, asked)
+
+        self._start(place, Job(run=run, done=done, failed=failed, shown=pane.working))
+        self._soon(lambda: pane.working("Reading ...") if self._work.is_busy(place) else None)
+
+    @staticmethod
+    def _soon(act: Callable[[], None]) -> None:
+        loop = running_loop()
+        if loop is not None:
+            loop.call_later(_PATIENCE, act)
+
+    def _start(self, place: str, job: Job) -> None:
+        loop = running_loop()
+        self._work.start(
+            place, Job(run=job.run, done=job.done, failed=job.failed, shown=job.shown, stop=job.stop, loop=loop)
+        )
+
+    def _look(self) -> None:
+        """Look for new commits."""
+        if self._work.is_busy("log") or self._work.is_busy("follow"):
+            return
+        before = self._log
+
+        def look() -> Log | None:
+            self.table.update(staleness_acceptable=True)
+            newest = self.table.current.version
+            known = before.versions[-1:] if before is not None else ()
+            return None if before is not None and known == (newest,) else read_log(self.table, before)
+
+        def take(log: Log | None) -> None:
+            self.state.note = ""
+            if log is not None:
+                self._know(log)
+
+        job = Job(run=look, done=take, failed=lambda sentence: self.state.set_trait("note", sentence))
+        self._start("follow", job)
+
+    def _know(self, log: Log) -> None:
+        self._log = log
+        self.state.know(log.versions, log.readable, log.commits)
+        self._draw()
+        self._ask()
+        self._start(
+            "weight",
+            Job(run=lambda: read_weight(self.table), done=self._weighed, failed=lambda _: self._weighed(None)),
+        )
+
+    def _weighed(self, weight: Weight | None) -> None:
+        self._weight = weight
+        self._say_head()
+
+    # What the head says
+
+    def _say_head(self, doing: str = "") -> None:
+        first, *others = self._lines()
+        self._head.value = said(" \N{MIDDLE DOT} ".join([first, *others, *([doing] if doing else [])]))
+
+    def _fail_head(self, sentence: str) -> None:
+        self._head.value = said(" \N{MIDDLE DOT} ".join(self._lines())) + wrong(sentence)
+
+    def _lines(self) -> list[str]:
+        return head(self.table, self.name, self.state, self._log, self._weight)
+
+
+def explore(table: Table, *, name: str | None = None) -> Explorer:
+    """Return the explorer of a table: a widget for its past. Reads the log, and what is shown, on other threads.
+
+    Args:
+        table: The table.
+        name: The variable that holds it, for the lines of code that are shown; found by itself in a notebook.
+    """
+    shell = get_ipython()
+    variables: MutableMapping[str, Any] | None = None if shell is None else shell.user_ns
+    found = name or name_of(table, variables or {})
+    return Explorer(table, name=found, variables=variables)

@@ -1,0 +1,116 @@
+"""The manifest lens: the lists base, delta and changelog of A and B beside each other, down to entries; no widget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from snapshot_explorer.jupyter.explorer.asked import PAGE, Content, paged
+from snapshot_explorer.render import Drawing, Grid, Item, Lane, Lanes, Line
+from snapshot_explorer.render.cells import size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from snapshot_explorer.jupyter.explorer.asked import Asked, Shelf
+
+    _Row = Mapping[str, Any]
+
+SIGNS = {
+    "carried over": "=",
+    "added": "+",
+    "merged away": "-",
+    "left behind": "-",
+    "rewritten": "~",
+    None: "?",
+}
+"""What became of a manifest, as a sign."""
+_LISTS = ("base", "delta", "changelog", "index")
+_ALWAYS = _LISTS[:3]
+_LEGEND = "= carried over   + added   - merged away, or left behind   ~ rewritten"
+
+
+def manifests(shelf: Shelf, asked: Asked) -> Content:
+    """Return the manifests of A and B, lane by lane, with what became of each; a page of them."""
+    a, b = asked["a"], asked["b"]
+    rows = shelf.compare(a, b).manifests.to_arrow().to_pylist()
+    lines = [(name, *pair) for name in _LISTS for pair in _lane(rows, name)]
+    pages = max(1, -(-len(lines) // PAGE))
+    start = min(asked.page, pages - 1) * PAGE
+    shown = lines[start : start + PAGE]
+    lanes = []
+    for name in _LISTS:
+        total = sum(1 for line in lines if line[0] == name)
+        here = [line for line in shown if line[0] == name]
+        if total or name in _ALWAYS:
+            items = tuple((_item(left), _item(right)) for _, left, right in here)
+            lanes.append(Lane(name=name if total else f"{name}: no manifest", rows=items, total=total))
+    signs = [SIGNS[row["status"]] for row in rows]
+    said = ", ".join(f"{signs.count(sign):,} {word}" for word, sign in _WORDS.items() if sign in signs)
+    drawing = Drawing(
+        title=f"Manifests of version {a} and version {b}",
+        parts=(
+            Line(f"{said or 'Neither version has a manifest'}.   {_LEGEND}"),
+            Lanes(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
+        ),
+    )
+    there = [row for _, left, right in shown for row in (right or left,) if row is not None]
+    return Content(
+        drawing=drawing,
+        code=f"{asked.name}.compare({a}, {b}).manifests",
+        source=shelf.cited(a, b),
+        choices=tuple((f"{SIGNS[row['status']]} {_name(row['path'])}", row["path"]) for row in there),
+        pages=pages,
+    )
+
+
+_WORDS = {"carried over": "=", "added": "+", "merged away": "-", "rewritten": "~", "not known": "?"}
+
+
+def _lane(rows: Sequence[_Row], name: str) -> Sequence[tuple[_Row | None, _Row | None]]:
+    """Return what A and B name in a list, what both name in one line; then what only one names, side by side."""
+    both = [(row, row) for row in rows if row["list_a"] == name == row["list_b"]]
+    only_a = [row for row in rows if row["list_a"] == name != row["list_b"]]
+    only_b = [row for row in rows if row["list_b"] == name != row["list_a"]]
+    longest = max(len(only_a), len(only_b))
+    rest = [
+        (only_a[at] if at < len(only_a) else None, only_b[at] if at < len(only_b) else None) for at in range(longest)
+    ]
+    return [*both, *rest]
+
+
+def _item(row: _Row | None) -> Item | None:
+    if row is None:
+        return None
+    counts = [f"{sign}{row[name]:,}" for sign, name in (("+", "added_files"), ("-", "removed_files")) if row[name]]
+    told = [*counts, *([size(row["size_bytes"])] if row["size_bytes"] is not None else [])]
+    return Item(sign=SIGNS[row["status"]], name=_name(row["path"]), told="  ".join(told))
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def entries(shelf: Shelf, asked: Asked) -> Content:
+    """Return the entries of the manifest that is chosen, a page of them."""
+    a, b, manifest = asked["a"], asked["b"], asked["manifest"]
+    frame = shelf.compare(a, b).entries(manifest)
+    rows = frame.to_arrow()
+    page, pages = paged(rows, asked.page)
+    telling = [name for name in rows.column_names if rows[name].null_count < len(rows)]
+    if (
+        rows.num_rows
+        and pa.types.is_map(rows.schema.field("partition").type)
+        and not any(page["partition"].to_pylist())
+    ):
+        telling = [name for name in telling if name != "partition"]
+    return Content(
+        drawing=Drawing(
+            title=f"Entries of {_name(manifest)}: {len(rows):,}",
+            parts=(Grid(page.select(telling), noun="entries", limit=PAGE),),
+        ),
+        code=f"{asked.name}.compare({a}, {b}).entries({_name(manifest)!r})",
+        source=f"{shelf.table.path}, {manifest}",
+        pages=pages,
+    )

@@ -1,0 +1,121 @@
+"""The pieces of the view: lines, and the pane that shows what a view tells. Nothing here reads."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.render import html
+from snapshot_explorer.render.cells import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import ipywidgets as widgets
+
+    from snapshot_explorer.jupyter.explorer.asked import Content
+    from snapshot_explorer.jupyter.explorer.kit import Kit
+    from snapshot_explorer.render import Drawing
+
+_INK = "var(--jp-content-font-color1,var(--vscode-editor-foreground,inherit))"
+_CODE = (
+    "font:12px/1.5 var(--jp-code-font-family,monospace);white-space:pre-wrap;overflow-wrap:anywhere;padding:0 8px;"
+    f"color:{_INK}"
+)
+_TEXT = (
+    "font:13px/1.5 var(--jp-content-font-family,system-ui,sans-serif);white-space:pre-wrap;overflow-wrap:anywhere;"
+    f"padding:0 8px;color:{_INK}"
+)
+
+
+def code(text: str) -> str:
+    """Return lines of code, or of facts, as HTML."""
+    lines = "\n".join(escape(visible(line)) for line in text.split("\n"))
+    return f'<div style="{_CODE}">{lines}</div>' if text else ""
+
+
+def said(text: str) -> str:
+    """Return a sentence as HTML."""
+    return f'<div role="status" style="{_TEXT}">{escape(visible(text))}</div>' if text else ""
+
+
+def wrong(text: str) -> str:
+    """Return a sentence that says what went wrong as HTML."""
+    return f'<div role="alert" style="{_TEXT}"><b>!</b> {escape(visible(text))}</div>' if text else ""
+
+
+class Pane:
+    """Shows what a view tells: the drawing, pages, the code, the source; or what is going on, or what went wrong."""
+
+    def __init__(
+        self,
+        kit: Kit,
+        *,
+        turn: Callable[[int], None],
+        cancel: Callable[[], None],
+        above: tuple[widgets.Widget, ...],
+    ) -> None:
+        """Show nothing yet.
+
+        Args:
+            kit: Makes widgets.
+            turn: Takes by how many pages to turn.
+            cancel: Stops what is going on.
+            above: Controls that stand above.
+        """
+        self._kit = kit
+        self.busy = kit.html()
+        self.content = kit.html()
+        self.footer = kit.html()
+        self.page = kit.label()
+        self._cancel = kit.button("Cancel", "Stop reading; what is shown stays", cancel)
+        self._back = kit.button("Previous page", "Show the rows before these", lambda: turn(-1))
+        self._on = kit.button("Next page", "Show the rows after these", lambda: turn(1))
+        self._pages = kit.column(kit.row(self._back, self.page, self._on))
+        self._working = kit.column(kit.row(self.busy, self._cancel))
+        kit.show(self._pages, shown=False)
+        kit.show(self._working, shown=False)
+        self.below = kit.column()
+        self.box = kit.column(*above, self._working, self.content, self._pages, self.footer, self.below)
+        self.told: Content | None = None
+        self.error = ""
+
+    def working(self, what: str) -> None:
+        """Show that something is going on, above what was shown before."""
+        self.busy.value = said(what)
+        self._kit.show(self._working, shown=True)
+
+    def idle(self) -> None:
+        """Show that nothing is going on."""
+        self.busy.value = ""
+        self._kit.show(self._working, shown=False)
+
+    def tell(self, content: Content, *, page: int = 0) -> None:
+        """Show what a view tells."""
+        self.idle()
+        self.told, self.error = content, ""
+        self.content.value = html(content.drawing)
+        self.footer.value = code(f"{content.code}\nSource: {content.source}")
+        self._kit.show(self._pages, shown=content.pages > 1)
+        at = min(page, content.pages - 1)
+        self.page.value = f"page {at + 1:,} of {content.pages:,}"
+        self._back.disabled, self._on.disabled = at == 0, at == content.pages - 1
+
+    def fail(self, sentence: str) -> None:
+        """Show what went wrong, in the place of what was asked for."""
+        self.clear()
+        self.error = sentence
+        self.content.value = wrong(sentence)
+
+    def clear(self, sentence: str = "") -> None:
+        """Show nothing but a sentence."""
+        self.idle()
+        self.told, self.error = None, ""
+        self.content.value = said(sentence)
+        self.footer.value = ""
+        self._kit.show(self._pages, shown=False)
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """Return what is shown, for the static picture."""
+        return None if self.told is None else self.told.drawing

@@ -1,0 +1,82 @@
+"""What the explorer reads of a table's log: at first all of it, later what is new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+
+if TYPE_CHECKING:
+    from snapshot_explorer.model import Listing
+    from snapshot_explorer.table import Table
+
+MOST_COMMITS = 10_000
+"""Commits that are read, the newest ones."""
+_SAME = ("version", "committed_at", "identifier", "details")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """What is known of a table's versions."""
+
+    versions: tuple[int, ...]
+    """All versions that are listed, ascending."""
+    readable: tuple[int, ...]
+    """Those of them that can be loaded."""
+    commits: pa.Table
+    """COMMITS of the newest of them, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """What the newest version holds."""
+
+    files: int
+    """Live data files."""
+    size_bytes: int
+    """Their size."""
+
+
+def read_log(table: Table, before: Log | None = None) -> Log:
+    """Return what there is now. Where the log has only grown since, no more than the new commits is read.
+
+    Args:
+        table: The table.
+        before: What was there; None to read all anew.
+    """
+    listing = table.listing()
+    grown = None if before is None else _grown(table, before, listing)
+    commits = table.history(limit=MOST_COMMITS).to_arrow() if grown is None else grown
+    known = pc.is_in(commits["version"], pa.array(listing.versions, pa.int64()))
+    return Log(versions=listing.versions, readable=listing.reachable, commits=commits.filter(known))
+
+
+def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
+    """Return the commits known and the new ones; None where the newest one known is not what it was."""
+    if not len(before.commits):
+        return None
+    newest = before.commits.slice(0, 1)
+    version = newest["version"][0].as_py()
+    if version not in listing.versions[-MOST_COMMITS:]:
+        return None
+    fresh = table.history(f"{version}..").to_arrow()
+    if not fresh.slice(len(fresh) - 1).select(_SAME).equals(newest.select(_SAME)):
+        return None
+    old = before.commits.slice(1)
+    gone = pc.and_(
+        pc.equal(old["readable"], "yes"),
+        pc.invert(pc.is_in(old["version"], pa.array(listing.reachable, pa.int64()))),
+    )
+    at = frames.COMMITS.get_field_index("readable")
+    old = old.set_column(at, frames.COMMITS.field(at), pc.if_else(gone, "metadata", old["readable"]))
+    return pa.concat_tables([fresh, old]).slice(0, MOST_COMMITS)
+
+
+def read_weight(table: Table) -> Weight:
+    """Return what the newest version holds. Reads its files' metadata."""
+    rows = table.current.files().to_arrow()
+    return Weight(files=len(rows), size_bytes=pc.sum(rows["size_bytes"]).as_py() or 0)

@@ -1,0 +1,244 @@
+"""What an explorer shows, as one object that needs no browser: the markers A and B, the tab, filters, what to load."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from traitlets import Any as AnyTrait
+from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError, Unicode, observe, validate
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.history import CommitFilter
+from snapshot_explorer.model import Kind
+from snapshot_explorer.refs import AsOf, parse_ref
+from snapshot_explorer.render.timeline import Measure
+from snapshot_explorer.snapshot import NO_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from traitlets import Bunch
+
+TABS = ("commit", "manifests", "compare", "data", "files", "health")
+MEASURES: tuple[str, ...] = get_args(Measure)
+COMPARED = ("overview", "partitions", "files", "schema", "properties", "commits")
+HEALTH = ("health", "readability", "retention")
+ENGINES = ("pandas", "arrow", "spark")
+FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
+FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance")
+WINDOW = 300
+"""Versions that the timeline shows at first, the newest ones."""
+_UPKEEP = ("compact", "analyze", "maintenance")
+_DEPENDS = {
+    "manifests": ("a", "b"),
+    "entries": ("a", "b", "manifest"),
+    "compare": ("a", "b", "compared"),
+    "files": ("b", "partition", "file_order", "descending", "statistics"),
+    "health": ("b", "health", "keep"),
+}
+"""Places whose rows come in pages, and what they depend on: when that changes, the first page is shown."""
+
+
+class ExplorerState(HasTraits):
+    """The state of one explorer. Setting a trait is all that a click does; whoever draws observes the traits.
+
+    Nothing here reads: `know` is given what was read of the log.
+    """
+
+    a = Int(NO_VERSION, help="The version that B is compared with.")
+    b = Int(NO_VERSION, help="The version that is shown.")
+    clicks = Enum(("b", "a"), "b", help="The marker that a click on a commit sets.")
+    tab = Enum(TABS, "commit", help="The view that is in front.")
+    measure = Enum(MEASURES, "rows", help="What the timeline's bars and line count.")
+    window = AnyTrait((NO_VERSION, NO_VERSION), help="The first and the last version that the timeline shows.")
+    kind = Enum((None, *get_args(Kind)), None, allow_none=True, help="Only commits of this kind.")
+    operation = Unicode("", help="Only commits with this word of the writer's own.")
+    user = Unicode("", help="Only commits of a committer whose name holds this text.")
+    text = Unicode("", help="Only commits whose details hold this text.")
+    since = Unicode("", help="Only commits at or after this time, such as @2026-11-01 or @3d.")
+    until = Unicode("", help="Only commits at or before this time.")
+    maintenance = Bool(default_value=True, help="Whether commits are shown that change no data.")
+    manifest = Unicode("", help="The manifest whose entries are shown.")
+    compared = Enum(COMPARED, "overview", help="The part of the comparison that is shown.")
+    health = Enum(HEALTH, "health", help="What is told of the table's health.")
+    engine = Enum(ENGINES, "pandas", help="What loads rows.")
+    columns = List(Unicode(), help="The columns to load; all if there are none.")
+    where = Unicode("", help="The condition on rows to load, in SQL.")
+    limit = Int(20, min=0, max=1_000, help="How many rows the preview has.")
+    load_limit = Int(0, min=0, help="How many rows are loaded at most; 0 for all.")
+    variable = Unicode("df", help="The variable that rows are loaded into.")
+    partition = Unicode("", help="Only files of partitions that hold this text.")
+    file_order = Enum(FILE_ORDERS, "path", help="The column that files are sorted by.")
+    descending = Bool(default_value=False, help="Whether files are sorted downwards.")
+    statistics = Bool(default_value=False, help="Whether files are shown with what is known of their values.")
+    keep = Unicode("7d", help="The age up to which the retention what-if keeps versions.")
+    follow = Bool(default_value=False, help="Whether new commits are looked for every now and then.")
+    interval = Float(5.0, min=0.2, help="Seconds between two looks.")
+    playing = Bool(default_value=False, help="Whether B moves on by itself.")
+    pages = Dict(help="The page of rows that a place shows, from 0, where it is not the first.")
+    versions = AnyTrait((), help="All versions that are known, ascending.")
+    readable = AnyTrait((), help="Those of them that can be loaded, ascending.")
+    commits = AnyTrait(frames.COMMITS.empty_table(), help="COMMITS of the versions, newest first.")
+    note = Unicode("", help="What the last action could not do; empty where all went well.")
+
+    def know(self, versions: Sequence[int], readable: Sequence[int], commits: pa.Table) -> None:
+        """Take what was read of the log. Markers that are there stay; B on the newest version moves with it.
+
+        Args:
+            versions: All versions, ascending.
+            readable: Those that can be loaded, ascending.
+            commits: COMMITS of the versions, newest first; of very many only the newest.
+        """
+        before = self.versions
+        was_newest = self.b == NO_VERSION or self.b in before[-1:]
+        was_open = not before or self.window[1] in before[-1:]
+        with self.hold_trait_notifications():
+            self.versions, self.readable, self.commits = tuple(versions), tuple(readable), commits
+            if not versions:
+                self.a = self.b = NO_VERSION
+                self.window, self.playing = (NO_VERSION, NO_VERSION), False
+                return
+            if was_newest or self.b not in self.versions:
+                self.b = (self.readable or self.versions)[-1]
+            if self.a not in self.versions:
+                self.a = self._beside(self.b, -1, self.versions) or self.b
+            self.window = self._window(follows=was_open)
+
+    def _window(self, *, follows: bool) -> tuple[int, int]:
+        """Return the window that the versions leave: where it reached to the newest one it still does."""
+        first, last = self.window
+        known = self.versions
+        if follows:
+            is_fresh = first == NO_VERSION
+            return (known[-WINDOW:][0] if is_fresh else max(first, known[0])), known[-1]
+        return max(min(first, known[-1]), known[0]), min(max(last, known[0]), known[-1])
+
+    @property
+    def shown(self) -> pa.Table:
+        """Return the COMMITS that pass the filters and lie in the window, newest first."""
+        version = self.commits["version"]
+        first, last = self.window
+        return self.passing(
+            self.commits.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
+        )
+
+    def passing(self, commits: pa.Table) -> pa.Table:
+        """Return those of the COMMITS that pass the filters."""
+        chosen = CommitFilter(
+            kind=self.kind,
+            operation=self.operation or None,
+            user=self.user or None,
+            text=self.text or None,
+            maintenance=self.maintenance or self.kind in _UPKEEP,
+        )
+        for text, compared in ((self.since, pc.greater_equal), (self.until, pc.less_equal)):
+            if text:
+                limit = pa.scalar(_time(text).time, frames.UTC_MILLIS)
+                commits = commits.filter(compared(commits["committed_at"], limit))
+        return chosen.passing(commits)
+
+    def previous(self) -> None:
+        """Move B to the version before it among those shown."""
+        self._step(-1)
+
+    def next(self) -> None:
+        """Move B to the version after it among those shown; play ends with the last."""
+        self._step(1)
+
+    def swap(self) -> None:
+        """Let A and B change places."""
+        with self.hold_trait_notifications():
+            self.a, self.b = self.b, self.a
+
+    def click(self, version: int) -> None:
+        """Set the marker that clicks set."""
+        self.set_trait(self.clicks, version)
+
+    def reset_filters(self) -> None:
+        """Show all commits again."""
+        with self.hold_trait_notifications():
+            for name in FILTERS:
+                self.set_trait(name, self.traits()[name].default_value)
+
+    def turn(self, place: str, by: int) -> None:
+        """Turn the pages of a place."""
+        self.pages = self.pages | {place: max(0, self.pages.get(place, 0) + by)}
+
+    def commit(self, version: int) -> pa.Table:
+        """Return the row of COMMITS of a version; no row if it has not been read."""
+        return self.commits.filter(pc.equal(self.commits["version"], version))
+
+    def _step(self, by: int) -> None:
+        found = self._beside(self.b, by, self.shown["version"].to_pylist()[::-1])
+        if found is None:
+            self.note = f"No version shown is {'older' if by < 0 else 'newer'} than {self.b}."
+            self.playing = False
+            return
+        self.note, self.b = "", found
+
+    @staticmethod
+    def _beside(version: int, by: int, ascending: Sequence[int]) -> int | None:
+        """Return the next smaller or larger one; None if there is none."""
+        at = bisect_left(ascending, version) - 1 if by < 0 else bisect_right(ascending, version)
+        return ascending[at] if 0 <= at < len(ascending) else None
+
+    @observe(*{name for names in _DEPENDS.values() for name in names})
+    def _first_pages(self, change: Bunch) -> None:
+        stale = {place for place, names in _DEPENDS.items() if change.name in names}
+        if stale & set(self.pages):
+            self.pages = {place: page for place, page in self.pages.items() if place not in stale}
+
+    @validate("a", "b")
+    def _check_version(self, proposal: Bunch) -> int:
+        version: int = proposal.value
+        at = bisect_left(self.versions, version)
+        if self.versions and self.versions[at : at + 1] != (version,):
+            first, last = self.versions[0], self.versions[-1]
+            raise TraitError(f"There is no version {version}. Available: {first} to {last}. Choose one of these.")
+        return version
+
+    @validate("window")
+    def _check_window(self, proposal: Bunch) -> tuple[int, int]:
+        first, last = (int(one) for one in proposal.value)
+        if first > last:
+            raise TraitError(f"A window from version {first} to {last} holds nothing. Let it begin before it ends.")
+        return first, last
+
+    @validate("since", "until")
+    def _check_time(self, proposal: Bunch) -> str:
+        text: str = proposal.value.strip()
+        if text:
+            try:
+                _time(text)
+            except BadReferenceError as error:
+                raise TraitError(str(error)) from error
+        return text
+
+    @validate("variable")
+    def _check_variable(self, proposal: Bunch) -> str:
+        name: str = proposal.value.strip()
+        if not name.isidentifier() or iskeyword(name):
+            raise TraitError(f"{name!r} cannot be the name of a variable. Use letters, digits and _.")
+        return name
+
+    def values(self, *names: str) -> tuple[Any, ...]:
+        """Return the values of traits, as they can be compared and kept."""
+        found = (getattr(self, name) for name in names)
+        return tuple(tuple(value) if isinstance(value, list) else value for value in found)
+
+
+def _time(text: str) -> AsOf:
+    """Return a time that is written as in refs; the @ may be left out.
+
+    Raises:
+        BadReferenceError: It is none.
+    """
+    ref = parse_ref(text if text.startswith("@") else f"@{text}")
+    if not isinstance(ref, AsOf):
+        raise BadReferenceError(f"{text!r} is no time. Give one such as @2026-11-01 or @3d.")
+    return ref

@@ -1,0 +1,120 @@
+"""The explorer where no widget lives: a table and a picture, as text and as HTML without script."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from snapshot_explorer.render import Drawing, Line, html, text
+from snapshot_explorer.render.cells import size
+from snapshot_explorer.render.figures import BLUE, GREEN, INK, VERMILLION, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from snapshot_explorer.jupyter.explorer.reading import Log, Weight
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.render import Part
+    from snapshot_explorer.table import Table
+
+LIVE = "sx-explorer"
+"""The class of an explorer that lives on a page."""
+_STYLE = (
+    f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
+    f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}</style>"
+)
+"""Hides the picture where the explorer itself is."""
+_BARS = 120
+_COMMITS = 15
+"""Commits of the table."""
+_WIDTH, _HEIGHT, _EDGE = 960, 160, 16
+
+
+def head(table: Table, name: str, state: ExplorerState, log: Log | None, weight: Weight | None) -> list[str]:
+    """Return what the table is, and what is known of it, in a few words each."""
+    branch = f" branch {table.branch}" if table.branch else ""
+    lines = [f"{name} {table.format}{branch} {table.path}"]
+    if log is None:
+        return lines
+    if not state.versions:
+        return [*lines, "no version yet"]
+    first, last, lost = state.versions[0], state.versions[-1], len(state.versions) - len(state.readable)
+    lines.append(
+        f"versions {first} to {last}, {len(state.versions):,} of them"
+        + (f", {lost:,} cannot be loaded any more" if lost else "")
+    )
+    unread = len(state.versions) - len(state.commits)
+    lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
+    total = state.commit(last)["total_rows"].to_pylist()
+    lines += [f"{total[0]:,} rows in files"] if total and total[0] is not None else []
+    lines += [f"{weight.files:,} files, {size(weight.size_bytes)}"] if weight is not None else []
+    return lines
+
+
+def still(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, title: str) -> Drawing:
+    """Return the explorer as one drawing: what the table is, its commits, and the view in front."""
+    lines = tuple(Line(line) for line in lead)
+    shown = (Line(view.title), *view.parts) if view is not None else ()
+    lines += (Line("A picture of the explorer. Run the cell for the explorer itself."),)
+    return Drawing(title=title, parts=(*lines, *parts, *shown))
+
+
+def still_text(drawing: Drawing) -> str:
+    """Return the drawing as text."""
+    return text(drawing, limit=_COMMITS)
+
+
+def still_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int, b: int) -> str:
+    """Return the drawing as HTML, below a picture of the newest commits."""
+    shown = _picture(commits, measure, a, b) + html(drawing, limit=_COMMITS)
+    return f'{_STYLE}<div class="sx-still">{shown}</div>'
+
+
+def _picture(commits: pa.Table, measure: str, a: int, b: int) -> str:
+    """Return bars up for what commits added, and down for what they removed, the newest on the right, as SVG."""
+    if not len(commits):
+        return ""
+    rows = commits.slice(0, _BARS)
+    versions = rows["version"].to_pylist()[::-1]
+    added, removed = (numbers(rows[f"{side}_{measure}"])[::-1].astype(np.float64) for side in ("added", "removed"))
+    said = escape(f"{measure} added and removed by versions {versions[0]} to {versions[-1]}")
+    marks = {a: "A B"} if a == b else {a: "A", b: "B"}
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{said}" '
+        f'style="width:100%;max-width:{_WIDTH}px;height:auto" xmlns="http://www.w3.org/2000/svg">'
+        f"<title>{said}</title>{''.join(_bars(versions, added, removed, marks))}"
+        "</svg>"
+    )
+
+
+def _bars(
+    versions: Sequence[int], added: npt.NDArray[np.float64], removed: npt.NDArray[np.float64], marks: dict[int, str]
+) -> Iterator[str]:
+    up, down = float(added.max(initial=0)), float(removed.max(initial=0))
+    scale = (_HEIGHT - 3 * _EDGE) / max(1.0, up + down)
+    zero = _EDGE + up * scale
+    step = _WIDTH / len(versions)
+    width = max(1.0, step * 0.7)
+    for at, version in enumerate(versions):
+        x = at * step + (step - width) / 2
+        rise, fall = float(added[at]) * scale, float(removed[at]) * scale
+        yield f'<rect x="{x:.1f}" y="{zero - rise:.1f}" width="{width:.1f}" height="{rise:.1f}" fill="{GREEN}"/>'
+        yield f'<rect x="{x:.1f}" y="{zero:.1f}" width="{width:.1f}" height="{fall:.1f}" fill="{VERMILLION}"/>'
+        if version in marks:
+            middle = x + width / 2
+            yield (
+                f'<line x1="{middle:.1f}" x2="{middle:.1f}" y1="{_EDGE}" y2="{_HEIGHT - 2 * _EDGE}" stroke="{BLUE}"/>'
+                f'<text x="{middle:.1f}" y="{_EDGE - 4}" fill="{INK}" font-size="12" text-anchor="middle">'
+                f"{marks[version]} {version}</text>"
+            )
+    yield f'<line x1="0" x2="{_WIDTH}" y1="{zero:.1f}" y2="{zero:.1f}" stroke="{INK}"/>'
+    for x, anchor, version in ((0, "start", versions[0]), (_WIDTH, "end", versions[-1])):
+        yield (
+            f'<text x="{x}" y="{_HEIGHT - 4}" fill="{INK}" font-size="12" text-anchor="{anchor}">'
+            f"version {version}</text>"
+        )

@@ -1,0 +1,190 @@
+"""Work off the main thread, whose results come back to the loop that asked: the kernel stays free meanwhile."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Condition, Event, Thread
+from time import monotonic
+from typing import Any
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.progress import Progress, listen
+from snapshot_explorer.render.cells import visible
+
+THREADS = "snapshot-explorer-work"
+"""How the names of the threads begin."""
+
+
+class _CancelledError(Exception):
+    """Ends work that nobody wants any more; never seen outside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A piece of work and what becomes of it."""
+
+    run: Callable[[], Any]
+    """Does it, on a thread of its own."""
+    done: Callable[[Any], None]
+    """Takes the result, on the loop that asked."""
+    failed: Callable[[str], None]
+    """Takes the sentence that says what went wrong, on the loop that asked."""
+    shown: Callable[[str], None] = lambda _: None
+    """Takes how far it has come, in a few words, on the loop that asked."""
+    stop: Event = field(default_factory=Event)
+    """Set when nobody wants the result."""
+    loop: asyncio.AbstractEventLoop | None = None
+    """The loop that asked."""
+
+
+class Work:
+    """Runs the newest job of each place, a thread to a place; an older one of it is told to stop, and forgotten.
+
+    A job ends early where it says how far it has come (see `progress`); otherwise its result is dropped. Without a
+    loop, as in scripts, `wait` delivers.
+    """
+
+    def __init__(self) -> None:
+        """Start no thread yet."""
+        self._jobs: dict[str, Job] = {}
+        self._threads: dict[str, Thread] = {}
+        self._changed = Condition()
+        self._finished: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._is_closed = False
+
+    def start(self, place: str, job: Job) -> None:
+        """Run a job instead of the one that the place has; after `close` nothing is run."""
+        with self._changed:
+            self._forget(place)
+            if self._is_closed:
+                return
+            self._jobs[place] = job
+            if place not in self._threads:
+                thread = Thread(target=self._serve, args=(place,), name=f"{THREADS}-{place}", daemon=True)
+                self._threads[place] = thread
+                thread.start()
+
+    def cancel(self, place: str) -> bool:
+        """Tell the job of a place to stop and drop its result; return whether there was one."""
+        with self._changed:
+            return self._forget(place)
+
+    def is_busy(self, place: str) -> bool:
+        """Return whether the place waits for a result."""
+        with self._changed:
+            return place in self._jobs
+
+    def wait(self, seconds: float = 60) -> bool:
+        """Return when nothing is worked on, with all results delivered; False if that takes longer."""
+        until = monotonic() + seconds
+        while True:
+            self._deliver()
+            with self._changed:
+                if not self._jobs:
+                    return True
+                left = until - monotonic()
+                if left <= 0:
+                    return False
+                if self._finished.empty():
+                    self._changed.wait(min(left, 0.5))
+
+    def close(self) -> None:
+        """Tell all jobs to stop, and drop their results; each thread ends with what it is at."""
+        with self._changed:
+            self._is_closed = True
+            for place in list(self._jobs):
+                self._forget(place)
+
+    def _forget(self, place: str) -> bool:
+        job = self._jobs.pop(place, None)
+        if job is None:
+            return False
+        job.stop.set()
+        self._changed.notify_all()
+        return True
+
+    def _serve(self, place: str) -> None:
+        """Run the place's jobs, the newest first wanted, until there is none."""
+        last: Job | None = None
+        while True:
+            with self._changed:
+                job = self._jobs.get(place)
+                if job is None or job is last:
+                    del self._threads[place]
+                    return
+            last = job
+            self._run(place, job)
+
+    def _run(self, place: str, job: Job) -> None:
+        listen(_Watch(self, job))
+        try:
+            result = job.run()
+        except _CancelledError:
+            return
+        except SnapshotExplorerError as error:
+            self._finish(place, job, job.failed, _line(error))
+        except Exception as error:  # noqa: BLE001 - a widget shows what went wrong where the result would be
+            self._finish(place, job, job.failed, f"{type(error).__name__}: {_line(error)}")
+        else:
+            self._finish(place, job, job.done, result)
+
+    def _finish(self, place: str, job: Job, take: Callable[[Any], None], result: object) -> None:
+        def deliver() -> None:
+            with self._changed:
+                if self._jobs.get(place) is not job:
+                    return
+                del self._jobs[place]
+            take(result)
+
+        self.hand_over(job, deliver)
+
+    def hand_over(self, job: Job, deliver: Callable[[], None]) -> None:
+        """Have something done on the loop that asked, or by who waits."""
+        self._finished.put(deliver)
+        with self._changed:
+            self._changed.notify_all()
+        if job.loop is not None:
+            try:
+                job.loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:
+                return  # the loop has ended: whoever waits delivers
+
+    def _deliver(self) -> None:
+        while True:
+            try:
+                deliver = self._finished.get_nowait()
+            except Empty:
+                return
+            if not self._is_closed:
+                deliver()
+
+
+class _Watch:
+    """Hears how far a job has come: has it shown, and ends the job when nobody wants it any more."""
+
+    def __init__(self, work: Work, job: Job) -> None:
+        self._work, self._job = work, job
+
+    def show(self, progress: Progress) -> None:
+        """Show it, or end the job."""
+        if self._job.stop.is_set():
+            raise _CancelledError
+        said = str(progress)
+        self._work.hand_over(self._job, lambda: None if self._job.stop.is_set() else self._job.shown(said))
+
+    def clear(self) -> None:
+        """Show nothing: the result, or what went wrong, follows."""
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that runs here, if any."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _line(error: Exception) -> str:
+    """Return what an error says, in one line."""
+    return visible(" ".join(str(error).split()))

@@ -1,0 +1,98 @@
+"""What an interaction with the explorer costs: kernel time, and bytes that are sent to the browser.
+
+    python tests/benchmarks/explorer.py [COMMITS] [FILES]
+
+A Delta table of 10,000 commits and 100,000 files by default, in memory; a real ipykernel runs the explorer and sends to
+this process, over ZeroMQ, what it would send to a browser. `reply` is how long the kernel is kept from running the next
+cell, `total` ends when all that was asked for is drawn; bytes are those of all messages about widgets.
+"""
+
+# ruff: noqa: T201 - it prints what it measured
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from jupyter_client.manager import start_new_kernel
+
+ROOT = Path(__file__).parents[2]
+OPEN = """
+import fsspec, orjson, sys
+sys.path.insert(0, {tests!r})
+from delta_builder import commit_name, metadata, protocol
+import snapshot_explorer as sx
+store = fsspec.filesystem("memory")
+COMMITS, FILES = {commits}, {files}
+each = max(1, FILES // COMMITS)
+def line(version):
+    info = {{"commitInfo": {{"timestamp": 1767225600000 + version * 60000, "operation": "WRITE",
+             "operationParameters": {{"mode": "Append"}}, "operationMetrics": {{"numFiles": str(each)}}}}}}
+    adds = [{{"add": {{"path": f"part-{{version:06d}}-{{at}}.parquet", "partitionValues": {{}}, "size": 1000 + at,
+             "modificationTime": 0, "dataChange": True, "stats": '{{"numRecords":10}}'}}}} for at in range(each)]
+    first = [protocol(), metadata()] if version == 0 else []
+    return b"\\n".join(orjson.dumps(one) for one in [info, *first, *adds])
+for version in range(COMMITS):
+    store.pipe_file(f"/bench/t/{{commit_name(version)}}", line(version))
+table = sx.open_table("memory:///bench/t")
+"""
+STEPS = (
+    ("open the explorer, plain figure", "e = sx.explore(table); e.wait(600); None"),
+    ("next version: not read yet", "e.state.b = COMMITS - 50; e.wait(600); None"),
+    ("change of version, read already", "e.state.b = COMMITS - 1; e.wait(600); None"),
+    ("window of 1,000 versions", "e.state.window = (COMMITS - 1_000, COMMITS - 1); e.wait(600); None"),
+    ("window of all versions", "e.state.window = (0, COMMITS - 1); e.wait(600); None"),
+    ("filter by text", "e.state.text = 'nothing'; e.wait(600); None"),
+    ("all shown again", "e.state.reset_filters(); e.wait(600); None"),
+    ("window of 300 versions", "e.state.window = (COMMITS - 300, COMMITS - 1); e.wait(600); None"),
+    ("figure that hears clicks, once", "e._strip.live()"),
+    ("change of version, live figure", "e.state.b = COMMITS - 50; e.wait(600); None"),
+    ("and back", "e.state.b = COMMITS - 1; e.wait(600); None"),
+    ("files, first time", "e.state.tab = 'files'; e.wait(600); None"),
+    ("files, next page", "e.state.turn('files', 1); e.wait(600); None"),
+    ("files, sorted by size", "e.state.file_order = 'size_bytes'; e.wait(600); None"),
+    ("files, change of version", "e.state.b = COMMITS - 50; e.wait(600); None"),
+    ("files, back, read already", "e.state.b = COMMITS - 1; e.wait(600); None"),
+    ("manifests, first time", "e.state.tab = 'manifests'; e.wait(600); None"),
+    ("manifests, next page", "e.state.turn('manifests', 1); e.wait(600); None"),
+    ("compare", "e.state.tab = 'compare'; e.wait(600); None"),
+    ("compare, files", "e.state.compared = 'files'; e.wait(600); None"),
+    ("health", "e.state.tab = 'health'; e.wait(600); None"),
+)
+
+
+def run(client, code):
+    """Run code in the kernel; return seconds and the bytes of messages about widgets."""
+    began = time.perf_counter()
+    request = client.execute(code)
+    size = 0
+    while True:
+        message = client.get_iopub_msg(timeout=900)
+        kind = message["msg_type"]
+        if kind.startswith("comm_"):
+            size += len(json.dumps(message["content"])) + sum(len(one) for one in message["buffers"])
+        if kind == "error":
+            raise SystemExit("\n".join(message["content"]["traceback"]))
+        is_ours = message["parent_header"].get("msg_id") == request
+        if kind == "status" and message["content"]["execution_state"] == "idle" and is_ours:
+            return time.perf_counter() - began, size
+
+
+def main():
+    commits, files = (int(given) for given in (*sys.argv[1:], "10000", "100000")[:2])
+    manager, client = start_new_kernel(env=os.environ | {"PYTHONPATH": str(ROOT)})
+    try:
+        run(client, OPEN.format(tests=str(ROOT / "tests"), commits=commits, files=files))
+        print(f"{commits:,} commits, {files:,} files")
+        print(f"{'interaction':36}{'total ms':>10}{'bytes':>12}")
+        for name, code in STEPS:
+            seconds, size = run(client, code)
+            print(f"{name:36}{seconds * 1000:10,.0f}{size:12,}")
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+if __name__ == "__main__":
+    main()

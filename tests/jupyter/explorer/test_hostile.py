@@ -1,0 +1,127 @@
+"""Tables whose names and values are hostile: harmless and legible in the explorer."""
+
+import json
+import re
+
+import ipywidgets
+import pytest
+
+from builders import PaimonTable
+from delta_builder import DeltaTable
+from snapshot_explorer import open_table
+from snapshot_explorer.jupyter.explorer import Explorer
+from snapshot_explorer.jupyter.explorer.facts import _details
+
+EVIL = "<img src=x onerror=alert(1)>\"'&<script>alert(2)</script>"
+TURNED = "\N{RIGHT-TO-LEFT OVERRIDE}gnp.exe"
+LONG = "n" * 300
+LARGE = 2**63 - 1
+
+
+def htmls(widget):
+    if isinstance(widget, ipywidgets.HTML):
+        yield widget.value
+    for child in getattr(widget, "children", ()):
+        yield from htmls(child)
+
+
+@pytest.fixture
+def explorer(memory_root):
+    fields = [("id", "long"), *((name, "string") for name in (EVIL, TURNED, LONG))]
+    table = DeltaTable(*memory_root, fields=fields, configuration={EVIL: EVIL})
+    table.append([(LARGE, EVIL, TURNED, LONG)], operation=EVIL)
+    info = {
+        "userName": EVIL,
+        "operationParameters": {EVIL: EVIL},
+        "operationMetrics": {EVIL: TURNED},
+        "engineInfo": EVIL,
+    }
+    table.commit(table.data("b.parquet", [(1, "a", "b", "c")]), operation=EVIL, info=info)
+    made = Explorer(open_table(table.url), name="t", variables={}).wait()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("tab", ["commit", "manifests", "compare", "data", "files", "health"])
+def test_no_view_holds_markup_of_the_tables(explorer, tab):
+    explorer.state.tab, explorer.state.statistics = tab, True
+    explorer.choose(f"no{EVIL}{TURNED}")
+    explorer.wait()
+
+    bundle = explorer._repr_mimebundle_()
+    page = "".join(htmls(explorer)) + bundle["text/html"]
+
+    assert explorer._panes[tab].error == ""
+    assert not re.search(r"<(img|script)", page)
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in page + bundle["text/plain"]
+    assert "no&lt;img" in explorer._controls.note.value
+
+
+def test_hostile_rows_are_legible_and_numbers_exact(explorer):
+    explorer.state.tab = "data"
+    explorer.wait()
+
+    page = explorer._panes["data"].content.value
+
+    assert str(LARGE) in page
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert "\\u202egnp.exe" in page
+    assert "n" * 79 + "…" in page
+
+
+def test_hostile_names_do_not_leave_the_code_that_is_shown(explorer):
+    explorer.state.columns, explorer.state.where = [EVIL, TURNED], f"id = 1 -- {EVIL}"
+    explorer.wait()
+
+    (line,) = re.findall(r">(df = .*)</div>", explorer._loader.line.value)
+
+    assert "<" not in line
+    assert "\\u202e" in line
+
+
+def test_tags_are_flags_without_markup(memory_root):
+    table = PaimonTable(*memory_root)
+    table.commit([(1, EVIL)])
+    table.tag("<b>tag", 1)
+    explorer = Explorer(open_table(f"memory://{table.root}"), variables={}).wait()
+
+    (flags,) = [trace for trace in explorer._strip._made.data if trace.name == "tags"]
+
+    assert flags.text == ("&lt;b&gt;tag",)
+    assert "<b>tag" not in "".join(htmls(explorer)) + explorer._repr_mimebundle_()["text/html"]
+    explorer.close()
+
+
+def test_five_hundred_columns_are_cut_and_that_is_said(memory_root):
+    table = DeltaTable(*memory_root, fields=[(f"c{number}", "long") for number in range(500)])
+    table.append([tuple(range(500))])
+    explorer = Explorer(open_table(table.url), variables={}).wait()
+
+    explorer.state.tab = "data"
+    explorer.wait()
+    page = explorer._panes["data"].content.value
+    assert "50 of 500 columns are shown. Name others under Columns." in page
+    assert len(page) < 100_000
+
+    explorer.state.tab, explorer.state.statistics = "files", True
+    explorer.wait()
+    assert explorer._panes["files"].error == ""
+    assert len(explorer._panes["files"].content.value) < 100_000
+    explorer.close()
+
+
+@pytest.mark.parametrize(
+    "details",
+    [None, "", "no JSON", "[" * 100_000, '{"a":' * 5_000, "3", json.dumps({"x" * 500: "y" * 5_000}), '{"a": NaN}'],
+)
+def test_details_of_any_shape_are_told_shortly(details):
+    for name, value in _details(details):
+        assert len(name) <= 400
+        assert value is None or len(str(value)) <= 400
+
+
+def test_large_numbers_in_details_stay_as_they_are():
+    assert _details('{"id": 9223372036854775807, "b": {"c": 1e400}}') == [
+        ("id", "9223372036854775807"),
+        ("b.c", "1e400"),
+    ]

@@ -1,0 +1,148 @@
+"""The main journeys through the explorer, in a real JupyterLab and a real chromium."""
+
+import shutil
+
+import fsspec
+import pytest
+
+from builders import PaimonTable
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
+]
+OPEN = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))\ne = sx.explore(orders)\ne"
+WHERE = "e.wait(); print(e.state.a, e.state.b)"
+LIVE = ".js-plotly-plot .nsewdrag"
+
+
+def click_at(notebook, share):
+    """Click into the timeline, so far from the left."""
+    box = notebook.page.locator(LIVE).first.bounding_box()
+    notebook.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
+    notebook.page.mouse.click(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
+
+
+def front(notebook, tab):
+    notebook.page.get_by_role("tab", name=tab, exact=True).click()
+
+
+def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
+    notebook = notebook(OPEN, WHERE, "len(df), list(df.columns)[:2]", name="journey")
+    page = notebook.page
+    notebook.run(0)
+    notebook.says("41 rows in files")
+    page.locator(".jupyter-widgets .js-plotly-plot .main-svg").first.wait_for()
+    assert not page.locator(".sx-still").is_visible()
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot').getBoundingClientRect().width > 900")
+    notebook.shot("timeline")
+
+    click_at(notebook, 0.3)
+    notebook.says("orders.at(6).commit")
+    page.get_by_role("button", name="A", exact=True).click()
+    click_at(notebook, 0.1)
+    notebook.run(1)
+    a, b = (int(word) for word in notebook.text(1)[0].split())
+    assert (a < 4, b) == (True, 6)
+
+    front(notebook, "Manifests")
+    notebook.says(f"Manifests of version {a} and version 6")
+    assert page.locator(".sx-lanes .sx-lane").all_inner_texts()[:2] == ["base", "delta"]
+    assert page.locator(".sx-sign.sx-added").count() > 0
+    page.get_by_label("Open", exact=True).select_option(index=1)
+    notebook.says("Entries of manifest-")
+    notebook.shot("manifests")
+
+    front(notebook, "Compare")
+    notebook.says(f"orders.compare({a}, 6)")
+    page.get_by_role("button", name="files", exact=True).last.click()
+    notebook.says(f"orders.compare({a}, 6).files")
+
+    front(notebook, "Data")
+    notebook.says("Some rows of version 6")
+    notebook.shot("data")
+    page.get_by_role("button", name="Load as variable").click()
+    notebook.says("df holds 41 rows of version 6.")
+    notebook.run(2)
+    assert notebook.text(2) == ["(41, ['order_id', 'buyer'])"]
+
+
+def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):
+    notebook = notebook(OPEN, WHERE, name="keyboard", theme="Dark")
+    page, keys = notebook.page, notebook.page.keyboard
+    notebook.run(0)
+    notebook.says("41 rows in files")
+    page.locator(LIVE).first.wait_for()
+
+    page.get_by_label("A", exact=True).first.focus()
+    keys.press("Control+a")
+    keys.type("tag:v1")
+    keys.press("Tab")
+    keys.press("Control+a")
+    keys.type("latest~1")
+    keys.press("Tab")
+    notebook.says("orders.at(17).commit")
+    assert page.evaluate("document.activeElement.textContent") == "Previous"
+    keys.press("Space")
+    notebook.says("orders.at(16).commit")
+    keys.press("Tab")
+    keys.press("Tab")
+    keys.press("Space")
+    notebook.says("orders.at(5).commit")
+
+    page.get_by_role("tab", name="Commit").focus()
+    keys.press("ArrowRight")
+    keys.press("Enter")
+    notebook.says("Manifests of version 16 and version 5")
+    ink, paper = (
+        page.locator(".jupyter-widgets .sx").last.evaluate(f"node => getComputedStyle(node).{name}")
+        for name in ("color", "backgroundColor")
+    )
+    assert _light(ink) > 200
+    assert _light(paper) < 60
+    notebook.shot("dark")
+    notebook.run(1)
+    assert notebook.text(1) == ["16 5\n"]
+
+
+def _light(colour):
+    """Return how light rgb(...) or rgba(...) is, from 0 to 255."""
+    parts = [float(part) for part in colour.partition("(")[2].rstrip(")").split(",")[:3]]
+    return sum(parts) / 3
+
+
+def test_new_commits_of_a_live_table_are_followed(notebook, lab):
+    _, served, _ = lab
+    table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), f"{served}/live")
+    table.commit([(1, "a")])
+    table.commit([(2, "b")])
+    open_ = f"import snapshot_explorer as sx\nlive = sx.open_table({table.root!r})\ne = sx.explore(live)"
+    notebook = notebook(f"{open_}\ne.state.interval = 0.5\ne", WHERE, name="following")
+    notebook.run(0)
+    notebook.says("versions 1 to 2, 2 of them")
+
+    notebook.page.get_by_label("Follow new commits").check()
+    notebook.says("every 0.5 s")
+    table.commit([(3, "c")])
+    notebook.says("versions 1 to 3, 3 of them")
+    notebook.says("live.at(3).commit")
+    notebook.page.get_by_role("button", name="Stop", exact=True).click()
+    notebook.run(1)
+
+    assert notebook.text(1) == ["1 3\n"]
+    assert not notebook.page.get_by_label("Follow new commits").is_checked()
+
+
+def test_reopened_without_its_kernel_it_is_a_table_and_a_picture(notebook):
+    first = notebook(OPEN, name="saved")
+    first.run(0)
+    first.says("41 rows in files")
+    first.page.keyboard.press("Control+s")
+    first.page.wait_for_timeout(1_500)
+
+    again = first.reopened()
+    again.shot("reopened")
+    again.page.locator(".jp-OutputArea-output table.sx-table").first.wait_for()
+    assert "Explorer of" in again.cell(0).inner_text()
+    assert again.page.locator(".jupyter-widgets button").count() == 0
+    again.shot("reopened")

@@ -1,0 +1,70 @@
+"""An explorer in a saved notebook: small, and readable where no kernel runs."""
+
+import os
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+OPEN = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A notebook with an explorer in it, as nbclient saves it: with the state of all widgets."""
+    nbclient = pytest.importorskip("nbclient")
+    cells = (
+        OPEN,
+        "e = sx.explore(orders)\ne.state.a = 5\ne.state.tab = 'manifests'\ne",
+        "for e.state.tab in ('commit', 'compare', 'data', 'files', 'health'):\n    e.wait()\nprint(e.code)",
+    )
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    folder = tmp_path_factory.mktemp("saved")
+    client = nbclient.NotebookClient(made, timeout=300, resources={"metadata": {"path": folder}})
+    client.execute(env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])})
+    nbformat.write(made, folder / "saved.ipynb")
+    return folder / "saved.ipynb"
+
+
+def outputs(saved):
+    made = nbformat.read(saved, as_version=4)
+    return [one["data"] for one in made.cells[1].outputs]
+
+
+def test_it_stays_small_with_the_state_of_all_widgets(saved):
+    made = nbformat.read(saved, as_version=4)
+
+    assert made.metadata.widgets  # nbclient keeps them
+    assert saved.stat().st_size < 300_000
+
+
+def test_its_output_reads_without_a_kernel(saved):
+    picture, widget = outputs(saved)
+
+    assert set(picture) == {"text/plain", "text/html"}
+    assert "Manifests of version 5 and version 18" in picture["text/plain"]
+    assert "orders.compare(5, 18).manifests" in picture["text/plain"]
+    assert "<svg" in picture["text/html"]
+    assert "Manifests of version 5 and version 18" in picture["text/html"]
+    assert set(widget) == {VIEW, "text/plain"}
+    assert widget["text/plain"].startswith("Explorer(path=")
+
+
+def test_what_a_cell_sets_is_what_the_next_sees(saved):
+    made = nbformat.read(saved, as_version=4)
+
+    assert made.cells[2].outputs[0]["text"] == "orders.health(18)\n"
+
+
+def test_as_a_page_it_reads_without_script(saved):
+    nbconvert = pytest.importorskip("nbconvert")
+    made = nbformat.read(saved, as_version=4)
+    made.metadata.pop("widgets")  # as JupyterLab saves it
+
+    page, _ = nbconvert.HTMLExporter(template_name="classic").from_notebook_node(made)
+
+    assert "Manifests of version 5 and version 18" in page
+    assert 'viewbox="0 0 960 160"' in page.lower()
+    assert re.search(r"<td[^>]*>.*manifest-", page)
