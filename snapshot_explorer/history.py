@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Kind
 from snapshot_explorer.progress import Step, step
+from snapshot_explorer.render.figures import last_part
 from snapshot_explorer.render.timeline import timeline
 
 _PAGE = 64
@@ -100,10 +102,11 @@ def read_history(
     return pa.concat_tables(found) if found else frames.COMMITS.empty_table()
 
 
-def drawn(rows: pa.Table, *, stat: bool, title: str, total: int | None, limit: int | None) -> Frame:
+def drawn(rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: int | None) -> Frame:
     """Return COMMITS as a frame that draws the columns which say something; with `stat`, what was added and removed."""
     names = _STAT if stat else frames.drawn_of_commits(rows)
-    return Frame(rows, title=title, noun="versions", total=total, drawn=names, limit=limit, depict=timeline)
+    depict = partial(timeline, heading=f"History of {last_part(path)}")
+    return Frame(rows, title=f"History of {path}", noun="versions", total=total, drawn=names, limit=limit, depict=depict)
 
 
 def _most(versions: Sequence[int], chosen: CommitFilter, limit: int | None) -> int:

@@ -142,7 +142,7 @@ class Table:
         versions = Past(self, self._format).between(between, since, until)
         rows = self._commits = read_history(self._format, versions, chosen, limit)
         total = len(versions) if chosen.passes_all else None
-        return drawn(rows, stat=stat, title=f"History of {self.path}", total=total, limit=limit)
+        return drawn(rows, stat=stat, path=self.path, total=total, limit=limit)
 
     @overload
     def lifetimes(

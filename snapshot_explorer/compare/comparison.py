@@ -27,7 +27,7 @@ from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.differences import difference_figure
-from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.render.figures import Picture, last_part
 from snapshot_explorer.render.timeline import timeline
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Comparison:
 
     def _figure(self) -> go.Figure:
         summary, partitions = self.summary.to_arrow(), self.partitions.to_arrow()
-        return difference_figure(summary, partitions, title=self._title(self._path))
+        return difference_figure(summary, partitions, title=self._title(last_part(self._path)))
 
     def __repr__(self) -> str:
         return text(self.drawing())

@@ -128,7 +128,9 @@ class _History:
                 yield str(kind), _LOOKS.get(kind, _OTHER), self.kinds == kind
 
 
-def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None) -> Picture:
+def timeline(
+    commits: pa.Table, *, y: str, title: str, total: int | None = None, heading: str | None = None
+) -> Picture:
     """Return commits as a picture: bars up for what each added and down for what it removed, by version.
 
     Args:
@@ -136,6 +138,7 @@ def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None)
         y: What to count: rows, files or bytes.
         title: The heading.
         total: How many versions there are, where these are some of them.
+        heading: The heading of the figure, which has a line for it; without it the same.
 
     Raises:
         BadReferenceError: Nothing is counted by that name.
@@ -147,7 +150,7 @@ def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None)
     history = _History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), measure)
     some = total if total is not None and total > len(commits) else None
     drawing = Drawing(title=title, parts=(_table(newest_first, measure, total),))
-    return Picture(drawing, lambda: _figure(history, title, some))
+    return Picture(drawing, lambda: _figure(history, heading or title, some))
 
 
 def _figure(history: _History, title: str, total: int | None) -> go.Figure:
