@@ -106,7 +106,9 @@ def drawn(rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: in
     """Return COMMITS as a frame that draws the columns which say something; with `stat`, what was added and removed."""
     names = _STAT if stat else frames.drawn_of_commits(rows)
     depict = partial(timeline, heading=f"History of {last_part(path)}")
-    return Frame(rows, title=f"History of {path}", noun="versions", total=total, drawn=names, limit=limit, depict=depict)
+    return Frame(
+        rows, title=f"History of {path}", noun="versions", total=total, drawn=names, limit=limit, depict=depict
+    )
 
 
 def _most(versions: Sequence[int], chosen: CommitFilter, limit: int | None) -> int:

@@ -16,17 +16,6 @@ hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 
 
-def pytest_collection_modifyitems(items):
-    """Keep on one worker of pytest-xdist what shares something dear: a kernel, a Spark session, a browser."""
-    for item in items:
-        if item.path.suffix == ".ipynb":
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
-        elif "spark" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.xdist_group("browser"))
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session):
     """Fail where a skip would hide that something is missing: .ci/run asks for that."""

@@ -128,9 +128,7 @@ class _History:
                 yield str(kind), _LOOKS.get(kind, _OTHER), self.kinds == kind
 
 
-def timeline(
-    commits: pa.Table, *, y: str, title: str, total: int | None = None, heading: str | None = None
-) -> Picture:
+def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None, heading: str | None = None) -> Picture:
     """Return commits as a picture: bars up for what each added and down for what it removed, by version.
 
     Args:

@@ -13,7 +13,6 @@ import snapshot_explorer
 ROOT = Path(__file__).parents[2]
 BINDER = ROOT / "binder"
 
-pytestmark = pytest.mark.xdist_group("binder")
 
 RUN = """
 import sys

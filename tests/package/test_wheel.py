@@ -13,7 +13,6 @@ import snapshot_explorer
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.xdist_group("wheel")
 
 SESSION = '''
 import json
