@@ -114,7 +114,7 @@ class Notebook:
 
     def says(self, text):
         """Wait until the page shows a text."""
-        self.page.get_by_text(text).first.wait_for(timeout=SECONDS)
+        self.page.get_by_text(text).locator("visible=true").first.wait_for()
 
     def reopened(self):
         """Return the notebook in a page of its own, after its kernel has ended."""
