@@ -279,7 +279,7 @@ class Snapshot:
 
         Args:
             spark: The session, classic or Connect; without it the active one, otherwise a local one that is started.
-            columns: As for `to_arrow`.
+            columns: As for `to_arrow`. Worth naming: where Spark does not read the files itself, it reads all of them.
             where: As for `to_arrow`.
             limit: As for `to_arrow`.
 

@@ -1,11 +1,12 @@
 """How long rows of a Delta table take through Spark: ours against Spark's own reader and Delta's connector, in one run.
 
-    python tests/benchmarks/spark_rows.py [raw] [plan] [vectors] [--jars FOLDER] [--rows ROWS]
+    python tests/benchmarks/spark_rows.py [raw] [plan] [vectors] [--jars FOLDER] [--files FILES] [--rows ROWS]
 
-`raw`: an aggregate over 8 parquet files, ours with opening and planning, against `spark.read.parquet` of their paths.
+`raw`: an aggregate over parquet files, ours with opening and planning, against `spark.read.parquet` of their paths.
 `plan`: a version of 100,000 files, from opening the table until Spark's first task has ended. `vectors`: the same
-aggregate where a deletion vector takes rows of each file away, against Delta's connector, whose jars are in the folder.
-Run that one by a Python whose PySpark the connector is for, such as the one of `.ci/oracles`.
+aggregate where deletion vectors take a tenth of the rows of each file away, against Delta's connector, whose jars are
+in the folder. Run that one by a Python whose PySpark the connector is for, such as the one of `.ci/oracles` with this
+package's dependencies.
 
 Prints a table and judges nothing. Each of a pair is run once before, then in turns.
 """
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-FILES = 8
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double"), ("at", "timestamp"), ("day", "date")]
 MANY = 100_000
 LINKS = 10_000
@@ -58,10 +58,10 @@ def rows_of(start: int, count: int) -> pa.Table:
     )
 
 
-def write(folder: Path, rows: int, *, deleted: bool) -> None:
+def write(folder: Path, files: int, rows: int, *, deleted: bool) -> None:
     features = ["deletionVectors"] if deleted else None
     table = DeltaTable(None, folder, fields=FIELDS, features=features)
-    for number in range(FILES):
+    for number in range(files):
         name = f"part-{number}.parquet"
         pq.write_table(rows_of(number * rows, rows), folder / name)
         vector = table.vector(range(number % 10, rows, 10)) if deleted else None
@@ -86,22 +86,22 @@ def compare(title: str, ours: Callable[[], object], theirs: Callable[[], object]
     print(f"{title:<28} ours {mine * 1000:7.0f} ms   theirs {others * 1000:7.0f} ms   ratio {mine / others:4.2f}")
 
 
-def raw(spark: SparkSession, rows: int) -> None:
+def raw(spark: SparkSession, files: int, rows: int) -> None:
     with tempfile.TemporaryDirectory() as place:
-        write(Path(place), rows, deleted=False)
+        write(Path(place), files, rows, deleted=False)
         paths = [str(path) for path in sorted(Path(place).glob("*.parquet"))]
         compare(
-            f"raw, {FILES} files of {rows:,}",
+            f"raw, {files} files of {rows:,}",
             lambda: aggregate(open_table(place).current.to_spark(spark)),
             lambda: aggregate(spark.read.parquet(*paths)),
         )
 
 
-def vectors(spark: SparkSession, rows: int) -> None:
+def vectors(spark: SparkSession, files: int, rows: int) -> None:
     with tempfile.TemporaryDirectory() as place:
-        write(Path(place), rows, deleted=True)
+        write(Path(place), files, rows, deleted=True)
         compare(
-            f"vectors, {FILES} files of {rows:,}",
+            f"vectors, {files} files of {rows:,}",
             lambda: aggregate(open_table(place).current.to_spark(spark)),
             lambda: aggregate(spark.read.format("delta").load(place)),
         )
@@ -152,15 +152,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=["raw", "plan"], choices=["raw", "plan", "vectors"])
     parser.add_argument("--jars", help="folder with the jars of Delta's connector")
+    parser.add_argument("--files", type=int, default=8, help="files of the tables that are aggregated")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows per file")
     given = parser.parse_args()
     spark = session(given.jars)
     spark.sparkContext.setLogLevel("ERROR")
     try:
         if "raw" in given.parts:
-            raw(spark, given.rows)
+            raw(spark, given.files, given.rows)
         if "vectors" in given.parts:
-            vectors(spark, given.rows)
+            vectors(spark, given.files, given.rows)
         if "plan" in given.parts:
             plan(spark)
     finally:

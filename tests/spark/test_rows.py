@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from canonical import canonical_rows
 from delta_builder import DeltaTable, add
 from snapshot_explorer import open_table
-from snapshot_explorer.engines.spark import conditions, executors, native, tasks
+from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, SnapshotExplorerError
 from snapshot_explorer.model import Split
@@ -92,7 +93,7 @@ def numbers(tmp_path):
 
 ALIKE = {
     "delta": ("dv_partitioned", "types", "mapping_later", "variants"),
-    "paimon": ("append_orc", "append_parquet", "dv", "evolution_pk"),
+    "paimon": ("append_orc", "aggregation", "dv", "evolution_append"),
 }
 """Tables that are read in every way."""
 
@@ -120,6 +121,16 @@ def test_rows_types_and_nullability_are_those_of_the_local_rows(spark, spark_mod
             continue
         assert canonical_rows(frame.toArrow()) == canonical_rows(expected), name
     assert seen == {"parquet", "MapInArrow"}
+
+
+def test_orc_files_are_read_by_spark_with_columns_that_are_never_null(spark):
+    snapshot = open_table(str(DATA / "paimon" / "evolution_append_orc")).current
+
+    frame = snapshot.to_spark(spark, columns=["k", "a", "b"])
+
+    assert "orc" in scans(frame)
+    assert not frame.schema["k"].nullable
+    assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow(columns=["k", "a", "b"]))
 
 
 def test_nothing_is_read_and_nothing_is_kept_until_rows_are_asked_for(classic, numbers):
@@ -473,12 +484,20 @@ def test_without_pyspark_one_line_says_what_to_install():
     assert "Spark was asked for, but pyspark is not installed. Install it with: pip install" in said
 
 
-def test_a_session_that_is_started_says_so_and_is_found_again():
+def test_a_session_is_found_from_any_thread(spark):
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(sessions.session).result()
+
+    assert found is spark
+
+
+def test_a_session_that_is_started_says_so_once_and_is_found_again():
     import os
 
     code = f"""
 import json, warnings, threading
 {OPENED.replace("to_spark()", "to_spark().count()")}
+open_table({str(DATA / "paimon" / "dv")!r}).lifetimes(engine="spark")
 from pyspark.sql import SparkSession
 from snapshot_explorer.engines.spark.sessions import session
 found = []
@@ -491,5 +510,6 @@ spark.stop()
     home = {name: os.environ[name] for name in ("JAVA_HOME", "PATH", "HOME") if name in os.environ}
     done = run(code, **home)
 
-    assert "No Spark session is active: a local one is started, which uses all cores of this machine." in done.stderr
+    said = "No Spark session is active: a local one is started, which uses all cores of this machine."
+    assert done.stderr.count(said) == 1
     assert json.loads(done.stdout.splitlines()[-1])[:2] == ["127.0.0.1", "local[*]"]

@@ -12,6 +12,8 @@ import logging
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -340,15 +342,23 @@ def _column(source: _Source, kind: Any) -> Column:
 def _present(kind: Any, values: Column) -> Column:
     """Return values of a column that is never null in a way that Spark knows of it, and fails where one is."""
     from pyspark.sql import functions as f
-    from pyspark.sql import types
 
     if kind.nullable:
         return values
-    stand_in: object = {types.BinaryType: b"", types.BooleanType: False}.get(type(kind.dataType), "0")
-    if isinstance(kind.dataType, types.DateType | types.TimestampType | types.TimestampNTZType):
-        stand_in = "1970-01-01"
     error = f.raise_error(f.lit(f"The column {kind.name} is never null by the schema, but a data file holds a null."))
-    return f.coalesce(values, error.cast(kind.dataType), f.lit(stand_in).cast(kind.dataType))
+    return f.coalesce(values, error.cast(kind.dataType), f.lit(_stand_in(kind.dataType)).cast(kind.dataType))
+
+
+def _stand_in(kind: Any) -> object:
+    """Return a value to cast to a type: a text for texts only, as what is cast from one may be null to Spark."""
+    from pyspark.sql import types
+
+    if isinstance(kind, types.DecimalType):
+        return Decimal(0).scaleb(-kind.scale)
+    if isinstance(kind, types.TimestampType | types.TimestampNTZType):
+        return datetime(1970, 1, 1, tzinfo=UTC)
+    others = {types.BinaryType: b"", types.BooleanType: False, types.DateType: date(1970, 1, 1), types.StringType: ""}
+    return others.get(type(kind), 0)
 
 
 def quoted(name: str) -> str:
