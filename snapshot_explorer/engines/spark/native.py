@@ -12,7 +12,7 @@ import logging
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,7 @@ _OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
 }
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 
@@ -350,15 +351,23 @@ def _present(kind: Any, values: Column) -> Column:
 
 
 def _stand_in(kind: Any) -> object:
-    """Return a value to cast to a type: a text for texts only, as what is cast from one may be null to Spark."""
+    """Return a value that Spark casts to a type and knows to be there; of what is cast from text it is not sure."""
     from pyspark.sql import types
 
-    if isinstance(kind, types.DecimalType):
-        return Decimal(0).scaleb(-kind.scale)
-    if isinstance(kind, types.TimestampType | types.TimestampNTZType):
-        return datetime(1970, 1, 1, tzinfo=UTC)
-    others = {types.BinaryType: b"", types.BooleanType: False, types.DateType: date(1970, 1, 1), types.StringType: ""}
-    return others.get(type(kind), 0)
+    match kind:
+        case types.DecimalType():
+            return Decimal(0).scaleb(-kind.scale)
+        case types.NumericType():
+            return 0
+        case types.BooleanType():
+            return False
+        case types.BinaryType():
+            return b""
+        case types.DateType():
+            return _EPOCH.date()
+        case types.TimestampType() | types.TimestampNTZType():
+            return _EPOCH
+    return ""
 
 
 def quoted(name: str) -> str:

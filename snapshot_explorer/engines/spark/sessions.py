@@ -21,6 +21,10 @@ log = logging.getLogger(__name__)
 
 STARTED = "No Spark session is active: a local one is started, which uses all cores of this machine."
 """Said where a session is started."""
+_FOREIGN = (
+    "The Spark session runs its Python workers with {other}, this is {this}: they fail unless they find "
+    'snapshot_explorer there. Set os.environ["PYSPARK_PYTHON"] = sys.executable before the session starts.'
+)
 _PARALLELISM = 16
 """Tasks at once where nobody tells."""
 _LEAST_MEMORY, _MOST_MEMORY = 1, 16
@@ -40,16 +44,17 @@ def session(given: SparkSession | None = None, *, say: Callable[[str], object] =
 
     Args:
         given: The session, classic or Connect.
-        say: Told `STARTED` where a session is started.
+        say: Told `STARTED` where a session is started, and where one on this machine runs another Python.
 
     Raises:
         MissingDependencyError: PySpark is not installed, or there is no Java to start a session with, or it does not
             start.
     """
-    if given is not None:
-        return given
-    found = active()
+    found = given if given is not None else active()
     if found is not None:
+        other = None if is_connect(found) else foreign_python(found.sparkContext.master, found.sparkContext.pythonExec)
+        if other is not None:
+            say(_FOREIGN.format(other=other, this=sys.executable))
         return found
     if os.environ.get("SPARK_REMOTE"):
         from pyspark.sql import SparkSession
@@ -59,6 +64,15 @@ def session(given: SparkSession | None = None, *, say: Callable[[str], object] =
     _check_java()
     say(STARTED)
     return _started()
+
+
+def foreign_python(master: str | None, executable: str) -> str | None:
+    """Return the Python of a local session's workers where it is of another environment than this one."""
+    if master is None or not master.startswith("local"):
+        return None  # a cluster has environments of its own
+    there = shutil.which(executable) or executable
+    # The interpreters of one environment lie beside each other, and links to them lead to a place that many share.
+    return None if os.path.dirname(there) == os.path.dirname(sys.executable) else there  # noqa: PTH120 - as above
 
 
 def active() -> SparkSession | None:

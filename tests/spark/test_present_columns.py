@@ -1,0 +1,53 @@
+"""Columns that are never null through Spark: as fast as others, and known to be there."""
+
+from contextlib import redirect_stdout
+from decimal import Decimal
+from io import StringIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from canonical import canonical_rows
+from delta_builder import DeltaTable, add, metadata, protocol
+from snapshot_explorer import open_table
+
+
+def test_columns_that_are_never_null_are_left_to_sparks_own_readers(spark, tmp_path):
+    kinds = {
+        "byte": pa.int8(),
+        "short": pa.int16(),
+        "integer": pa.int32(),
+        "long": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "decimal(10,2)": pa.decimal128(10, 2),
+        "decimal(38,38)": pa.decimal128(38, 38),
+        "boolean": pa.bool_(),
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+    }
+    fields = [(f"c{number}", kind) for number, kind in enumerate(kinds)]
+    told = metadata(fields)
+    told["metaData"]["schemaString"] = told["metaData"]["schemaString"].replace('"nullable": true', '"nullable": false')
+    table = DeltaTable(None, tmp_path / "present", fields=fields, first=(protocol(), told))
+    values = {
+        "binary": [b"a", b"b"],
+        "boolean": [True, False],
+        "string": ["a", "b"],
+        "decimal(38,38)": [Decimal(0)] * 2,
+    }
+    rows = pa.table({f"c{n}": pa.array(values.get(one, [0, 1]), kinds[one]) for n, one in enumerate(kinds)})
+    pq.write_table(rows, tmp_path / "present" / "part-0.parquet")
+    table.commit(add("part-0.parquet", size=(tmp_path / "present" / "part-0.parquet").stat().st_size, rows=2))
+    snapshot = open_table(str(tmp_path / "present")).current
+
+    for name, _ in fields:
+        frame = snapshot.to_spark(spark, columns=[name])
+
+        with redirect_stdout(StringIO()) as plan:
+            frame.explain()
+        assert "FileScan parquet" in plan.getvalue(), name
+        assert not frame.schema[name].nullable
+        assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow(columns=[name])), name
