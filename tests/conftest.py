@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import uuid
 
 import fsspec
@@ -89,3 +90,15 @@ def s3(s3_endpoint):
     client.create_bucket(Bucket=bucket)
     yield client, bucket, options
     client.close()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A real chromium without a window; Playwright runs once in a process."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    # Without a graphics card the processor draws what WebGL asks for.
+    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        yield started
+        started.close()

@@ -35,16 +35,13 @@ NEW = (
 )
 PAUSE_SECONDS = 5
 STORIES = {
-    "plain": create(COLUMNS),
     "vectors": create(COLUMNS, VECTORS),
     "feed": create(COLUMNS, FEED),
     "checkpoints": create(COLUMNS, VECTORS, "'delta.checkpointInterval' = '3'", more="PARTITIONED BY (part)"),
 }
 """How each table begins."""
 CASES = (
-    ("plain", "all"),
     ("vectors", "none"),
-    ("vectors", "some"),
     ("feed", "some"),
     ("checkpoints", "some"),
 )

@@ -87,8 +87,8 @@ def test_vacuum_takes_what_was_predicted_from_every_table(oracle):
 
     taken = [assert_vacuum(folder) for folder in folders]
 
-    assert len(folders) == 5
-    assert sum(files > 0 for files in taken) == 4
+    assert len(folders) == 3
+    assert all(files > 0 for files in taken)
 
 
 def assert_vacuum(folder):

@@ -11,8 +11,6 @@ from snapshot_explorer.frames import COMMITS
 from snapshot_explorer.render.figures import INK
 from snapshot_explorer.render.timeline import timeline
 
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium")
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b> $x$ &amp;"
 DRAW = """async (json) => {
   const figure = JSON.parse(json);
@@ -21,23 +19,13 @@ DRAW = """async (json) => {
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    # Without a graphics card the processor draws what WebGL asks for.
-    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield started
-        started.close()
-
-
 @pytest.fixture
-def page(browser):
-    made = browser.new_page(viewport={"width": 1000, "height": 600})
+def page(chromium):
+    made = chromium.new_page(viewport={"width": 1000, "height": 600})
     made.problems = []
     made.on("pageerror", lambda error: made.problems.append(str(error)))
     made.on("request", lambda request: made.problems.append(request.url))

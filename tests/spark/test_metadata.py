@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builders import PaimonTable
 from delta_builder import DeltaTable, add, metadata, protocol, remove
 from snapshot_explorer import frames, open_table
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats import Distributed
 from snapshot_explorer.formats.delta import units as delta_units
 from snapshot_explorer.formats.paimon import units as paimon_units
@@ -97,8 +97,8 @@ def plainly(spark):
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rows_are_those_of_the_local_engine_on_tables_that_engines_wrote(over_connect, plainly, part):
-    """All tables, over Connect only: what sessions of other kinds do otherwise shows in a few tables."""
-    tables = WRITTEN[part::PARTS]
+    """A third of all, over Connect only: what sessions of other kinds do otherwise shows in a few tables."""
+    tables = WRITTEN[::3][part::PARTS]
 
     assert_same(over_connect, {f"{folder.parent.name}/{folder.name}": open_table(folder) for folder in tables})
 
@@ -229,7 +229,12 @@ def test_rows_of_random_histories_are_those_of_the_local_engine(here, plainly, h
         tables = {}
         for number, (write, steps) in enumerate(histories):
             write(Path(name) / str(number), steps)
-            tables[f"{number}: {steps}"] = open_table(Path(name) / str(number))
+            table = open_table(Path(name) / str(number))
+            try:
+                table.lifetimes()
+            except BrokenTableError:  # a lost commit in the midst of the log, which Spark refuses when it gets to it
+                continue
+            tables[f"{number}: {steps}"] = table
 
         assert_same(here, tables)
 

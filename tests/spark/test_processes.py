@@ -108,9 +108,8 @@ def test_a_worker_that_lacks_the_package_says_how_to_bring_it(worker, message, t
     assert message in said
 
 
-@pytest.mark.parametrize("how", ["classic", "connect"])
-def test_storage_options_are_in_no_log(how, s3, tmp_path):
-    """The log of events is what the UI is drawn from."""
+def test_storage_options_are_in_no_log(s3, tmp_path):
+    """The log of events is what the UI is drawn from. Over Connect plans travel furthest: they are sent to a server."""
     client, bucket, options = s3
     folder, events = Path(samples.path("orders")), tmp_path / "events"
     for path in filter(Path.is_file, folder.rglob("*")):
@@ -118,12 +117,9 @@ def test_storage_options_are_in_no_log(how, s3, tmp_path):
     events.mkdir()
     log = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri(), "spark.eventLog.compress": "false"}
 
-    if how == "classic":
-        said = session(how, f"s3://{bucket}/orders", options, **sparks.CONF, **log, **{"spark.master": "local[2]"})
-    else:
-        with sparks.connect_server(tmp_path, **log) as (server, address):
-            said = session(how, f"s3://{bucket}/orders", options, **{"spark.remote": address})
-            said += server.log.read_text()
+    with sparks.connect_server(tmp_path, **log) as (server, address):
+        said = session("connect", f"s3://{bucket}/orders", options, **{"spark.remote": address})
+        said += server.log.read_text()
     logged = "".join(path.read_text() for path in events.rglob("*") if path.is_file())
 
     table = snapshot_explorer.open_table(folder)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-CHROMIUM = shutil.which("chromium")
 ROOT = Path(__file__).parents[3]
 SHOTS = ROOT / "tests" / "screenshots"
 BEGUN = re.compile(r"\[[*\d]")
@@ -73,16 +71,6 @@ def _until_it_answers(address, server, log):
     raise AssertionError(log.read_text())
 
 
-@pytest.fixture(scope="session")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api")
-    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield started
-        started.close()
-
-
 class Notebook:
     """A notebook, opened in JupyterLab."""
 
@@ -127,7 +115,7 @@ class Notebook:
 
 
 @pytest.fixture
-def notebook(lab, browser):
+def notebook(lab, chromium):
     """Open a notebook of these cells; requests to the outside fail the test, as errors of the page do."""
     address, served, root = lab
     opened = []
@@ -141,7 +129,7 @@ def notebook(lab, browser):
         return show(name)
 
     def show(name):
-        page = browser.new_page(viewport={"width": 1280, "height": 1400})
+        page = chromium.new_page(viewport={"width": 1280, "height": 1400})
         page.set_default_timeout(SECONDS)
         opened.append(page)
         page.problems = []
