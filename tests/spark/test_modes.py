@@ -15,6 +15,8 @@ import sparks
 HERE = Path(__file__).parent
 ONCE = ("test_every_test_passes_in_another_kind_of_session", "test_failures", "test_processes")
 """What starts all that it needs by itself, and so need not run in every kind."""
+EVERYWHERE = ("test_source", "any_kind", "those_of_the_local_rows", "any_thread")
+"""What runs in every kind each time. All of the folder does with SNAPSHOT_EXPLORER_SPARK=connect, or cluster."""
 
 
 def test_the_session_is_of_the_kind_that_was_asked_for(spark, spark_mode):
@@ -29,7 +31,8 @@ def test_the_session_is_of_the_kind_that_was_asked_for(spark, spark_mode):
 def running(output, *arguments, mode):
     """Run pytest over this folder in a process of its own, until the block ends at the latest."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib"]
-    command += ["-k", " and ".join(f"not {name}" for name in ONCE), *arguments, str(HERE)]
+    chosen = f"({' or '.join(EVERYWHERE)}) and not ({' or '.join(ONCE)})"
+    command += ["-k", chosen, *arguments, str(HERE)]
     env = {**os.environ, "SNAPSHOT_EXPLORER_SPARK": mode}
     with output.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=sparks.ROOT, env=env)
