@@ -44,7 +44,7 @@ _HOMES = {
     "show_progress": "progress",
     "sql": "queries",
 }
-"""The modules of public names that are loaded at their first use: pyarrow alone takes a tenth of a second."""
+"""The modules of public names that are loaded at their first use, so that importing the package takes no time."""
 
 
 def __getattr__(name: str) -> object:

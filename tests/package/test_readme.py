@@ -1,32 +1,128 @@
-"""README's code runs, and names every command."""
+"""README's code runs, its tables say what the code does, and what it shows or names is there."""
 
 import re
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from snapshot_explorer import errors
 
 README = Path(__file__).parents[2] / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+TEXT = README.read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+(TOUR,) = re.findall(r"```ipython\n(.*?)```", TEXT, re.DOTALL)
+PAIMON, DELTA = TEXT.split("**Apache Paimon**")[1].split("**Delta Lake**")
+
+
+def cells(text, row):
+    """Return what a row of a table says is read, and what is refused."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {row} |")]
+    return line.split("|")[2:4]
+
+
+def names(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+@pytest.fixture
+def shell():
+    made = InteractiveShell()
+    yield made
+    if "snapshot_explorer" in made.extension_manager.loaded:
+        made.extension_manager.unload_extension("snapshot_explorer")
+    made.history_manager.end_session()
+    made.restore_sys_module_state()
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_python_in_the_readme_runs(block):
-    exec(compile(block, str(README), "exec"), {})
+    names = {}
+
+    exec(compile(block, str(README), "exec"), names)
+
+    if "explorer" in names:
+        names["explorer"].close()
+
+
+def test_the_tour_runs_and_both_spellings_find_the_same(shell):
+    with capture_output():
+        for line in TOUR.splitlines():
+            shell.run_cell(line).raise_error()
+        shown = shell.user_ns["_"]  # the explorer
+        shown.close()
+    in_python = {}
+    with capture_output():
+        exec(compile(BLOCKS[0], str(README), "exec"), in_python)
+    in_python["explorer"].close()
+
+    assert len(TOUR.splitlines()) == 10
+    assert type(shown) is type(in_python["explorer"])
+    assert shell.user_ns["bad"].equals(in_python["bad"])
+    assert (len(in_python["bad"]), len(in_python["changed"])) == (14, 16)
+
+
+def test_the_query_over_two_versions_tells_of_both(shell):
+    (query,) = re.findall(r"```text\n(%%snapshot sql\n.*?)```", TEXT, re.DOTALL)
+    with capture_output():
+        for line in TOUR.splitlines()[:4]:
+            shell.run_cell(line).raise_error()
+        found = shell.run_cell(query).result
+
+    assert found["orders"].sum() == 41
+    assert found["before"].sum() > found["after"].sum()
 
 
 def test_the_reader_features_of_delta_are_told_as_they_are_read():
     from snapshot_explorer.formats.delta.features import READ, REFUSED
 
-    rows = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| reader features |")]
-    read, refused = (set(re.findall(r"`([^`]+)`", cell)) for cell in rows[0].split("|")[2:4])
+    read, refused = cells(DELTA, "reader features")
 
-    assert read == {name.removesuffix("-preview") for name in READ}
-    assert refused == set(REFUSED)
+    assert set(names(read)) == {name.removesuffix("-preview") for name in READ}
+    assert set(names(refused)) == set(REFUSED)
+
+
+@pytest.mark.parametrize("option", [name for row in ("rows", "wide rows") for name in names(cells(PAIMON, row)[1])])
+def test_the_options_of_paimon_that_are_called_refused_are_refused_by_name(option):
+    from snapshot_explorer.formats.paimon.refusals import check_table
+    from snapshot_explorer.formats.paimon.schema import Schema
+
+    schema = Schema(id=0, fields=(), partition_keys=(), primary_keys=(), options={}, comment=None)
+    with pytest.raises(errors.UnsupportedFeatureError, match=re.escape(option)):
+        check_table(schema, {option: "true"}, 1)
+
+
+@pytest.mark.parametrize("name", ["csv", "json", "lance", "vortex"])
+def test_the_files_that_are_called_refused_are_refused_by_name(name):
+    from snapshot_explorer.formats.paimon.refusals import file_format
+
+    assert name in cells(PAIMON, "data files")[1]
+    with pytest.raises(errors.UnsupportedFeatureError, match=f"files of the format {name}"):
+        file_format(f"data-1.{name}", 1)
 
 
 def test_every_command_of_the_magic_is_in_the_readme():
     from snapshot_explorer.jupyter.catalogue import COMMANDS
 
-    text = README.read_text(encoding="utf-8")
+    assert [command.name for command in COMMANDS if f"%snapshot {command.name}" not in TEXT] == []
 
-    assert [command.name for command in COMMANDS if f"%snapshot {command.name}" not in text] == []
+
+def test_every_notebook_and_every_picture_is_there_and_each_picture_for_both_themes():
+    notebooks = README.parent / "notebooks"
+    pictures = re.findall(r'(?:srcset|src)="([^"]+)"', TEXT)
+
+    assert re.findall(r"\]\((notebooks/[^)]+)\)", TEXT) == [
+        f"notebooks/{path.name}" for path in sorted(notebooks.glob("*.ipynb"))
+    ]
+    assert sorted(pictures) == sorted(f"notebooks/pictures/{path.name}" for path in (notebooks / "pictures").iterdir())
+    assert [name for name in pictures if name.replace("-dark", "-light") not in pictures] == []
+    assert sum((README.parent / name).stat().st_size for name in pictures) < 1_000_000
+
+
+def test_every_benchmark_that_is_named_is_there():
+    folder = README.parent / "tests" / "benchmarks"
+    named = set(re.findall(r"\b([a-z_]+\.py)\b", TEXT.split("## How fast it is")[1].split("## Promises")[0]))
+
+    assert named
+    assert [name for name in named if not (folder / name).exists()] == []

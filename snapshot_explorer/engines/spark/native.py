@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FEW_FILES = 32
-"""Files that Spark lists at once; for each of more it runs a task, of about 2 ms
+"""Files that Spark lists at once; for more it runs a job, with a task for each
 (spark.sql.sources.parallelPartitionDiscovery.threshold)."""
 _MOST_FILES = 20_000
-"""Files that are looked at, if they are large: a footer costs 0.25 ms, and Spark's listing is to be waited for too."""
+"""Files that are looked at, if they are large: footers are read first, and Spark's listing is to be waited for too."""
 _LARGE_BYTES = 4 * 2**20
 """Average size from which Spark's readers save more than its listing costs (spark.sql.files.openCostInBytes)."""
 _MOST_GROUPS = 32

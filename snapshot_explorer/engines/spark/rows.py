@@ -65,7 +65,7 @@ def to_spark(
 
     Nothing is cached and no row is read. The DataFrame reads the splits that were planned, whatever is committed later.
     Of up to 32 files, or of up to 20,000 that are large, the footers are read here, and the deletion vectors; more than
-    32 are listed by a job of Spark's own. A version of 100,000 files costs about a second.
+    32 are listed by a job of Spark's own. `tests/benchmarks/spark_rows.py plan` measures what 100,000 files cost.
 
     Raises:
         BadReferenceError: A column is not there or is asked for twice, or the limit is negative.

@@ -258,7 +258,13 @@ class Controls:
                 self._state.note = str(error)
 
         widget.observe(typed, "value")
-        self._watch(trait, lambda change: setattr(widget, "value", change.new))
+
+        def show(change: Bunch) -> None:
+            # A list of manifests shows what a cell has chosen once it offers it (`offer_manifests`).
+            if trait != "manifest" or change.new in {value for _, value in widget.options}:
+                widget.value = change.new
+
+        self._watch(trait, show)
         return widget
 
     def _text(self, trait: str, label: str, placeholder: str) -> Any:

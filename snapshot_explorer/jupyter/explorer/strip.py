@@ -58,7 +58,7 @@ class Strip:
         """Have the figure hear clicks, where anywidget is installed."""
         if self.is_live or self._made is None or not prepare(live=True):
             return
-        import plotly.graph_objects as go  # noqa: PLC0415 - half a second
+        import plotly.graph_objects as go  # noqa: PLC0415 - it takes long
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -139,7 +139,7 @@ class Strip:
 
 
 def prepare(*, live: bool) -> bool:
-    """Import what draws, which takes seconds and so is done off the main thread; return whether it is there.
+    """Import what draws, which takes long and so is done off the main thread; return whether it is there.
 
     Args:
         live: Whether for the figure that hears clicks, which needs anywidget too.

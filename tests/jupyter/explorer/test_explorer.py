@@ -145,6 +145,17 @@ def test_the_lens_shows_a_manifest_of_both_in_one_line_of_its_lane(explorer):
     assert lines[4].startswith("= manifest-")
 
 
+def test_a_cell_may_open_a_manifest_before_the_lens_offers_it(explorer, orders):
+    path = orders.at(17).manifests().to_pandas()["path"].iloc[-1]
+
+    explorer.state.a, explorer.state.b, explorer.state.tab = 16, 17, "manifests"
+    explorer.state.manifest = path
+    explorer.wait()
+
+    assert explorer._controls.manifest.value == explorer.state.manifest == path
+    assert told(explorer, "entries").startswith("Entries of manifest-")
+
+
 def test_a_manifest_is_opened_down_to_its_entries(explorer):
     explorer.state.tab = "manifests"
     explorer.wait()
