@@ -12,10 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.compare.files import compare_files, files_frame, partitions_frame, summary_frame
+from snapshot_explorer.compare.files import (
+    compare_files,
+    files_frame,
+    partitions_frame,
+    summary_frame,
+    with_partition_names,
+)
 from snapshot_explorer.compare.manifests import compare_manifests, entries_of, manifest_of
 from snapshot_explorer.compare.proof import proven
-from snapshot_explorer.compare.schemas import compare_properties, compare_schemas
+from snapshot_explorer.compare.schemas import compare_properties, compare_schemas, partition_names
 from snapshot_explorer.errors import (
     BadReferenceError,
     SnapshotExplorerError,
@@ -134,7 +140,10 @@ class Comparison:
 
     @cached_property
     def files(self) -> Frame:
-        """Return the data files that differ: COMPARED_FILES. Reads both versions' files, and the commits between."""
+        """Return the data files that differ: COMPARED_FILES. Reads both versions' files, and the commits between.
+
+        Partition columns are called as in B.
+        """
         rows = files_frame(self._difference, self._changes, backwards=self._backwards)
         return Frame(
             rows, title=self._title("Files"), noun="files that differ", drawn=telling(rows, but=("schema_id",))
@@ -255,7 +264,10 @@ class Comparison:
         with step("Reading the files of two versions", total=2) as reading:
             a = self._format.files(self.a)
             reading.advance()
-            return compare_files(a, a if self.a == self.b else self._format.files(self.b))
+            if self.a == self.b:
+                return compare_files(a, a)
+            names = partition_names(self._format.schema(self.a), self._format.schema(self.b))
+            return compare_files(with_partition_names(a, names), self._format.files(self.b))
 
     @cached_property
     def _changes(self) -> pa.Table | None:

@@ -1,5 +1,6 @@
 """How the data files of two versions differ, in all, and by partition and bucket."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +71,18 @@ def compare_files(a: pa.Table, b: pa.Table) -> FileDifference:
     counted = _valid(after, "level") & (_valid(after, "deleted_rows") | _valid(before, "deleted_rows"))
     deleted[there] = np.where(counted, rows, where | rows)
     return FileDifference(a=a, b=b, of_a=of_a, of_b=of_b, moved=moved, deleted=deleted)
+
+
+def with_partition_names(files: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    """Return FILES whose partition columns are called otherwise; `names` gives the new name of each old one."""
+    if not names:
+        return files
+    partition = together(files.column("partition"))
+    keys = partition.keys.dictionary_encode()
+    called = pa.array([names.get(name, name) for name in keys.dictionary.to_pylist()], pa.string()).take(keys.indices)
+    place = files.schema.get_field_index("partition")
+    renamed = pa.MapArray.from_arrays(partition.offsets, called, partition.items)
+    return files.set_column(place, files.schema.field(place), renamed)
 
 
 def _places(these: Codes, those: Codes) -> npt.NDArray[np.int64]:

@@ -45,6 +45,13 @@ def compare_properties(a: Mapping[str, str], b: Mapping[str, str]) -> pa.Table:
     return _table(rows, frames.COMPARED_PROPERTIES)
 
 
+def partition_names(a: TableSchema, b: TableSchema) -> dict[str, str]:
+    """Return the names that partition columns of `a` have in `b`, where they are others."""
+    before, after = ({column.id: column.name for column in schema.columns} for schema in (a, b))
+    both = [(name, after.get(number)) for number, name in before.items() if number is not None]
+    return {name: new for name, new in both if name in a.partition_keys and new not in (None, name)}
+
+
 def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     return pa.table([pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)], schema=schema)

@@ -20,6 +20,7 @@ from snapshot_explorer.lifetimes import read_lifetimes
 from snapshot_explorer.storage import Storage
 
 TABLES = Path(__file__).parents[1] / "data" / "paimon"
+DELTA_TABLES = TABLES.parent / "delta"
 TURNED = {"added": "removed", "removed": "added", "moved": "moved", "deletions": "deletions"}
 
 
@@ -46,7 +47,7 @@ def assert_mirrored(there, back):
     assert statuses[0] == statuses[1]
     for name in ("net_rows", "net_bytes", "deleted_rows"):
         sums = [
-            {(str(row["partition"]), row["bucket"]): row[name] for row in one.partitions.to_dict()}
+            {(*row["partition"].values(), row["bucket"]): row[name] for row in one.partitions.to_dict()}
             for one in (there, back)
         ]
         assert sums[0] == {key: None if value is None else -value for key, value in sums[1].items()}
@@ -114,6 +115,33 @@ def test_versions_of_tables_that_paimon_wrote_differ_as_plain_reading_says(name)
         plain = [row["change"] for row in there.files.to_dict() if row["change"] in ("added", "removed")]
         assert len(difference) == len(plain) + 2 * moved
         there._repr_mimebundle_(), back.showing("manifests", "properties")._repr_mimebundle_()
+
+
+@pytest.mark.parametrize("name", sorted(folder.name for folder in DELTA_TABLES.iterdir()))
+def test_versions_of_tables_that_delta_wrote_differ_as_lifetimes_say(name):
+    table_format = Delta(Storage(str(DELTA_TABLES / name)))
+    versions = states(table_format)
+    lifetimes = read_lifetimes(table_format, title="")
+
+    for a, b in {*pairwise(versions[-3:]), (versions[0], versions[-1]), (versions[1 % len(versions)], versions[-1])}:
+        there, back = compared(table_format, a, b), compared(table_format, b, a)
+        assert_mirrored(there, back)
+        changed = Counter(lifetimes.difference(a, b)["path"].to_pylist())
+        told = {row["path"] for row in there.files.to_dict() if row["change"] in ("added", "removed")}
+        assert told == {path for path, count in changed.items() if count == 1}
+
+
+def test_partitions_are_called_as_in_b_where_a_commit_between_renamed_the_column():
+    table_format = Delta(Storage(str(DELTA_TABLES / "mapping_vectors_feed")))
+
+    there, back = compared(table_format, 2, 4), compared(table_format, 4, 2)
+
+    assert [(row["partition"], row["net_rows"], row["deleted_rows"]) for row in there.partitions.to_dict()] == [
+        ({"third": value}, 1, 1) for value in "012"
+    ]
+    assert [(row["partition"], row["net_rows"], row["deleted_rows"]) for row in back.partitions.to_dict()] == [
+        ({"part": value}, -1, -1) for value in "012"
+    ]
 
 
 def test_a_version_compared_with_itself_differs_in_nothing():
