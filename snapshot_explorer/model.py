@@ -219,10 +219,14 @@ class Listing:
     """From where the next listing need look, where the format need not ask its hint again."""
     stateless: tuple[int, ...] = field(default=(), compare=False)
     """Those of the versions whose files cannot be told any more, since only their row changes are left."""
+    commitless: tuple[int, ...] = field(default=(), compare=False)
+    """Versions whose changes cannot be told any more, since only their state is left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """What was odd and tolerated, such as a hint that points nowhere; a sentence each."""
     earliest: int | None = field(default=None, compare=False)
     """The first version that can be loaded, where older ones are listed too; None where all can."""
+    lost: tuple[int, ...] = field(default=(), compare=False)
+    """Those of the versions from `earliest` on that can not be loaded, since a commit before them is gone."""
 
     @property
     def latest(self) -> int | None:
@@ -232,8 +236,10 @@ class Listing:
     @property
     def reachable(self) -> tuple[int, ...]:
         """The versions that can be loaded, ascending; the others are known by their commits alone."""
-        first = self.earliest
-        return self.versions if first is None else tuple(version for version in self.versions if version >= first)
+        first, lost = self.earliest, frozenset(self.lost)
+        if first is None and not lost:
+            return self.versions
+        return tuple(one for one in self.versions if (first is None or one >= first) and one not in lost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

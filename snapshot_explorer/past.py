@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import dropwhile
 from typing import Protocol
 
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.model import Listing
-from snapshot_explorer.refs import AsOf, parse_range, parse_ref, resolve
+from snapshot_explorer.refs import AsOf, Earliest, parse_range, parse_ref, resolve
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 
 
@@ -92,6 +93,20 @@ class Past:
             last_one = self._last_at(_time("until", until))
             versions = tuple(version for version in versions if version <= last_one)
         return versions[::-1]
+
+    def changed(self, between: str | None = None) -> Sequence[int]:
+        """Return the existing versions of a range, oldest first, whose changes are asked for.
+
+        Args:
+            between: As of `between`; but earliest on its left means the first version whose changes can be told.
+
+        Raises: as `between`.
+        """
+        versions = self.between(between)[::-1]
+        if between is not None and parse_range(between)[0] != Earliest():
+            return versions
+        lost = set(self._listing.commitless)
+        return tuple(dropwhile(lost.__contains__, versions))
 
     def _last_at(self, time: datetime) -> int:
         """Return the last version committed at or before a time, one less than any if all came after it."""

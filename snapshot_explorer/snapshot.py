@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.compare import entries_of, manifest_of
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.plans import plan_rows
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
+from snapshot_explorer.row_changes import changes_condition, read_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 
 NO_VERSION = -1
 """The version of the snapshot of a table that has no version yet."""
-
-_ROW_KIND = "rowkind"
 
 T = TypeVar("T")
 
@@ -81,9 +81,8 @@ class Snapshot:
         are read.
         """
         rows = self._metadata("manifests", frames.MANIFESTS, self._format.manifests)
-        drawn = ("list", "position", "path", "size_bytes", "added_files", "removed_files", "schema_id")
-        partitioned = ("partition_min", "partition_max") if self.schema.partition_keys else ()
-        return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn + partitioned)
+        drawn = frames.telling(rows, but=("version", "list_path"))
+        return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn)
 
     def entries(self, manifest: str) -> Frame:
         """Return the ENTRIES of one of the manifests, in order: the data files that it adds and removes.
@@ -180,24 +179,11 @@ class Snapshot:
             BadReferenceError: The condition does not fit the schema.
         """
         condition = self._condition(where)
-        plan = None if self.version == NO_VERSION else self._format.plan(self.version, condition)
-        read = [
-            {
-                "partition": list(split.partition.items()),
-                "bucket": split.bucket,
-                "raw": split.raw,
-                "files": len(split.files),
-                "rows": split.rows,
-                "size_bytes": split.size_bytes,
-            }
-            for split in (plan.splits if plan else ())
-        ]
-        rows = pa.Table.from_pylist(read, frames.PLAN)
-        if plan and plan.skipped.num_rows:
-            skipped = plan.skipped.add_column(2, frames.PLAN.field("raw"), pa.nulls(plan.skipped.num_rows, pa.bool_()))
-            rows = pa.concat_tables([rows, skipped.cast(frames.PLAN)])
+        rows = frames.PLAN.empty_table()
+        if self.version != NO_VERSION:
+            rows = plan_rows(self._format.plan(self.version, condition))
         empty = {name for name in ("partition",) if not self.schema.partition_keys}
-        empty |= {"skipped"} if not (plan and plan.skipped.num_rows) else set()
+        empty |= {"skipped"} if rows["skipped"].null_count == len(rows) else set()
         drawn = tuple(name for name in frames.PLAN.names if name not in empty)
         return Frame(rows, title=f"Plan of version {self.version}", noun="splits", drawn=drawn)
 
@@ -333,9 +319,6 @@ class Snapshot:
     def __repr__(self) -> str:
         return f"Snapshot(path={self._path!r}, version={self.version})"
 
-    def __str__(self) -> str:
-        return repr(self)
-
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
 
@@ -408,34 +391,6 @@ def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Tab
         found = pc.map_lookup(rows["partition"], name, "first")
         rows = rows.filter(pc.is_null(found) if value is None else pc.equal(found, value))
     return rows
-
-
-def changes_condition(table_format: TableFormat, where: str | None, schema: pa.Schema) -> local.Condition | None:
-    """Return a condition on rows that tell of changes: on `rowkind`, the columns of the schema and hidden ones."""
-    return None if where is None else local.condition(where, _told(table_format, schema))
-
-
-def _told(table_format: TableFormat, schema: pa.Schema) -> pa.Schema:
-    """Return the columns that rows of changes have, those included that are given only when they are asked for."""
-    known = {_ROW_KIND, *schema.names}
-    hidden = [field for field in table_format.hidden_change_columns() if field.name not in known]
-    return pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *schema, *hidden])
-
-
-def read_changes(
-    table_format: TableFormat,
-    splits: Sequence[Split],
-    schema: pa.Schema,
-    *,
-    columns: Sequence[str] | None,
-    condition: local.Condition | None,
-    limit: int | None = None,
-) -> pa.Table:
-    """Return rows of splits that tell of changes: `rowkind`, then the columns of the schema or those asked for."""
-    shown = [_ROW_KIND, *schema.names]
-    wanted = shown if columns is None else columns if isinstance(columns, str) else [_ROW_KIND, *columns]
-    together = _told(table_format, schema)
-    return local.to_arrow(table_format, splits, columns=wanted, condition=condition, limit=limit, schema=together)
 
 
 def _commit(rows: pa.Table) -> Commit:

@@ -21,7 +21,8 @@ from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, Tag, parse_ref, resolve, resolve_span
 from snapshot_explorer.render import Drawing, Pairs, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
-from snapshot_explorer.snapshot import NO_VERSION, Snapshot, changes_condition, read_changes
+from snapshot_explorer.row_changes import changes_condition, read_changes
+from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -192,7 +193,7 @@ class Table:
         """Return the CHANGES frame of versions, oldest first: the data files that each commit added and removed.
 
         Args:
-            between: Two refs `A..B`, both included; a missing side means earliest or latest.
+            between: Two refs `A..B`, both included; without A, the first version whose changes can be told.
             engine: `local`, or `spark`: then a DataFrame of the same rows in no order, as by `lifetimes`.
             spark: The session; without it the active one, or a local one that is started.
 
@@ -201,7 +202,7 @@ class Table:
             SnapshotNotFoundError: A ref names no version, or a commit is gone.
             BrokenTableError: A file of the log is missing or damaged; it is named.
         """
-        is_spark, versions = metadata.is_spark(engine), Past(self, self._format).between(between)[::-1]
+        is_spark, versions = metadata.is_spark(engine), Past(self, self._format).changed(between)
         if is_spark:
             return metadata.changes(self._format, versions, spark)
         return Frame(self._format.changes(versions), title=f"Changes of {self.path}", noun="changes")

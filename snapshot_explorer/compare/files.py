@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.lifetimes.codes import Codes, codes_of, codes_of_maps, together
+from snapshot_explorer.frames import together
+from snapshot_explorer.lifetimes.codes import Codes, codes_of, codes_of_maps
 
 _Mask = npt.NDArray[np.bool_]
 _KEY = ("path", "level", "deletion_vector")

@@ -1,4 +1,4 @@
-"""What DuckDB's plan of a query says of the rows that it needs: columns, and conditions right above a scan."""
+"""What DuckDB's plan of a query says of the rows that it needs: columns, and what stands right above a scan."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PREFIX = "plan__"
 """How the names of columns in plans begin."""
 _SCAN = "ARROW_SCAN"
+_LIMITS = ("LIMIT", "STREAMING_LIMIT")
 _NAME = re.compile(r"plan__(\d+)__(?:\d+|rows)")
 _PIECE = re.compile(
     r"""(?P<column>plan__\d+__\d+)
@@ -40,6 +41,8 @@ class Scan:
     """The names, in the plan, of the columns that it reads."""
     condition: str | None
     """The condition that its rows have to pass before anything else is done with them, as DuckDB spells it."""
+    limit: int | None = None
+    """How many of its rows are taken, whichever they are; None if all are."""
 
 
 def column_name(number: int, at: int) -> str:
@@ -60,22 +63,38 @@ def number_of(name: str) -> int | None:
 
 def scans(plan: object) -> Sequence[Scan]:
     """Return the scans of a plan that DuckDB explained as JSON."""
-    return tuple(_scans(plan, None))
+    return tuple(_scans(plan, "", {}))
 
 
-def _scans(node: object, above: str | None) -> Iterator[Scan]:
+def _scans(node: object, above: str, told_above: Mapping[str, Any]) -> Iterator[Scan]:
+    """Yield the scans in a part of a plan, below a node of this name that tells this."""
     if isinstance(node, list):
         for child in node:
-            yield from _scans(child, above)
+            yield from _scans(child, above, told_above)
         return
     if not isinstance(node, dict):
         return
-    told: dict[str, Any] = node.get("extra_info") or {}
-    if str(node.get("name", "")).strip().endswith(_SCAN):
-        columns = told.get("Projections") or []
-        yield Scan((columns,) if isinstance(columns, str) else tuple(columns), above)
-    expression = told.get("Expression") if str(node.get("name", "")).strip() == "FILTER" else None
-    yield from _scans(node.get("children") or [], expression if isinstance(expression, str) else None)
+    name, told = str(node.get("name", "")).strip(), node.get("extra_info") or {}
+    if name.endswith(_SCAN):
+        columns, condition = told.get("Projections") or [], told_above.get("Expression")
+        yield Scan(
+            (columns,) if isinstance(columns, str) else tuple(columns),
+            condition if above == "FILTER" and isinstance(condition, str) else None,
+            _limit(told_above) if above in _LIMITS and "Filters" not in told else None,
+        )
+    yield from _scans(node.get("children") or [], name, told)
+
+
+def _limit(told: Mapping[str, Any]) -> int | None:
+    """Return how many rows a LIMIT with an OFFSET needs; None where that is computed, or there is no LIMIT."""
+    limit, offset = str(told.get("Limit", "")), str(told.get("Offset", "0"))
+    return int(limit) + int(offset) if limit.isdecimal() and offset.isdecimal() else None
+
+
+def limit_of(found: Sequence[Scan]) -> int | None:
+    """Return how many rows are enough for all of a relation's scans; None if one takes all."""
+    limits = [scan.limit for scan in found if scan.limit is not None]
+    return max(limits) if limits and len(limits) == len(found) else None
 
 
 def condition_of(found: Sequence[Scan], names: Mapping[str, str], schema: pa.Schema) -> str | None:

@@ -42,6 +42,18 @@ Failure: TypeAlias = Callable[[str, int | None], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a query needs of a relation's rows."""
+
+    columns: tuple[str, ...]
+    """The columns; none where the rows are only counted."""
+    where: str | None = None
+    """A condition in SQL that the rows pass which are needed."""
+    limit: int | None = None
+    """How many rows are enough, whichever they are; None if all are needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
     """Rows that a query may read."""
 
@@ -49,8 +61,8 @@ class Relation:
     """What it is, for messages: `orders at version 17`."""
     schema: pa.Schema
     """The Arrow schema of the rows."""
-    read: Callable[[Sequence[str], str | None], pa.Table]
-    """Returns columns of the rows; with a condition in SQL, at least of those that pass it."""
+    read: Callable[[Sequence[str], str | None, int | None], pa.Table]
+    """Returns columns of the rows; with a condition in SQL, at least of those that pass it; or so many of them."""
     count: Callable[[], int]
     """Returns the number of rows."""
 
@@ -62,6 +74,7 @@ def run(
     *,
     whole: bool = False,
     explain: bool = False,
+    before: Callable[[Mapping[str, Wanted]], object] | None = None,
 ) -> pa.Table:
     """Return what a query gives, as Arrow.
 
@@ -74,6 +87,7 @@ def run(
         failure: Makes a message of what DuckDB says.
         whole: Read all columns and rows, whatever the plan says.
         explain: The query is an EXPLAIN: nothing is read.
+        before: Told what is going to be read of which relation, before anything is. It may raise.
 
     Raises:
         BadReferenceError: DuckDB refuses the query, or fails at it.
@@ -91,8 +105,11 @@ def run(
         if not explain:
             # A query that uses names as those of the plan could be mistaken for it.
             plan = None if whole or pushdown.PREFIX in query.lower() else _planned(connection, query, failure)
-            for one in bound:
-                one.fill(connection, plan)
+            wanted = [one.wanted(plan) for one in bound]
+            if before is not None:
+                before({one.name: what for one, what in zip(bound, wanted, strict=True) if what is not None})
+            for one, what in zip(bound, wanted, strict=True):
+                one.fill(connection, what)
         return _result(connection, query)
 
 
@@ -125,7 +142,7 @@ class _Bound:
 
     def __init__(self, number: int, name: str, relation: Relation) -> None:
         self._number = number
-        self._name = name
+        self.name = name
         self._relation = relation
         folded = [column.lower() for column in relation.schema.names]
         twice = sorted(column for column in relation.schema.names if folded.count(column.lower()) > 1)
@@ -140,31 +157,39 @@ class _Bound:
     def show(self, connection: duckdb.DuckDBPyConnection, *, as_it_is: bool) -> None:
         """Show the empty relation. Its first column stands in the plan for the number of rows."""
         if as_it_is:
-            connection.register(self._name, self._relation.schema.empty_table())
+            connection.register(self.name, self._relation.schema.empty_table())
             return
         marked = pa.schema([pa.field(pushdown.rows_name(self._number), pa.bool_())])
         for plan_name, column in self._plan_names.items():
             marked = marked.append(pa.field(plan_name, self._relation.schema.field(column).type))
-        connection.register(f"{self._name}__rows", marked.empty_table())
+        connection.register(f"{self.name}__rows", marked.empty_table())
         self._view(connection, [_quoted(name) for name in self._plan_names])
-        self._types = [str(kind) for kind in connection.table(self._name).types]
+        self._types = [str(kind) for kind in connection.table(self.name).types]
 
-    def fill(self, connection: duckdb.DuckDBPyConnection, plan: Sequence[pushdown.Scan] | None) -> None:
-        """Put in the rows that the plan reads. What it does not read fails the query if it is read after all."""
-        wanted, where = list(self._plan_names), None
-        if plan is not None:
-            mine = [scan for scan in plan if pushdown.number_of(scan.columns[0]) == self._number]
-            if not mine:
-                self._show_rows(connection, 1, [], f" WHERE {_UNREAD} IS NULL")
-                return
-            read = frozenset(column for scan in mine for column in scan.columns)
-            wanted = [name for name in self._plan_names if name in read]
-            where = pushdown.condition_of(mine, self._plan_names, self._relation.schema)
-        if wanted:
-            rows = self._relation.read([self._plan_names[name] for name in wanted], where)
-            self._show_rows(connection, rows.rename_columns(wanted), wanted)
+    def wanted(self, plan: Sequence[pushdown.Scan] | None) -> Wanted | None:
+        """Return what the plan reads, everything without one; None if it reads nothing."""
+        if plan is None:
+            return Wanted(columns=tuple(self._plan_names.values()))
+        mine = [scan for scan in plan if pushdown.number_of(scan.columns[0]) == self._number]
+        if not mine:
+            return None
+        read = frozenset(column for scan in mine for column in scan.columns)
+        return Wanted(
+            columns=tuple(column for name, column in self._plan_names.items() if name in read),
+            where=pushdown.condition_of(mine, self._plan_names, self._relation.schema),
+            limit=pushdown.limit_of(mine),
+        )
+
+    def fill(self, connection: duckdb.DuckDBPyConnection, wanted: Wanted | None) -> None:
+        """Put in the rows that are wanted. What else the query reads after all fails it."""
+        if wanted is None:
+            self._show_rows(connection, 1, [], f" WHERE {_UNREAD} IS NULL")
+        elif wanted.columns:
+            names = [name for name, column in self._plan_names.items() if column in wanted.columns]
+            rows = self._relation.read(wanted.columns, wanted.where, wanted.limit)
+            self._show_rows(connection, rows.rename_columns(names), names)
         else:
-            self._show_rows(connection, self._relation.count(), wanted)
+            self._show_rows(connection, self._relation.count(), [])
 
     def _show_rows(
         self, connection: duckdb.DuckDBPyConnection, rows: pa.Table | int, read: Sequence[str], where: str = ""
@@ -172,8 +197,8 @@ class _Bound:
         """Show rows, or a number of rows of which no column was read."""
         if isinstance(rows, int):
             rows = pa.table({pushdown.rows_name(self._number): pa.nulls(rows, pa.bool_())})
-        connection.unregister(f"{self._name}__rows")
-        connection.register(f"{self._name}__rows", rows)
+        connection.unregister(f"{self.name}__rows")
+        connection.register(f"{self.name}__rows", rows)
         values = [
             _quoted(name) if name in read else f"CAST({_UNREAD} AS {kind})"
             for name, kind in zip(self._plan_names, self._types, strict=True)
@@ -184,7 +209,7 @@ class _Bound:
         columns = zip(values, self._plan_names.values(), strict=True)
         chosen = ", ".join(f"{value} AS {_quoted(column)}" for value, column in columns)
         # The names are generated or quoted, and the types DuckDB's own.
-        view = f"CREATE OR REPLACE TEMP VIEW {self._name} AS SELECT {chosen} FROM {self._name}__rows"  # noqa: S608
+        view = f"CREATE OR REPLACE TEMP VIEW {self.name} AS SELECT {chosen} FROM {self.name}__rows"  # noqa: S608
         connection.execute(view + where)
 
 

@@ -57,6 +57,8 @@ class Expiry:
     """For whom each command is, and the command."""
     notes: tuple[str, ...]
     """What is counted and what is not, a sentence or two each."""
+    command_notes: tuple[str, ...] = ()
+    """What to mind when a command is run, a sentence each."""
 
 
 def parse_duration(text: str) -> timedelta | None:

@@ -4,7 +4,7 @@ A unit is a picklable record of a format's own. What is read of it are RECORDS; 
 files are live, is for whoever has the records of all of them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -98,7 +98,11 @@ def _records(files: pa.Table, more: dict[str, pa.Array]) -> pa.Table:
     return pa.table(arrays, schema=RECORDS)
 
 
-def runs(versions: Sequence[int]) -> list[Sequence[int]]:
-    """Return versions, ascending, in pieces without gaps."""
-    cuts = [place for place in range(1, len(versions)) if versions[place] != versions[place - 1] + 1]
+def runs(versions: Sequence[int], begin: Collection[int] = ()) -> list[Sequence[int]]:
+    """Return versions, ascending, in pieces without gaps; some begin a piece in any case."""
+    cuts = [
+        place
+        for place in range(1, len(versions))
+        if versions[place] != versions[place - 1] + 1 or versions[place] in begin
+    ]
     return [versions[begin:end] for begin, end in pairwise([0, *cuts, len(versions)]) if begin < end]

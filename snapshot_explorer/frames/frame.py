@@ -95,8 +95,8 @@ class Frame:
         return self._rows
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as pandas with Arrow dtypes: integers with nulls stay integers."""
-        return as_pandas(self._rows)
+        """Return the rows as pandas with Arrow dtypes: integers with nulls stay integers. Maps become dicts."""
+        return as_pandas(self._rows, maps_as_dicts=True)
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return a list with a dict per row, of Python values; maps become dicts."""
@@ -185,12 +185,19 @@ def _is_silent(column: pa.ChunkedArray) -> bool:
     return pa.types.is_map(column.type) and all(chunk.offsets[0] == chunk.offsets[len(chunk)] for chunk in chunks)
 
 
-def as_pandas(rows: pa.Table) -> pd.DataFrame:
+def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     """Return Arrow rows as pandas with Arrow dtypes, which lose nothing.
 
     Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive.
+
+    Args:
+        rows: The rows.
+        maps_as_dicts: Give maps as dicts, which have each key once, instead of lists of pairs.
     """
     import pandas as pd
 
-    converted: pd.DataFrame = rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    def dtype(kind: pa.DataType) -> pd.ArrowDtype | None:
+        return None if maps_as_dicts and pa.types.is_map(kind) else pd.ArrowDtype(kind)
+
+    converted: pd.DataFrame = rows.to_pandas(types_mapper=dtype, maps_as_pydicts="strict", ignore_metadata=True)
     return converted

@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.lifetimes.codes import codes_of, codes_of_maps, together
+from snapshot_explorer.frames import together
+from snapshot_explorer.lifetimes.codes import codes_of, codes_of_maps
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

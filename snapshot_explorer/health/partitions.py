@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.frames import together
 from snapshot_explorer.health.groups import Groups, Ints, is_valid, not_alone, numbers, spare
-from snapshot_explorer.lifetimes.codes import together
 from snapshot_explorer.model import Upkeep
 
 _DIGITS = 4

@@ -4,23 +4,21 @@ from collections.abc import Mapping
 from typing import get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from IPython.core.error import UsageError
 
 from snapshot_explorer import queries
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.engines.spark import sessions
-from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health
 from snapshot_explorer.jupyter.grammar import Call
+from snapshot_explorer.jupyter.limits import check_readings, say_size
 from snapshot_explorer.jupyter.manual import Manual
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.refs import parse_range
-from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
-from snapshot_explorer.render.timeline import Measure
 from snapshot_explorer.retention import Retention
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 from snapshot_explorer.table import Table
@@ -257,7 +255,7 @@ def inspect(call: Call) -> Frame:
     if any(one.name == asked and one.of_rows for one in table.inspections):
         snapshot = table.update() if ref is None else table.at(ref)
         if snapshot.version != NO_VERSION:
-            _state_size(call, name, table, snapshot, None, ways="Add --yes to read them all")
+            say_size(call, name, table, snapshot, None, ways="Add --yes to read them all")
     return table.inspect(asked, ref)
 
 
@@ -298,7 +296,7 @@ def load(call: Call) -> object:
     if engine == "spark":  # lazy: nothing is read yet, however much it is
         return snapshot.to_spark(sessions.session(say=call.say), columns=columns, where=where, limit=limit)
     if snapshot.version != NO_VERSION:
-        _state_size(call, name, table, snapshot, limit)
+        say_size(call, name, table, snapshot, limit)
     read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
     return read(columns=columns, where=where, limit=limit)
 
@@ -317,44 +315,7 @@ def sql(call: Call) -> object:
     if not call.tables.all():
         call.table()  # which says how to open one
     engine = call.arguments.get("engine") or "duckdb"
-    return queries.sql(text, call.tables.all(), engine=engine)
-
-
-def _state_size(
-    call: Call,
-    name: str,
-    table: Table,
-    snapshot: Snapshot,
-    limit: int | None,
-    *,
-    ways: str = "Add --limit N for a part, or --yes for all",
-) -> None:
-    """Say in a line what will be read, from metadata alone.
-
-    Raises:
-        UsageError: It is more than the settings allow without being asked for.
-    """
-    plan = snapshot.plan(call.arguments.get("where")).to_arrow()
-    plan = plan.filter(pc.is_null(plan["skipped"]))
-    rows, files_read, size_bytes = (pc.sum(plan[column]).as_py() or 0 for column in ("rows", "files", "size_bytes"))
-    what = f"{rows:,} rows (before any merge), {files_read:,} files, {size(size_bytes)}"
-    settings = call.settings
-    is_large = rows > settings.load_row_limit or size_bytes > settings.load_size_limit
-    if is_large and limit is None and not call.arguments.has("yes"):
-        raise UsageError(
-            f"Version {snapshot.version} of {name} would read {what}: more than {settings.load_row_limit:,} rows or "
-            f"{size(settings.load_size_limit)} is read only when asked for. {ways}."
-        )
-    part = "" if limit is None else f"; at most {limit:,} rows are returned"
-    call.say(f"{name} version {snapshot.version}{_of_time(table, snapshot.version)}: reading {what}{part}")
-
-
-def _of_time(table: Table, version: int) -> str:
-    """Return when a version was committed as a part of a sentence; nothing where nobody knows."""
-    try:
-        return f" of {moment(table.committed_at([version])[0])}"
-    except BrokenTableError:
-        return ""
+    return queries.sql(text, call.tables.all(), engine=engine, before=lambda readings: check_readings(call, readings))
 
 
 def use(call: Call) -> Table:

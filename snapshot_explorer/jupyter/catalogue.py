@@ -6,11 +6,11 @@ from difflib import get_close_matches
 from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter import actions
+from snapshot_explorer.jupyter.comparing import DIFF, HEALTH, READABILITY, REF, RETENTION
 from snapshot_explorer.jupyter.grammar import TABLE, Argument, Call, Command, Option
 from snapshot_explorer.jupyter.manual import Manual, manual, overview
 
-_REF = Argument(name="REF", holds="ref", meaning="the version; latest without it")
-
+_WHERE = Option(flags=("--where",), value='"SQL"', meaning="only rows for which the condition is true")
 _RANGE = Argument(name="A..B", holds="range", meaning="from one version to another, both included; either may miss")
 _FILTERS = (
     Option(flags=("--kind",), value="K", holds="kind", meaning="only commits of a kind, such as compact"),
@@ -167,69 +167,15 @@ COMMANDS: Sequence[Command] = (
         "health, each with the line of Python that gives the same. Works by keyboard; e.state drives it from code, "
         "e.wait() waits for what is being read, e.close() ends it. Without widgets it is a table and a picture.",
     ),
-    Command(
-        name="diff",
-        summary="What differs between two versions",
-        run=actions.diff,
-        python='orders.compare(17, "latest").files',
-        examples=(
-            "%snapshot diff 17..latest",
-            "%snapshot diff",
-            "%snapshot diff tag:v1..latest --files",
-            "%snapshot diff 17..18 --manifests",
-            "c = %snapshot diff @2026-11-01..@2026-11-02",
-        ),
-        arguments=(
-            Argument(
-                name="A..B",
-                holds="range",
-                meaning="from one version to another; A alone is A..latest, nothing is latest^..latest",
-            ),
-        ),
-        options=(
-            Option(flags=("--stat",), meaning="files, rows and bytes that are shared, removed and added"),
-            Option(flags=("--commits",), meaning="the commits between"),
-            Option(flags=("--schema",), meaning="columns and keys: added, dropped, renamed, widened, ..."),
-            Option(flags=("--properties",), meaning="properties that were set, changed or removed"),
-            Option(flags=("--partitions",), meaning="what differs by partition and bucket"),
-            Option(flags=("--files",), meaning="data files that are added, removed, moved, or have rows deleted"),
-            Option(flags=("--manifests",), meaning="each manifest: carried over, added, merged away or rewritten"),
-            TABLE,
-        ),
-        notes="Returns a Comparison, of which only the parts asked for are shown; with one flag that part, a frame. "
-        "Reads metadata only. What a manifest holds: c.entries(NAME).",
-    ),
-    Command(
-        name="health",
-        summary="How well a version is kept: small files, skew, ...",
-        run=actions.health,
-        python='orders.health(17); orders.health_over("10..latest")',
-        examples=(
-            "%snapshot health",
-            "%snapshot health latest~10",
-            "%snapshot health --over ..",
-            "h = %snapshot health 17",
-        ),
-        arguments=(_REF,),
-        options=(
-            Option(
-                flags=("--over",),
-                value="A..B",
-                holds="range",
-                meaning="the numbers at every version of a range, newest first; .. is all of them",
-            ),
-            TABLE,
-        ),
-        notes="A verdict, findings with the thresholds that they are measured against, and what to do in the engine's "
-        "own words; it is never done here. h.findings, h.partitions and h.levels are frames. Reads metadata only.",
-    ),
+    DIFF,
+    HEALTH,
     Command(
         name="show",
         summary="One version: its commit, files and schema",
         run=actions.show,
         python="orders.at(17)",
         examples=("%snapshot show 17", "%snapshot show latest~2", "%snapshot show orders@tag:v1"),
-        arguments=(_REF,),
+        arguments=(REF,),
         options=(TABLE,),
     ),
     Command(
@@ -238,7 +184,7 @@ COMMANDS: Sequence[Command] = (
         run=actions.schema,
         python="orders.schema(17)",
         examples=("%snapshot schema 17", "%snapshot schema"),
-        arguments=(_REF,),
+        arguments=(REF,),
         options=(TABLE,),
     ),
     Command(
@@ -247,7 +193,7 @@ COMMANDS: Sequence[Command] = (
         run=actions.manifests,
         python="orders.at(17).manifests()",
         examples=("%snapshot manifests 17", "m = %snapshot manifests latest^"),
-        arguments=(_REF,),
+        arguments=(REF,),
         options=(TABLE,),
         notes="Of Delta, base is the checkpoint that the version is made from, and delta the commits after it.",
     ),
@@ -264,7 +210,7 @@ COMMANDS: Sequence[Command] = (
                 required=True,
                 meaning="its path, as manifests shows it, its name, or an end that no other one has",
             ),
-            _REF,
+            REF,
         ),
         options=(TABLE,),
         notes="Of Delta a manifest is a commit, a file of the checkpoint or a sidecar; a remove in a checkpoint is a "
@@ -276,7 +222,7 @@ COMMANDS: Sequence[Command] = (
         run=actions.files,
         python='orders.at(17).files({"dt": "2026-01-01"})',
         examples=("%snapshot files 17", "%snapshot files --partition dt=2026-01-01 --partition hr=3"),
-        arguments=(_REF,),
+        arguments=(REF,),
         options=(
             Option(
                 flags=("-p", "--partition"),
@@ -294,9 +240,9 @@ COMMANDS: Sequence[Command] = (
         run=actions.plan,
         python='orders.at(17).plan(where="amount > 10")',
         examples=("%snapshot plan 17", '%snapshot plan 17 --where "amount > 10"'),
-        arguments=(_REF,),
+        arguments=(REF,),
         options=(
-            Option(flags=("--where",), value='"SQL"', meaning="only rows for which the condition is true"),
+            _WHERE,
             TABLE,
         ),
         notes="A row per split that is read, and one for what is skipped of a partition and bucket for a reason: "
@@ -333,43 +279,8 @@ COMMANDS: Sequence[Command] = (
         "are UTC, and of DESCRIBE HISTORY and DESCRIBE DETAIL in Delta. The tables of rows cost what load does, and "
         "have the same limits; the first rows are drawn, all are returned.",
     ),
-    Command(
-        name="retention",
-        summary="What expiry would free, and what holds the rest",
-        run=actions.retention,
-        python='orders.retention(keep="7d", keep_last=10)',
-        examples=(
-            "%snapshot retention",
-            "%snapshot retention --keep 7d --keep-last 10",
-            "r = %snapshot retention --keep 0d --keep-last 1",
-        ),
-        options=(
-            Option(
-                flags=("--keep",),
-                value="AGE",
-                meaning="keep versions up to this age, as 7d or 36h; else as the table says",
-            ),
-            Option(
-                flags=("--keep-last",),
-                value="N",
-                holds="number",
-                meaning="keep at least so many of the newest versions; without it as the table says",
-            ),
-            TABLE,
-        ),
-        notes="Deletes nothing, and shows the engine's own command: sys.expire_snapshots of Paimon, VACUUM of Delta. "
-        "r.versions, r.lost, r.freed and r.holders are frames, r.commands the commands.",
-    ),
-    Command(
-        name="readability",
-        summary="Which versions can be loaded",
-        run=actions.readability,
-        python="orders.readability()",
-        examples=("%snapshot readability",),
-        options=(TABLE,),
-        notes="Lists the folders that hold data files, and opens none. The strip has a sign per version, oldest first: "
-        "+ can be loaded, ~ its metadata only, - not at all, ? not known.",
-    ),
+    RETENTION,
+    READABILITY,
     Command(
         name="tags",
         summary="Tags and the versions they name",
@@ -400,7 +311,7 @@ COMMANDS: Sequence[Command] = (
             "t = %snapshot load tag:v1 --engine arrow",
             "df = %snapshot load latest --engine spark",
         ),
-        arguments=(_REF,),
+        arguments=(REF,),
         options=(
             Option(
                 flags=("--engine",),
@@ -409,7 +320,7 @@ COMMANDS: Sequence[Command] = (
                 meaning="pandas (a DataFrame with Arrow types), arrow (a pyarrow Table) or spark (a lazy DataFrame)",
             ),
             Option(flags=("--columns",), value="A,B", holds="columns", meaning="only these columns, in this order"),
-            Option(flags=("--where",), value='"SQL"', meaning="only rows for which the condition is true"),
+            _WHERE,
             Option(
                 flags=("-n", "--limit"),
                 value="N",
@@ -445,11 +356,13 @@ COMMANDS: Sequence[Command] = (
                 meaning="duckdb (gives a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
                 "duckdb without it",
             ),
+            Option(flags=("-y", "--yes"), meaning="read however much it is"),
         ),
         notes="The query follows below %%snapshot sql in the same cell, where nothing is expanded. It names the open "
         "tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a tag), timestamp as of "
         "'2026-11-01 12:00' (UTC without a zone) or '2h'; without, it is the newest version. DuckDB reads the "
-        "columns and files that the query needs, into memory. Only statements that read are taken.",
+        "columns and files that the query needs, into memory: more than the settings load_row_limit or "
+        "load_size_limit only with --yes. Only statements that read are taken.",
         takes_body=True,
     ),
     Command(

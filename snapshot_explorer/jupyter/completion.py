@@ -19,7 +19,7 @@ from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.jupyter.words import Word, split_words
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
-from snapshot_explorer.render.timeline import Measure
+from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.table import Table
 
 MATCHER = "snapshot_explorer"

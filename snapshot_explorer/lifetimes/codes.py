@@ -7,17 +7,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.frames import together
+
 Codes = npt.NDArray[np.int64]
 
 _GREATEST = 2**62
-
-
-def together(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return a column in one piece."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    joined = column.combine_chunks()
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
 def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:

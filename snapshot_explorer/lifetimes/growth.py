@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.lifetimes.codes import Codes, codes_of, codes_of_maps, distinct_maps, split_paths, together
+from snapshot_explorer.frames import together
+from snapshot_explorer.lifetimes.codes import Codes, codes_of, codes_of_maps, distinct_maps, split_paths
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
-from snapshot_explorer.frames import Frame
-from snapshot_explorer.lifetimes.codes import together
+from snapshot_explorer.frames import Frame, together
 from snapshot_explorer.lifetimes.growth import OPEN, Stays, nothing, stay_identities, with_changes, with_state
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 from snapshot_explorer.render.figures import Picture
@@ -224,7 +223,7 @@ class FileLifetimes:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the LIFETIMES frame as pandas with Arrow dtypes."""
-        return frames.as_pandas(self.to_arrow())
+        return frames.as_pandas(self.to_arrow(), maps_as_dicts=True)
 
     def __len__(self) -> int:
         return int(self.stays.rows.num_rows)

@@ -28,7 +28,8 @@ _TRIES = 5
 def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None, *, title: str) -> FileLifetimes:
     """Return the lifetimes of the data files of a table, over all versions whose files can be told.
 
-    One pass over the log: the files of the earliest version, and of each behind a gap, and the changes of all others.
+    One pass over the log: the files of the earliest version, of each behind a gap and of each whose commit is gone, and
+    the changes of all others.
     Of a table that is known already only its newer versions are read, and a listing and the newest known commit, which
     tell that it is the same history still; otherwise, and if no known version is left, all is read anew. Versions that
     have expired since stay known.
@@ -129,9 +130,9 @@ def _grown(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> 
     grown = base
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
     with step("Reading the changes of versions", total=len(unknown)) as reading:
-        for run in runs(unknown):
+        for run in runs(unknown, listing.commitless):
             rest = run
-            if not grown.versions or grown.versions[-1] + 1 != run[0]:
+            if not grown.versions or grown.versions[-1] + 1 != run[0] or run[0] in listing.commitless:
                 grown, rest = _begun(table_format, grown, run)
                 reading.advance(len(run) - len(rest))
             grown = _followed(table_format, grown, rest, reading)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BadReferenceError, StorageError
-from snapshot_explorer.lifetimes.codes import together
+from snapshot_explorer.frames import together
 from snapshot_explorer.lifetimes.growth import OPEN, STAYS, Stays
 from snapshot_explorer.lifetimes.index import FileLifetimes
 

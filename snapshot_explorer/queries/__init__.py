@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from snapshot_explorer import frames
 from snapshot_explorer.engines import sql as duckdb_sql
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.queries.tokens import Token
     from snapshot_explorer.snapshot import Snapshot
 
-__all__ = ["ENGINES", "Engine", "Versioned", "sql", "to_arrow"]
+__all__ = ["ENGINES", "Before", "Engine", "Reading", "Versioned", "sql", "to_arrow"]
 
 Engine = Literal["duckdb", "spark"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -57,21 +57,48 @@ class Versioned(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a query is going to read of a table at a version."""
+
+    table: str
+    """The table's name in the query."""
+    snapshot: Snapshot
+    """The version."""
+    where: str | None
+    """A condition that the rows pass which are read, None if all are."""
+    limit: int | None
+    """How many of them are read, None if all are."""
+
+
+Before: TypeAlias = "Callable[[Sequence[Reading]], object]"
+"""Told what a query is going to read, before it does. It may raise."""
+
+
 def sql(
-    query: str, tables: Mapping[str, Versioned], *, engine: str = "duckdb", spark: SparkSession | None = None
+    query: str,
+    tables: Mapping[str, Versioned],
+    *,
+    engine: str = "duckdb",
+    spark: SparkSession | None = None,
+    before: Before | None = None,
 ) -> pd.DataFrame | DataFrame:
     """Return what a query over tables gives, at the versions that it names: this module's docstring has the forms.
 
-    DuckDB reads only the columns and, by conditions on them, the files that the query needs, into memory; it gives a
-    pandas DataFrame with Arrow dtypes, exactly what DuckDB computed. Sums of integers are decimals of 38 digits, as
-    DuckDB's HUGEINT; a timestamp with zone finer or coarser than a microsecond keeps its value, and zones are UTC.
-    Spark gives a lazy DataFrame; nothing is registered in its catalog and nothing cached.
+    DuckDB reads only the columns and, by conditions on them, the files that the query needs, into memory, and only so
+    many rows as a LIMIT right behind a table takes. It gives a pandas DataFrame with Arrow dtypes, exactly what DuckDB
+    computed. Sums of integers are decimals of 38 digits, as DuckDB's HUGEINT; a timestamp with zone finer or coarser
+    than a microsecond keeps its value, and zones are UTC.
+    Spark gives a lazy DataFrame; nothing is registered in its catalog and nothing cached. What the query needs of
+    columns and rows reaches the files that Spark reads by itself; of all others, such as those that are merged, it
+    reads all columns and rows. `Snapshot.to_spark(columns=, where=)` spares them.
 
     Args:
         query: One statement that reads: SELECT, WITH, VALUES, FROM, EXPLAIN or DESCRIBE.
         tables: The tables by the names that the query has for them, in any case of letters.
         engine: `duckdb` or `spark`.
         spark: The session for Spark; the active one without it, otherwise a local one that is started.
+        before: Called with what DuckDB is going to read, before it reads; what it raises is raised. Spark reads later.
 
     Raises:
         BadReferenceError: The query names a table that is not there, does more than read, or the engine refuses it.
@@ -81,7 +108,7 @@ def sql(
         MissingDependencyError: The engine is Spark, and PySpark or Java is missing.
     """
     if engine == "duckdb":
-        return frames.as_pandas(to_arrow(query, tables))
+        return frames.as_pandas(to_arrow(query, tables, before=before))
     if engine == "spark":
         return _on_spark(query, tables, spark)
     close = difflib.get_close_matches(engine, ENGINES, 1)
@@ -89,7 +116,7 @@ def sql(
     raise BadReferenceError(f"There is no engine {engine!r} for SQL. {hint}Engines: {', '.join(ENGINES)}.")
 
 
-def to_arrow(query: str, tables: Mapping[str, Versioned]) -> pa.Table:
+def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | None = None) -> pa.Table:
     """Return what DuckDB gives for a query, as an Arrow table; arguments and errors as of `sql`."""
     found = _Query.of(query, tables)
     spelled = found.spelled("duckdb", name)
@@ -102,7 +129,18 @@ def to_arrow(query: str, tables: Mapping[str, Versioned]) -> pa.Table:
         # A pivot is planned by the values that are there.
         whole=bool(words & {"PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER"}),
         explain=found.first == "EXPLAIN",
+        before=None if before is None else lambda wanted: before(_readings(found, wanted)),
     )
+
+
+def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.Wanted]) -> Sequence[Reading]:
+    """Return of which snapshots rows are read, and not merely counted."""
+    named = {name(number): one for number, one in enumerate(found.sources)}
+    return [
+        Reading(table=named[relation].written, snapshot=named[relation].snapshot, where=what.where, limit=what.limit)
+        for relation, what in wanted.items()
+        if what.columns
+    ]
 
 
 def _on_spark(query: str, tables: Mapping[str, Versioned], spark: SparkSession | None) -> DataFrame:

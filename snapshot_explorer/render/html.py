@@ -46,6 +46,11 @@ _STYLE = (
     ".sx .sx-table tbody th{font-weight:400;color:var(--sx-faint)}"
     ".sx .sx-table .sx-n{text-align:right;font-variant-numeric:tabular-nums}"
     ".sx .sx-table .sx-0{color:var(--sx-faint)}"
+    ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
+    "</style>"
+)
+_STYLE_OF_LANES = (
+    "<style>"
     ".sx .sx-table.sx-lanes tbody tr:nth-child(n){background:none}"
     ".sx .sx-lanes .sx-lane th{font-weight:600;color:var(--sx-ink);border-bottom:1px solid var(--sx-line)}"
     ".sx .sx-lanes td{min-width:16em;border-left:1px solid var(--sx-line)}"
@@ -53,7 +58,6 @@ _STYLE = (
     "font-weight:700;color:#fff;background:#6b6b6b}"
     ".sx .sx-added{background:#007a59}.sx .sx-gone{background:#b34e00}.sx .sx-made{background:#00629b}"
     ".sx .sx-kept{color:inherit;background:none;box-shadow:inset 0 0 0 1px var(--sx-line)}"
-    ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
     "</style>"
 )
 
@@ -70,7 +74,8 @@ def html(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
 
 def _pieces(drawing: Drawing, limit: int) -> Iterator[str]:
     title = _escaped(cut(drawing.title, _WIDEST_VALUE))
-    yield f'<div class="sx">{_STYLE}<div class="sx-title" role="heading" aria-level="3">{title}</div>'
+    style = _STYLE + _STYLE_OF_LANES if any(isinstance(part, Lanes) for part in drawing.parts) else _STYLE
+    yield f'<div class="sx">{style}<div class="sx-title" role="heading" aria-level="3">{title}</div>'
     for part in drawing.parts:
         match part:
             case Line():

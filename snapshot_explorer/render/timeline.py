@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BadReferenceError
-from snapshot_explorer.render.cells import moment, size
-from snapshot_explorer.render.drawing import Drawing, Grid
+from snapshot_explorer.render.commits import (
+    LOOKS,
+    OTHER,
+    TOLD_TAGS,
+    UNREADABLE,
+    Measure,
+    commit_table,
+    commit_told,
+    tags_told,
+    times_told,
+)
+from snapshot_explorer.render.drawing import Drawing
 from snapshot_explorer.render.figures import (
     BLUE,
-    GREEN,
-    GREY,
     INK,
-    ORANGE,
     PURPLE,
     SHADE,
-    SKY,
-    VERMILLION,
     Look,
     Picture,
     axis,
@@ -35,7 +40,7 @@ from snapshot_explorer.render.figures import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import numpy.typing as npt
     import plotly.graph_objects as go
@@ -43,33 +48,12 @@ if TYPE_CHECKING:
     _Mask = npt.NDArray[np.bool_]
     _Numbers = npt.NDArray[np.int64]
 
-Measure = Literal["rows", "files", "bytes"]
-"""What the bars of a timeline count."""
-_LOOKS = {
-    "append": Look(colour=GREEN, pattern="", symbol="triangle-up", sign="+"),
-    "overwrite": Look(colour=ORANGE, pattern="x", symbol="square", sign="~"),
-    "compact": Look(colour=SKY, pattern="/", symbol="diamond", sign="~"),
-    "delete": Look(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-"),
-    "update": Look(colour=PURPLE, pattern="-", symbol="hexagon", sign="~"),
-    "merge": Look(colour=BLUE, pattern="+", symbol="cross", sign="~"),
-    "restore": Look(colour=ORANGE, pattern="|", symbol="pentagon", sign="~"),
-    "schema": Look(colour=PURPLE, pattern=".", symbol="star", sign=""),
-    "analyze": Look(colour=GREY, pattern=".", symbol="circle-open", sign=""),
-    "maintenance": Look(colour=GREY, pattern="|", symbol="square-open", sign=""),
-}
-_OTHER = Look(colour=GREY, pattern="", symbol="x", sign="")
 _SINGLE = 1_000
 """Commits up to which each has a bar of its own with all that is known of it; more are thin lines, drawn by the
 graphics card, with their time and counts."""
 _NAMED = 12
 """Versions with tags up to which the names stand in the figure; of more they are told where the pointer is."""
 _LONGEST_NAME = 16
-_TOLD_TAGS = 8
-_BAR = 24
-"""Signs of the longest bar in the table."""
-MINUS = "\N{MINUS SIGN}"
-"""Told from the hyphen that stands for null."""
-_UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
 
 
 @dataclass(frozen=True)
@@ -123,9 +107,9 @@ class _History:
     def of_kinds(self) -> Iterator[tuple[str, Look, _Mask]]:
         """Yield each kind there is, in a fixed order, how it looks, and which commits are of it."""
         there = set(self.kinds.tolist())
-        for kind in [*_LOOKS, *sorted(there - set(_LOOKS), key=str)]:
+        for kind in [*LOOKS, *sorted(there - set(LOOKS), key=str)]:
             if kind in there:
-                yield str(kind), _LOOKS.get(kind, _OTHER), self.kinds == kind
+                yield str(kind), LOOKS.get(kind, OTHER), self.kinds == kind
 
 
 def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None, heading: str | None = None) -> Picture:
@@ -147,7 +131,7 @@ def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None,
     newest_first = commits.sort_by([("version", "descending")])
     history = _History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), measure)
     some = total if total is not None and total > len(commits) else None
-    drawing = Drawing(title=title, parts=(_table(newest_first, measure, total),))
+    drawing = Drawing(title=title, parts=(commit_table(newest_first, measure, total),))
     return Picture(drawing, lambda: _figure(history, heading or title, some))
 
 
@@ -215,7 +199,7 @@ def _thin_bars(history: _History) -> Iterator[go.Scattergl]:
     """Yield a symbol per commit at what it added, with a line from there to what it removed."""
     import plotly.graph_objects as go
 
-    times = np.array(_times(history.rows["committed_at"]), np.object_)
+    times = np.array(times_told(history.rows["committed_at"]), np.object_)
     for kind, look, of_kind in history.of_kinds():
         chosen = of_kind & ~history.unknown
         name = plain(f"{look.sign} {kind}".strip())
@@ -304,7 +288,7 @@ def _shades(history: _History) -> Iterator[go.Scatter]:
     import plotly.graph_objects as go
 
     readable = history.rows["readable"].to_numpy()
-    for word, name, pattern in _UNREADABLE:
+    for word, name, pattern in UNREADABLE:
         gone = history.x[readable == word]
         if not len(gone):
             continue
@@ -367,7 +351,7 @@ def _flags(history: _History) -> Iterator[go.Scatter]:
     tags = history.rows["tags"].filter(pa.array(flagged)).to_pylist()
     few = len(tags) <= _NAMED
     labels = [plain(names[0], _LONGEST_NAME) + (f" +{len(names) - 1}" if len(names) > 1 else "") for names in tags]
-    most = _TOLD_TAGS if len(tags) <= _SINGLE else 1
+    most = TOLD_TAGS if len(tags) <= _SINGLE else 1
     kind = go.Scatter if len(tags) <= _SINGLE else go.Scattergl
     yield kind(
         x=history.x[flagged],
@@ -377,18 +361,12 @@ def _flags(history: _History) -> Iterator[go.Scatter]:
         mode="markers+text" if few else "markers",
         text=labels if few else None,
         textposition="middle right",
-        customdata=[_tags(names, most) for names in tags],
+        customdata=[tags_told(names, most) for names in tags],
         marker={"symbol": "triangle-right", "size": 10, "color": BLUE, "line": {"width": 1, "color": INK}},
         name="tags",
         hovertemplate=f"version {_spelled(history)}<br>%{{customdata}}<extra></extra>" if history.is_long else None,
         hoverinfo=None if history.is_long else "skip",
     )
-
-
-def _tags(names: Sequence[str], most: int = _TOLD_TAGS) -> str:
-    """Return tags, safe for a figure; of many the first."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return "tags " + ", ".join(plain(name, 60) for name in names[:most]) + more
 
 
 def _hover(history: _History) -> go.Scatter:
@@ -400,7 +378,7 @@ def _hover(history: _History) -> go.Scatter:
         y=history.added,
         mode="markers",
         marker={"opacity": 0, "color": INK},
-        hovertext=[_told(row, schema) for row, schema in _told_rows(history)],
+        hovertext=[commit_told(row, schema) for row, schema in _told_rows(history)],
         hoverinfo="text",
         name="commits",
         showlegend=False,
@@ -410,62 +388,3 @@ def _hover(history: _History) -> go.Scatter:
 def _told_rows(history: _History) -> Iterator[tuple[dict[str, object], bool]]:
     rows = history.rows.drop_columns(["details"]).to_pylist()
     return zip(rows, _changed_schema(history.rows).tolist(), strict=True)
-
-
-def _told(row: dict[str, object], schema_changed: object) -> str:
-    """Return what is known of a commit, in lines, safe for a figure."""
-    time, kind, operation, user = (row[name] for name in ("committed_at", "kind", "operation", "user"))
-    look = _LOOKS.get(str(kind), _OTHER)
-    lines = [
-        f"<b>version {row['version']}</b>" + (f" {moment(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
-        plain(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
-        + (f" by {plain(str(user), 40)}" if user else ""),
-        *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
-        f"total rows {_number(row['total_rows'])}",
-    ]
-    lines += [_tags(row["tags"])] if row["tags"] else []  # type: ignore[arg-type]  # a list of names
-    lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []
-    lines += [name for word, name, _ in _UNREADABLE if row["readable"] == word]
-    return "<br>".join(lines)
-
-
-def _counted(row: dict[str, object], side: str, name: str) -> str:
-    value = row[f"{side}_{name}"]
-    return size(value) if name == "bytes" and isinstance(value, int) else _number(value)
-
-
-def _number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else "?"
-
-
-def _times(column: pa.ChunkedArray) -> list[str]:
-    """Return times to the second as text, in UTC; a question mark where none is known."""
-    millis = gaps(column.cast(pa.int64())).astype("datetime64[ms]")
-    spelled = np.datetime_as_string(millis, unit="s").tolist()
-    return ["?" if one == "NaT" else one.replace("T", " ") for one in spelled]
-
-
-def _table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
-    """Return the table beside the figure: commits, newest first, each with a bar of signs."""
-    names = ["version", "committed_at", "kind", f"added_{y}", f"removed_{y}", "total_rows"]
-    names += [] if pc.all(pc.equal(commits["readable"], "yes")).as_py() else ["readable"]
-    names += ["tags"] if pc.any(pc.greater(pc.list_value_length(commits["tags"]), 0)).as_py() else []
-    field = pa.field(y, pa.string(), metadata={"meaning": f"{y} added, then removed, to scale; ? where not known"})
-    return Grid(
-        commits.select(names).add_column(3, field, pa.array(_signs(commits, y), pa.string())),
-        total=total,
-        noun="versions",
-    )
-
-
-def _signs(commits: pa.Table, y: Measure) -> list[str]:
-    """Return a bar of signs for each commit; the longest is that of the greatest change."""
-    added, removed = (numbers(commits[f"{side}_{y}"]).astype(np.float64) for side in ("added", "removed"))
-    unknown = commits[f"added_{y}"].is_null().to_numpy() | commits[f"removed_{y}"].is_null().to_numpy()
-    scale = _BAR / max(1.0, float((added + removed).max(initial=0.0)))
-    # Whatever is not 0 has a sign at least.
-    ups, downs = (np.ceil(side * scale).astype(np.int64) for side in (added, removed))
-    return [
-        "?" if lacking else "+" * up + MINUS * down or "0"
-        for up, down, lacking in zip(ups.tolist(), downs.tolist(), unknown.tolist(), strict=True)
-    ]

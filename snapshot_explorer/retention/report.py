@@ -91,8 +91,7 @@ class Retention:
             parts += [Line("What holds files that the newest version has no more:"), *self.holders.drawing().parts]
         noted = [row for row in self._expiry.holders.to_pylist() if row["note"]]
         parts += [Line(f"{row['holder'].capitalize()} {row['name']}: {row['note']}.") for row in noted]
-        for whom, command in self.commands:
-            parts += [Line(f"{whom}:"), *(Line(piece) for piece in _pieces(command))]
+        parts += self._commands_drawn()
         parts += [Line(note) for note in self._expiry.notes]
         return Drawing(title=f"Retention of {self._path}: what would go, nothing was deleted", parts=tuple(parts))
 
@@ -101,6 +100,15 @@ class Retention:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
+
+    def _commands_drawn(self) -> list[Part]:
+        """Return the commands, unless they would do nothing."""
+        if self.commands and not len(self.lost) and not len(self.freed):
+            return [Line("Nothing would be lost and no file would go, so no command is shown.")]
+        parts: list[Part] = []
+        for whom, command in self.commands:
+            parts += [Line(f"{whom}:"), *(Line(piece) for piece in _pieces(command))]
+        return [*parts, *(Line(note) for note in self._expiry.command_notes if self.commands)]
 
     @property
     def _parts(self) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.engines import pushdown, sql
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.engines.sql import Relation, run
+from snapshot_explorer.engines.sql import Relation, Wanted, run
 from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
 
 ROWS = pa.table(
@@ -36,10 +36,10 @@ class Read:
         self.rows = rows
         self.asked = []
 
-    def read(self, columns, where):
-        self.asked.append((list(columns), where))
+    def read(self, columns, where, limit):
+        self.asked.append((list(columns), where) if limit is None else (list(columns), where, limit))
         rows = self.rows if where is None else self.rows.filter(condition(where, self.rows.schema).mask(self.rows))
-        return rows.select(columns)
+        return rows.select(columns).slice(0, limit)
 
     def count(self):
         self.asked.append("count")
@@ -77,7 +77,15 @@ def ran(query, rows=ROWS, **options):
         ),
         ("select i from t where i = 1 union all select i from t", [(["i"], None)]),
         ("select i from (select i, row_number() over () n from t) where i = 1", [(["i"], None)]),
-        ("select i from (select * from t limit 2) where i = 2", [(["i"], None)]),
+        ("select i from (select * from t limit 2) where i = 2", [(["i"], None, 2)]),
+        ("select i + 1 from t limit 1 offset 1", [(["i"], None, 2)]),
+        ("select a.i from (from t limit 1) a, (from t limit 2) b", [(["i"], None, 2)]),
+        ("select a.i from (from t limit 1) a join t b using (i)", [(["i"], None)]),
+        ("select i from t where f > 1 limit 1", [(["i", "f"], None)]),
+        ("select i from t order by i limit 1", [(["i"], None)]),
+        ("select distinct i from t limit 1", [(["i"], None)]),
+        ("select i from t limit 50%", [(["i"], None)]),
+        ("select i from t offset 1", [(["i"], None)]),
         ("select t from t", [(["i", "s", "d", "e", "f", 'odd name"'], None)]),
         ("select 1", []),
         ("describe t", []),
@@ -102,10 +110,25 @@ def test_rows_that_a_plan_does_not_name_are_an_error_and_never_missing(query, pl
     connection = duckdb.connect()
     bound = sql._Bound(0, "t", Read().relation())
     bound.show(connection, as_it_is=False)
-    bound.fill(connection, plan)
+    bound.fill(connection, bound.wanted(plan))
 
     with pytest.raises(duckdb.Error, match="rows are read that the plan does not name"):
         connection.execute(query)
+
+
+def test_what_is_going_to_be_read_is_told_before_and_may_be_refused():
+    told = []
+
+    def before(wanted):
+        told.append(wanted)
+        raise PermissionError
+
+    read = Read()
+    with pytest.raises(PermissionError):
+        run("select s from t where i = 7 limit 3", {"t": read.relation()}, failure, before=before)
+
+    assert told == [{"t": Wanted(columns=("i", "s"), where='((("i" = 7)))')}]
+    assert read.asked == []
 
 
 def test_an_explained_query_reads_nothing():

@@ -58,6 +58,43 @@ def test_a_line_is_expanded_as_those_of_other_commands(orders):
     assert rows(orders.ok('%snapshot sql "select count(*) from orders where id > {low}"')) == [(1,)]
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("select name from orders", "4 rows (before any merge) in files of 1.0 kB, of orders version 5"),
+        (
+            "select * from orders@2 a join orders b using (id) where a.id < 9",
+            "7 rows (before any merge) in files of 2.0 kB, of orders version 2, orders version 5",
+        ),
+    ],
+)
+def test_a_query_that_reads_more_than_the_settings_asks_and_reads_nothing(orders, query, found, written):
+    orders.ok("%config SnapshotMagics.load_row_limit = 3")
+    for name in written.live:
+        written.remove(f"bucket-0/{name}")
+
+    assert orders.fails(f"%%snapshot sql\n{query}") == (
+        f"The query would read {found}: more than 3 rows or 1.0 GB is read only when asked for. Narrow it with "
+        "conditions or a LIMIT, or add --yes for all."
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%%snapshot sql --yes\nselect id from orders",
+        "%%snapshot sql -y\nselect id from orders",
+        "%%snapshot sql\nselect id from orders limit 3",
+        "%%snapshot sql\nselect count(*) from orders",
+        "%%snapshot sql\nexplain select id from orders",
+    ],
+)
+def test_a_query_reads_much_when_told_to_and_little_without(orders, line):
+    orders.ok("%config SnapshotMagics.load_row_limit = 3")
+
+    assert len(orders.ok(line).result) in (1, 3, 4)
+
+
 def test_a_semicolon_of_sql_silences_nothing(orders):
     assert rows(orders.ok("%%snapshot sql\nselect 1;")) == [(1,)]
 

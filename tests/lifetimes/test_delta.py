@@ -152,6 +152,35 @@ def test_lifetimes_of_any_history_agree_with_a_plain_replay(tmp_path_factory, st
         assert_differences(lifetimes, {version: set(live.items()) for version, live in history.at.items()})
 
 
+@pytest.mark.parametrize(
+    ("lost", "checkpoints", "left"),
+    [
+        ([3], [5], {0, 1, 2, 5, 6, 7, 8}),
+        ([3], [2, 5], {0, 1, 2, 5, 6, 7, 8}),
+        ([3], [3], {*range(9)}),
+        ([3, 4], [3, 5], {*range(4), 5, 6, 7, 8}),
+        ([2, 6], [4, 7], {0, 1, 4, 5, 7, 8}),
+        ([8], [8], {*range(9)}),
+        ([0, 1], [4], {4, 5, 6, 7, 8}),
+    ],
+)
+def test_around_commits_that_are_lost_lifetimes_know_each_version_that_can_be_loaded(tmp_path, lost, checkpoints, left):
+    table = DeltaTable(None, tmp_path)
+    for number in range(1, 9):
+        table.commit(add(f"{number}", rows=1), *([remove(f"{number - 2}")] if number > 2 else []))
+        if number in checkpoints:
+            table.checkpoint()
+    for version in lost:
+        table.remove_file(commit_name(version))
+
+    lifetimes = lifetimes_of(tmp_path)
+
+    assert set(lifetimes.versions) == left == set(opened(tmp_path).listing(0).reachable)
+    live = {version: {one["add"]["path"] for one in table.state(version) if "add" in one} for version in left}
+    assert {version: set(lifetimes.files_at(version)["path"].to_pylist()) for version in left} == live
+    assert_differences(lifetimes, {version: {(path, None) for path in paths} for version, paths in live.items()})
+
+
 @pytest.fixture
 def kept(tmp_path):
     """Return a table, and a function that reads its lifetimes with a cache."""

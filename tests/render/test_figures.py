@@ -6,9 +6,10 @@ import pytest
 
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.frames import COMMITS, COMPARED, COMPARED_PARTITIONS
+from snapshot_explorer.render.commits import MINUS
 from snapshot_explorer.render.differences import difference_figure
 from snapshot_explorer.render.figures import PLOTLY, plain
-from snapshot_explorer.render.timeline import MINUS, timeline
+from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.totals import totals_figure
 
 EVIL = "<b>$x$</b> & <a href='javascript:alert(1)'>"

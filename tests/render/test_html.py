@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.frames import COMMITS, Frame
-from snapshot_explorer.render import Drawing, Grid, Line, Pairs, html, mimebundle
+from snapshot_explorer.render import Drawing, Grid, Lanes, Line, Pairs, html, mimebundle
 
 VOID = {"wbr"}
 EVIL = "<script>alert(1)</script>"
+LANES = Drawing(title="t", parts=(Lanes(heads=("A", "B"), lanes=(), noun="files"),))
 
 
 class Page(HTMLParser):
@@ -119,7 +120,7 @@ def test_there_is_no_script_and_no_outside_resource() -> None:
 
 
 def test_every_style_rule_is_scoped_to_our_class() -> None:
-    style = re.findall(r"<style>(.*?)</style>", html(Drawing(title="t", parts=())))[0]
+    style = "".join(re.findall(r"<style>(.*?)</style>", html(LANES)))
 
     selectors = [part for block in re.findall(r"([^{}]+)\{", style) for part in block.split(",")]
 
@@ -127,6 +128,13 @@ def test_every_style_rule_is_scoped_to_our_class() -> None:
     for theme in ("html[theme=dark]", "body[data-theme=dark]", ".vscode-dark", "[data-jp-theme-light=false]"):
         assert f"{theme} .sx" in selectors
     assert "var(--jp-layout-color0,var(--vscode-editor-background,#fff))" in style
+
+
+def test_lanes_bring_their_style_and_other_drawings_do_not() -> None:
+    lanes = html(LANES)
+
+    assert ".sx-lanes" in "".join(re.findall(r"<style>(.*?)</style>", lanes))
+    assert "lane" not in html(Drawing(title="t", parts=(Grid(pa.table({"n": [1]})), Line("x"))))
 
 
 def test_twenty_commits_stay_small() -> None:

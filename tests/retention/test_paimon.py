@@ -208,6 +208,14 @@ def test_a_branch_expires_by_its_own_tags_and_snapshots():
     assert {row["name"] for row in result.holders.to_dict() if row["holder"] == "branch"} == {"main"}
 
 
+def test_where_nothing_would_go_no_command_is_shown():
+    result = open_table(samples.path("orders")).retention("100000d")
+
+    assert not len(result.lost)
+    assert "Nothing would be lost and no file would go, so no command is shown." in str(result)
+    assert not any(word in str(result) for word in ("max_deletes", "The command reads", "DATABASE"))
+
+
 def test_the_commands_are_those_that_would_do_it(written):
     result = retention(written(), keep="1d", keep_last=3, minutes=2000)
 

@@ -195,6 +195,20 @@ def test_manifests_account_for_the_live_files(table, version):
         assert live == table.at(version(nth)).files().num_rows
 
 
+def test_manifests_are_drawn_without_columns_that_say_nothing(table):
+    manifests = table.current.manifests()
+
+    (grid,) = manifests.drawing().parts
+
+    assert {"list", "path", "size_bytes"} <= set(grid.rows.column_names)
+    assert all(column.null_count < len(manifests) for column in grid.rows.columns)
+
+
+def test_partitions_are_dicts_in_pandas(table):
+    for found in (table.current.files(), table.current.changes(), table.lifetimes()):
+        assert all(isinstance(partition, dict) for partition in found.to_pandas()["partition"])
+
+
 def test_entries_of_manifests_lead_to_the_live_files(table, version):
     snapshot = table.at(version(4))
     live = set()

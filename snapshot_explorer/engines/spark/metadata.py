@@ -145,7 +145,8 @@ def _begun(
     table_format: TableFormat, units: Distributed, look: Look
 ) -> Iterator[tuple[int, datetime | None, Sequence[Unit], Sequence[int]]]:
     """Yield of each run the first version whose files can be told, its time, its units, and the versions behind it."""
-    for run in runs(states_of(table_format.listing(0))):
+    listing = table_format.listing(0)
+    for run in runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
             try:
                 found = units.state_units(version, look)

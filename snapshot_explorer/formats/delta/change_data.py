@@ -29,6 +29,7 @@ from snapshot_explorer.formats.delta.plans import Plan
 from snapshot_explorer.formats.delta.records import STRINGS, Actions
 from snapshot_explorer.formats.delta.schema import Schema, schema_of
 from snapshot_explorer.formats.delta.times import Times
+from snapshot_explorer.frames import together
 from snapshot_explorer.model import ChangeMode, Split
 from snapshot_explorer.storage import Storage
 
@@ -119,7 +120,10 @@ class ChangeData:
         if commit.is_idle or not (adds.num_rows or removes.num_rows):
             return
         removes = self._with_partitions(removes, schema, commit.version)
-        again, before = pc.is_in(adds["path"], _flat(removes["path"])), pc.is_in(removes["path"], _flat(adds["path"]))
+        again, before = (
+            pc.is_in(adds["path"], together(removes["path"])),
+            pc.is_in(removes["path"], together(adds["path"])),
+        )
         remarked = _pairs(adds.filter(again), removes.filter(before))
         yield from self._events(commit, removes.filter(pc.invert(before)), schema, "delete")
         yield from self._remarked(commit, remarked, schema, "delete")
@@ -210,8 +214,8 @@ def _plan(split: Split) -> Plan:
 
 def _pairs(adds: pa.Table, removes: pa.Table) -> pa.Table:
     """Return the adds with the deletion vectors that their files had before."""
-    places = pc.index_in(adds["path"], _flat(removes["path"]))
-    return adds.append_column("before", _flat(removes["deletion_vector"]).take(places))
+    places = pc.index_in(adds["path"], together(removes["path"]))
+    return adds.append_column("before", together(removes["deletion_vector"]).take(places))
 
 
 def _is_idle(info: Mapping[str, Any]) -> bool:
@@ -232,11 +236,6 @@ def _changing(files: pa.Table) -> pa.Table:
 
 def _of_version(files: pa.Table, version: int) -> pa.Table:
     return files.filter(pc.equal(files["version"], version))
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
 def _check_partitions(files: pa.Table, schema: Schema, version: int) -> None:

@@ -21,10 +21,10 @@ from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.delta.actions import Parser
 from snapshot_explorer.formats.delta.json_columns import integer
 from snapshot_explorer.formats.delta.layout import SIDECARS, LogFile
-from snapshot_explorer.formats.delta.locations import decoded, decoded_array, is_absolute
-from snapshot_explorer.formats.delta.records import ADDS, DELETION_VECTOR, STRINGS
+from snapshot_explorer.formats.delta.locations import decoded, is_absolute
 from snapshot_explorer.formats.delta.replay import Tally
 from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
+from snapshot_explorer.formats.delta.stored_adds import PARSED, STORED, adds_of, joined_adds
 from snapshot_explorer.storage import Storage
 
 _WHOLE = 8 << 20
@@ -32,20 +32,6 @@ _WHOLE = 8 << 20
 _AT_ONCE = 64 << 20
 """Bytes of a checkpoint's files that are in memory at the same time."""
 _SINGLES = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
-_ADD: Mapping[str, tuple[str, pa.DataType]] = {
-    "path": ("path", pa.string()),
-    "partition_values": ("partitionValues", STRINGS),
-    "size_bytes": ("size", pa.int64()),
-    "data_change": ("dataChange", pa.bool_()),
-    "stats": ("stats", pa.string()),
-    "base_row_id": ("baseRowId", pa.int64()),
-    "default_row_commit_version": ("defaultRowCommitVersion", pa.int64()),
-    "tags": ("tags", STRINGS),
-    "modified_at": ("modificationTime", pa.int64()),
-    "clustering_provider": ("clusteringProvider", pa.string()),
-}
-_VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
-_PARSED = "stats_parsed"
 FileKind = Literal["add", "remove"]
 """Actions that tell of data files."""
 _FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
@@ -127,7 +113,7 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
             for group in range(file.num_row_groups):
                 found = [(kind, *_actions(file, group, kind, names)) for kind, names in wanted.items()]
                 yield [
-                    FileActions(kind=kind, places=places, files=_table(rows, set(wanted[kind])))
+                    FileActions(kind=kind, places=places, files=adds_of(rows, set(wanted[kind])))
                     for kind, places, rows in found
                     if len(rows)
                 ]
@@ -195,7 +181,7 @@ class _Found:
     def tally(self) -> Tally:
         """Return the state."""
         return Tally(
-            adds=_together(self.tables),
+            adds=joined_adds(self.tables),
             protocol=next(self._records("protocol", protocol_of), None),
             metadata=next(self._records("metaData", metadata_of), None),
             transactions={one.app_id: one for one in self._records("txn", transaction_of)},
@@ -293,7 +279,7 @@ def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa
     for group in range(part, file.num_row_groups if wanted else 0, parts):
         _, rows = _actions(file, group, "add", wanted)
         if len(rows):
-            yield _table(rows, set(wanted))
+            yield adds_of(rows, set(wanted))
 
 
 def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
@@ -304,10 +290,10 @@ def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
     if not pa.types.is_struct(stored) or stored.get_field_index("path") < 0:
         raise DamageError(f"a column {kind} without paths")
     names = {field.name for field in stored}
-    wanted = [name for name, _ in _ADD.values() if name in names]
+    wanted = [name for name, _ in STORED.values() if name in names]
     wanted += [name for name in ("deletionVector",) if name in names]
-    if _PARSED in names and not _has_all_stats(file, kind):
-        wanted.append(_PARSED)
+    if PARSED in names and not _has_all_stats(file, kind):
+        wanted.append(PARSED)
     return wanted
 
 
@@ -332,63 +318,6 @@ def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
         if nulls[0] is None or nulls[0] != nulls[1]:
             return False
     return True
-
-
-def _table(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
-    columns: dict[str, pa.Array] = {"version": pa.nulls(len(rows), pa.int64())}
-    for name, (stored, kind) in _ADD.items():
-        found = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
-        columns[name] = found if found.type == kind else _cast(found, kind)
-    columns["path"] = decoded_array(columns["path"])
-    columns["deletion_vector"] = (
-        _vectors(pc.struct_field(rows, ["deletionVector"]))
-        if "deletionVector" in wanted
-        else pa.nulls(len(rows), DELETION_VECTOR)
-    )
-    table = pa.table([columns[name] for name in ADDS.names], schema=ADDS)
-    table.validate(full=True)
-    return table.append_column(_PARSED, pc.struct_field(rows, [_PARSED])) if _PARSED in wanted else table
-
-
-def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_map(kind):
-        if not pa.types.is_map(found.type):
-            raise DamageError(f"a map of type {found.type}")
-        return pa.MapArray.from_arrays(
-            _offsets(found), found.keys.cast(pa.string()), found.items.cast(pa.string()), type=kind
-        )
-    return found.cast(kind)
-
-
-def _offsets(found: pa.MapArray) -> pa.Array:
-    """Return the offsets of a map array, null where the map is null, from the first key on."""
-    offsets = found.offsets
-    empty = pc.is_null(found)
-    if not pc.any(empty).as_py():
-        return offsets
-    marked = pa.concat_arrays([empty, pa.array([False])])
-    return pc.if_else(marked, pa.scalar(None, pa.int32()), offsets)
-
-
-def _vectors(found: pa.StructArray) -> pa.Array:
-    if found.null_count == len(found):
-        return pa.nulls(len(found), DELETION_VECTOR)
-    names = {field.name for field in found.type}
-    children = [
-        pc.struct_field(found, [stored]).cast(field.type) if stored in names else pa.nulls(len(found), field.type)
-        for stored, field in zip(_VECTOR, DELETION_VECTOR, strict=True)
-    ]
-    described = pc.is_valid(children[0])
-    return pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR), mask=pc.invert(described))
-
-
-def _together(tables: Sequence[pa.Table]) -> pa.Table:
-    if not tables:
-        return ADDS.empty_table()
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.concat_tables([table.select(ADDS.names) for table in tables])
 
 
 @contextmanager

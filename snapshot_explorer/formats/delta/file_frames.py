@@ -10,6 +10,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.formats.delta.checkpoints import CheckpointFile
 from snapshot_explorer.formats.delta.log_segment import LogSegment
 from snapshot_explorer.formats.delta.records import Actions
+from snapshot_explorer.frames import together
 
 
 def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
@@ -115,7 +116,7 @@ def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
 
     `u:` is a file below the table's root by its UUID, `p:` a path of its own, `i:` one that is in the log itself.
     """
-    flat = vectors.combine_chunks() if isinstance(vectors, pa.ChunkedArray) else vectors
+    flat = together(vectors)
     if flat.null_count == len(flat):
         return pa.nulls(len(flat), pa.string())
     kind, where, offset = (pc.struct_field(flat, [name]) for name in ("storage_type", "path_or_inline", "offset"))
@@ -137,7 +138,7 @@ def _changes(files: pa.Table, change: str, kind: str, partitions: pa.Array, rows
 def _file_columns(files: pa.Table, partitions: pa.Array, rows: pa.Array) -> dict[str, pa.Array | pa.ChunkedArray]:
     count = files.num_rows
     has_vectors = "deletion_vector" in files.column_names
-    vectors = files.column("deletion_vector").combine_chunks() if has_vectors else None
+    vectors = together(files.column("deletion_vector")) if has_vectors else None
     return {
         "path": files.column("path"),
         "partition": partitions,

@@ -1,6 +1,6 @@
 """The frame COMMITS of Delta versions: who committed, what was added and removed, and what can still be loaded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -43,16 +43,17 @@ class History:
         `total_rows`, the state before the versions is built if that takes up to 64 log files of 8 MiB together.
         Otherwise they are null, as is a sum in which one number is not known.
 
-        Of a version of which only the checkpoint is left, no more is told than that it can be loaded.
+        Of a version of which only the checkpoint is left, no more is told than whether it can be loaded.
 
         Raises:
             SnapshotNotFoundError: There is no such version.
             BrokenTableError: A commit file cannot be read; it is named.
         """
         committed = {commit.version for commit in self._log.commits()}
-        rows = {version: self._lost(version) for version in versions if version not in committed}
-        for run in _runs([version for version in versions if version in committed]):
-            rows |= self._rows(run)
+        rows: dict[int, dict[str, object]] = {}
+        # From the newest on: what is known of a version tells which files of those before it are there.
+        for run in _runs(versions, committed):
+            rows |= self._rows(run) if run[0] in committed else {run[0]: self._lost(run[0])}
         return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS)
 
     def _rows(self, versions: Sequence[int]) -> dict[int, dict[str, object]]:
@@ -77,7 +78,8 @@ class History:
     def _lost(self, version: int) -> dict[str, object]:
         """Return the row of a version whose commit file is gone."""
         self._times.told([version], {})
-        return {"version": version, "readable": None, "kind": "other", "tags": [], "details": "{}"}
+        readable = self._readability.near(version)
+        return {"version": version, "readable": readable, "kind": "other", "tags": [], "details": "{}"}
 
     def _known(self, versions: Sequence[int], actions: Actions) -> Known | None:
         """Return which files were live before the versions, or after the first that can be loaded, if that is cheap."""
@@ -103,12 +105,18 @@ class History:
         return len(files) <= _CHEAP_FILES and sum(one.size_bytes or 0 for one in files) <= _CHEAP_BYTES
 
 
-def _runs(versions: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield the versions as ranges without gaps, ascending each, the newest first."""
+def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Sequence[int]]:
+    """Yield the versions as ranges without gaps, ascending each, the newest first; alone what has no commit."""
     left = sorted(set(versions))
     while left:
         start = len(left) - 1
-        while start and left[start - 1] == left[start] - 1 and len(left) - start < _AT_ONCE:
+        while (
+            start
+            and left[start - 1] == left[start] - 1
+            and len(left) - start < _AT_ONCE
+            and left[start] in committed
+            and left[start - 1] in committed
+        ):
             start -= 1
         yield range(left[start], left[-1] + 1)
         del left[start:]

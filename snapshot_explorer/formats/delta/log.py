@@ -237,7 +237,7 @@ class Log:
             return self._commits.actions(files, infos=infos)
         except MissingFileError as error:
             there = self.refresh().commits()
-            raise self._gone(next((version for version in wanted if version not in there), wanted[0])) from error
+            raise self._gone([version for version in wanted if version not in there] or wanted) from error
 
     def commit_files(self, versions: Sequence[int]) -> list[LogFile]:
         """Return the commit files of versions, in their order. A listing, if the newest one does not know them.
@@ -250,7 +250,7 @@ class Log:
             known = self.refresh().commits()
         gone = [version for version in versions if version not in known]
         if gone:
-            raise self._gone(gone[0])
+            raise self._gone(gone)
         return [known[version] for version in versions]
 
     def outline(self, version: int) -> tuple[LogSegment, Checkpoint]:
@@ -356,7 +356,7 @@ class Log:
                 self._unusable.add(failed.segment.checkpoint[0].name)
             except MissingFileError as error:
                 if listed_again:
-                    raise first or self._gone(version) from error
+                    raise first or self._gone([version]) from error
                 listed_again = True
                 self.refresh()
             except (BrokenTableError, SnapshotNotFoundError) as error:
@@ -364,10 +364,20 @@ class Log:
                     raise
                 raise first from error
 
-    def _gone(self, version: int) -> SnapshotNotFoundError:
+    def _gone(self, versions: Sequence[int]) -> SnapshotNotFoundError:
+        """Return the error for commits that are not there, ascending."""
+        gone, there = versions[0], self.listing().commits()
+        later = next((version for version in there if version > versions[-1]), None)
+        earlier = max((version for version in there if version < gone), default=None)
+        if later is not None:
+            advice = f"Ask from version {later} on, the next one whose commit is there."
+        elif earlier is not None:
+            advice = f"Ask up to version {earlier}, the last one whose commit is there."
+        else:
+            advice = "No commit is left: ask for the files of a version instead."
         return SnapshotNotFoundError(
-            f"{LOG}/{commit_name(version)} is not there, in {self._storage.root}: the commit of version {version} was "
-            "cleaned up or removed by hand. List the versions to see which are left."
+            f"{LOG}/{commit_name(gone)} is not there, in {self._storage.root}: the commit of version {gone} was "
+            f"cleaned up or removed by hand. {advice}"
         )
 
 

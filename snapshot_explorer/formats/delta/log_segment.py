@@ -98,6 +98,11 @@ class LogListing:
         return tuple(sorted({*self.commits(), *(one[0].version for one in self.checkpoints())}))
 
     @cached_property
+    def commitless(self) -> tuple[int, ...]:
+        """Return the versions of which only the checkpoint is left, ascending."""
+        return tuple(version for version in self.versions() if version not in self.commits())
+
+    @cached_property
     def loadable(self) -> frozenset[int]:
         """Return the versions that the log can reconstruct: those that a checkpoint and the commits after it make."""
         commits, checkpoints = self.commits(), {one[0].version for one in self.checkpoints()}
@@ -106,6 +111,14 @@ class LogListing:
             if version in checkpoints or (version in commits and (version == 0 or version - 1 in found)):
                 found.add(version)
         return frozenset(found)
+
+    @cached_property
+    def lost(self) -> tuple[int, ...]:
+        """Return the versions from the earliest on that the log can not reconstruct, ascending."""
+        first, commits = earliest(self), self.commits()
+        if first is None or (commits and len(commits) == max(commits) + 1):
+            return ()  # all commits since 0 are there
+        return tuple(version for version in self.versions() if version > first and version not in self.loadable)
 
     def checkpoints(self) -> list[tuple[LogFile, ...]]:
         """Return the complete checkpoints, the one to be used first last."""

@@ -21,6 +21,7 @@ from snapshot_explorer.formats.delta.data_types import DataType, Field, arrow_ty
 from snapshot_explorer.formats.delta.records import Metadata
 from snapshot_explorer.formats.delta.schema import Schema, schema_of
 from snapshot_explorer.formats.delta.time_text import micros
+from snapshot_explorer.frames import together
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN")
@@ -103,7 +104,7 @@ def _distinct(files: pa.Table, schema: Schema) -> tuple[npt.NDArray[np.int64], l
         return of_rows, [()] if len(files) else []
     distinct: list[tuple[str | None, ...]] = [()]
     for field in schema.partition_fields:
-        texts = _together(_texts(files.column("partition_values"), field)).dictionary_encode()
+        texts = together(_texts(files.column("partition_values"), field)).dictionary_encode()
         codes = np.asarray(pc.fill_null(texts.indices, len(texts.dictionary)).to_numpy(zero_copy_only=False), np.int64)
         words = [*texts.dictionary.to_pylist(), None]
         pairs, of_rows = np.unique(of_rows * len(words) + codes, return_inverse=True)
@@ -115,11 +116,6 @@ def _texts(values: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
     """Return the texts of one partition column; the empty text is null."""
     found = pc.map_lookup(values, pa.scalar(field.stored), "last")
     return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
-
-
-def _together(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
 class _UnparsedError(ValueError):

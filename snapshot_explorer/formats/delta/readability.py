@@ -112,6 +112,10 @@ class Readability:
             self._last = gone
         return found
 
+    def near(self, version: int) -> Readable | None:
+        """Return whether a version can be loaded of which only the checkpoint is left; costs what `of` costs."""
+        return self._at(version, self._log.versions()[-1]).readable
+
     def _at(self, version: int, newest: int) -> _Gone:
         """Return what of a version is gone."""
         now = time.monotonic()

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.formats.delta.records import ADDS, Actions, Domain, Metadata, Protocol, State, Transaction
+from snapshot_explorer.formats.delta.stored_adds import joined_adds
+from snapshot_explorer.frames import together
 
 ADD_RANK, REMOVE_RANK = 3, 2
 """Within a commit all removes count before all adds."""
@@ -72,7 +74,7 @@ def joined(before: Tally, after: Tally) -> Tally:
         gone = pa.concat_arrays([after.removed, keys(after.adds)])
         again = _added_again(before.adds, after)
         kept = before.adds.filter(pc.invert(pc.is_in(keys(before.adds), gone)))
-        adds = _concatenated([kept, again])
+        adds = joined_adds([kept, again])
     else:
         adds = after.adds
     return Tally(
@@ -138,8 +140,8 @@ def keys(files: pa.Table) -> pa.Array:
 
     Source: delta PROTOCOL.md, "Action Reconciliation" and "Deletion Vector Descriptor Schema", `uniqueId`.
     """
-    path = _flat(files.column("path"))
-    vector = _flat(files.column("deletion_vector"))
+    path = together(files.column("path"))
+    vector = together(files.column("deletion_vector"))
     if vector.null_count == len(vector):
         return path
     kind, where, offset = (pc.struct_field(vector, [name]) for name in ("storage_type", "path_or_inline", "offset"))
@@ -150,7 +152,7 @@ def keys(files: pa.Table) -> pa.Array:
 
 def _files_after(before: Tally, actions: Actions, *, open_ended: bool) -> tuple[pa.Table, pa.Array]:
     """Return the live files, and the removed keys if something unknown came before."""
-    adds = _concatenated([before.adds, actions.adds])
+    adds = joined_adds([before.adds, actions.adds])
     if not actions.removes.num_rows and not len(before.removed) and not open_ended:
         return _distinct(adds), before.removed
     added, gone = keys(adds), keys(actions.removes)
@@ -174,7 +176,7 @@ def _files_after(before: Tally, actions: Actions, *, open_ended: bool) -> tuple[
 
 def ranks(files: pa.Table, place: int) -> npt.NDArray[np.int64]:
     """Return for each file action when it counts, ADD_RANK or REMOVE_RANK being its place within a commit."""
-    versions: npt.NDArray[np.int64] = pc.fill_null(_flat(files.column("version")), -1).to_numpy(zero_copy_only=False)
+    versions: npt.NDArray[np.int64] = pc.fill_null(together(files.column("version")), -1).to_numpy(zero_copy_only=False)
     return versions * 2 + place
 
 
@@ -198,7 +200,7 @@ def _last_of_each(
     first = np.full(count, -1, np.int64)
     first[codes[rows][::-1]] = rows[::-1]
     kept = np.sort(last[last >= 0])
-    return kept, _flat(adds.column("version")).take(pa.array(first[codes[kept]]))
+    return kept, together(adds.column("version")).take(pa.array(first[codes[kept]]))
 
 
 def _added_again(before: pa.Table, after: Tally) -> pa.Table:
@@ -209,28 +211,12 @@ def _added_again(before: pa.Table, after: Tally) -> pa.Table:
     is_old = pc.and_(pc.is_valid(found), pc.invert(pc.is_in(added, after.removed)))
     if not pc.any(is_old).as_py():
         return adds
-    since = _flat(before.column("version")).take(found)
-    return _with_versions(adds, pc.if_else(is_old, since, _flat(adds.column("version"))))
+    since = together(before.column("version")).take(found)
+    return _with_versions(adds, pc.if_else(is_old, since, together(adds.column("version"))))
 
 
 def _with_versions(adds: pa.Table, versions: pa.Array) -> pa.Table:
     return adds.set_column(adds.column_names.index("version"), ADDS.field("version"), versions)
-
-
-def _concatenated(tables: list[pa.Table]) -> pa.Table:
-    """Return tables as one; a column that only some have, or have with other fields, is null where it is absent."""
-    some = [table for table in tables if table.num_rows] or tables[:1]
-    if len(some) == 1:
-        return some[0]
-    try:
-        return pa.concat_tables(some, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # Statistics as structs of types that have nothing in common: to know nothing of the values is safe.
-        return pa.concat_tables([table.select(ADDS.names) for table in some])
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _newest(by_version: Mapping[int, T], before: T | None) -> T | None:

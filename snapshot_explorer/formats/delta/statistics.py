@@ -21,6 +21,7 @@ from snapshot_explorer.formats.delta.ends import End
 from snapshot_explorer.formats.delta.partitions import Partitions, partitions_of
 from snapshot_explorer.formats.delta.records import Metadata
 from snapshot_explorer.formats.delta.schema import schema_of
+from snapshot_explorer.frames import together
 from snapshot_explorer.model import Bounds
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def rows_of(files: pa.Table) -> pa.Int64Array:
     """
     if "stats" not in files.column_names:
         return pa.nulls(len(files), pa.int64())
-    texts = _together(files.column("stats"))
+    texts = together(files.column("stats"))
     # Nearly every writer begins with the number of rows: then no JSON needs to be parsed.
     rows = pc.struct_field(pc.extract_regex(texts, _FIRST), "rows").cast(pa.int64())
     late = np.flatnonzero(np.asarray(pc.and_(rows.is_null(), texts.is_valid())))
@@ -45,14 +46,9 @@ def rows_of(files: pa.Table) -> pa.Int64Array:
         found = [_number(_parsed(text.as_py()).get("numRecords")) for text in texts.take(pa.array(late))]
         rows = _placed(rows, late, pa.array(found, pa.int64()))
     parsed = (
-        _part(_together(files.column("stats_parsed")), "numRecords") if "stats_parsed" in files.column_names else None
+        _part(together(files.column("stats_parsed")), "numRecords") if "stats_parsed" in files.column_names else None
     )
     return rows if parsed is None else pc.coalesce(rows, parsed.cast(pa.int64()))
-
-
-def _together(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
 def _placed(values: pa.Array, places: np.ndarray, new: pa.Array) -> pa.Array:
@@ -97,7 +93,7 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
     """
     known = bounds_of(adds, metadata)
     for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
-        columns = [_together(column) for column in values.columns]
+        columns = [together(column) for column in values.columns]
         whole = (
             pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
             if columns
@@ -155,7 +151,7 @@ class _Columns:
     def __init__(self, adds: pa.Table, fields: Sequence[Field], rows: pa.Int64Array, *, careful: bool) -> None:
         self._rows = rows
         self._careful = careful
-        texts = _together(adds.column("stats"))
+        texts = together(adds.column("stats"))
         self._has_text = texts.is_valid()
         is_plain = fields and all(stats_columns.is_exact(field) or not careful for field in fields)
         self._fast = stats_columns.parsed(texts, fields) if is_plain else None
@@ -164,7 +160,7 @@ class _Columns:
             exactly = any(not stats_columns.is_exact(field) for field in fields)
             listed = texts.to_pylist() if fields else [None] * len(adds)
             self._slow = [{} if text is None else _parsed(text, exactly=exactly) for text in listed]
-        self._stored = _together(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
+        self._stored = together(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
 
     def of(self, field: Field) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return least, greatest and number of nulls of a column."""

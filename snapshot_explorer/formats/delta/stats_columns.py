@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.formats.delta.data_types import Field, arrow_type
+from snapshot_explorer.frames import together
 
 _ENDS = ("minValues", "maxValues")
 _BLOCK = 1 << 22
@@ -101,15 +102,10 @@ def _typed(found: pa.Table, fields: Sequence[Field]) -> pa.StructArray:
     columns = [found.column("tightBounds")]
     ordered = [field for field in fields if _is_ordered(field)]
     for name in _ENDS:
-        ends = _together(found.column(name))
+        ends = together(found.column(name))
         values = [pc.struct_field(ends, [place]).cast(arrow_type(field.type)) for place, field in enumerate(ordered)]
         kinds = [pa.field(field.stored, value.type) for field, value in zip(ordered, values, strict=True)]
         columns.append(pa.StructArray.from_arrays(values, fields=kinds) if values else pa.nulls(len(found)))
     columns.append(found.column("nullCount"))
     names = ["tightBounds", *_ENDS, "nullCount"]
-    return pa.StructArray.from_arrays([_together(column) for column in columns], names=names)
-
-
-def _together(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+    return pa.StructArray.from_arrays([together(column) for column in columns], names=names)

@@ -109,9 +109,11 @@ class Delta:
         last = segment.last_commit or segment.checkpoint[0]
         return Listing(
             versions=tuple(one for one in versions if one >= (first if start is None else start)),
+            lost=found.lost,
             identity=(segment.version, last.identity, self._log.generation),
             checkpoint=segment.checkpoint_version,
             start=first,
+            commitless=found.commitless,
             notes=(*notes, *segment.notes),
             earliest=earliest(found),
         )

@@ -151,7 +151,8 @@ def change_units(storage: Storage, log: Log, versions: Sequence[int], look: Look
 
     Raises: as `state_units`.
     """
-    found = [_pieces(log.commit_files(run)) for run in runs(versions)]
+    files = dict(zip(versions, log.commit_files(versions), strict=True))
+    found = [_pieces([files[version] for version in run]) for run in runs(versions)]
     several = [commit for pieces in found for piece in pieces[:-1] for commit in piece]
     later = _settings(storage, several, look).metadatas
     units: list[Unit] = []

@@ -24,6 +24,7 @@ from snapshot_explorer.formats.paimon.avro_container import (
     Union,
     read_container,
 )
+from snapshot_explorer.frames import together
 
 _BATCH = 128 * 2**20
 
@@ -195,9 +196,7 @@ def _conformed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
     columns = []
     for field in schema:
         if field.name in table.column_names:
-            column = table.column(field.name).combine_chunks()
-            column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-            columns.append(_as(column, field.type))
+            columns.append(_as(together(table.column(field.name)), field.type))
         elif field.nullable:
             columns.append(pa.nulls(table.num_rows, field.type))
         else:

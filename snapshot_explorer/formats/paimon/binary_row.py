@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_type
+from snapshot_explorer.frames import together
 
 _COMPACT_DECIMAL = 18
 _MILLIS = 3
@@ -76,10 +77,7 @@ def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[Field], *, l
 
     Source: paimon BinaryRow, BinaryRowSerializer.
     """
-    if isinstance(rows, pa.ChunkedArray):
-        rows = rows.combine_chunks()
-        rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
-    encoded = rows.dictionary_encode()
+    encoded = together(rows).dictionary_encode()
     distinct = encoded.dictionary
     try:
         opened = _open(distinct, len(fields))

@@ -9,13 +9,15 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.formats.paimon import binary_row
-from snapshot_explorer.formats.paimon.contents import Changes, Lists
+from snapshot_explorer.formats.paimon.contents import Changes, Lists, read_changes
+from snapshot_explorer.formats.paimon.history import History
 from snapshot_explorer.formats.paimon.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.manifests import DELETE
 from snapshot_explorer.formats.paimon.partition_text import sql_text
 from snapshot_explorer.formats.paimon.schema import Schema
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.model import Kind, Readable
+from snapshot_explorer.storage import Storage
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
@@ -43,6 +45,27 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable:
     if not known:
         return "no"
     return "metadata" if snapshot.held == "changelog" else "yes"
+
+
+def read_commits(
+    storage: Storage, history: History, snapshots: Sequence[Snapshot], tags: Mapping[int, Sequence[str]]
+) -> pa.Table:
+    """Return the COMMITS frame of snapshots, in their order; see `commits_frame`.
+
+    Reads their delta manifest lists and delta manifests, each kind at once; of a snapshot whose delta has vanished
+    meanwhile also what is left of it.
+    """
+    delta = read_changes(storage, snapshots, "delta")
+    lost = [index for index, known in enumerate(delta.known) if not known]
+    readable = [readable_of(one, known=known) for one, known in zip(snapshots, delta.known, strict=True)]
+    if lost:
+        # What was a snapshot when it was read may have expired to a changelog since.
+        again = history.read_again([snapshots[index].id for index in lost])
+        now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
+        left = read_changes(storage, now, "changelog")
+        for index, one, known in zip(lost, now, left.known, strict=True):
+            readable[index] = readable_of(one, known=known and one.held == "changelog")
+    return commits_frame(snapshots, delta, readable, tags)
 
 
 def commits_frame(

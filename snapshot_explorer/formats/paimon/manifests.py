@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon import avro
 from snapshot_explorer.formats.paimon.layout import check_names
+from snapshot_explorer.frames import together
 
 log = logging.getLogger(__name__)
 
@@ -258,13 +259,12 @@ def read_indexes(files: Sequence[tuple[str, bytes]]) -> tuple[pa.Table, list[int
     if len(table) and pc.max(table.column("kind")).as_py() != ADD:
         raise UnsupportedFeatureError(f"{files[0][0]} removes an index file, which only streaming readers expect.")
     check_names(table.column("file_name"), "an index manifest")
-    ranges = raw.column("_DELETIONS_VECTORS_RANGES").combine_chunks()
+    ranges = together(raw.column("_DELETIONS_VECTORS_RANGES"))
     return _flat_ranges(table.drop_columns(["kind"]), ranges, counts)
 
 
 def _flat_ranges(table: pa.Table, ranges: pa.Array, counts: Sequence[int]) -> tuple[pa.Table, list[int]]:
     """Return a row per deletion vector, or one for an index without vectors, and the rows of each file."""
-    ranges = ranges.combine_chunks() if isinstance(ranges, pa.ChunkedArray) else ranges
     sizes = pc.fill_null(pc.list_value_length(ranges), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     repeats = np.maximum(sizes, 1)
     parents = np.repeat(np.arange(len(table)), repeats)
@@ -303,8 +303,7 @@ def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: S
                 for child, column in zip(names, struct.flatten(), strict=True):
                     parts[f"{parent}.{child}"] = column
             else:
-                column = raw.column(name).combine_chunks()
-                parts[path] = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+                parts[path] = together(raw.column(name))
         return parts[path]
 
     columns = []
@@ -372,9 +371,7 @@ def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
         seen: dict[tuple[str, ...], int] = {}
         lists = (tuple(value or ()) for value in column.to_pylist())
         return np.array([seen.setdefault(value, len(seen)) for value in lists], np.int64)
-    encoded = column.combine_chunks()
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    encoded = encoded.dictionary_encode()
+    encoded = together(column).dictionary_encode()
     if len(encoded.dictionary) == 1 and not encoded.null_count:
         return None
     codes = pc.add(pc.fill_null(encoded.indices, -1), 1)

@@ -14,6 +14,7 @@ from snapshot_explorer.formats.paimon import binary_row
 from snapshot_explorer.formats.paimon.layout import bucket_folder, data_path
 from snapshot_explorer.formats.paimon.partition_text import legacy_text, sql_text
 from snapshot_explorer.formats.paimon.schema import Schema
+from snapshot_explorer.frames import together
 from snapshot_explorer.storage import Storage
 
 
@@ -43,7 +44,7 @@ def partitions_of(rows: pa.ChunkedArray | pa.Array, schema: Schema) -> Partition
     Raises:
         BrokenTableError: A partition does not fit the schema.
     """
-    encoded = _together(rows).dictionary_encode()
+    encoded = together(rows).dictionary_encode()
     fields = [schema.field(name) for name in schema.partition_keys]
     values = binary_row.decode(encoded.dictionary, fields)
     columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]
@@ -87,7 +88,7 @@ def folders_of(
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    return np.asarray(_together(column).to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(together(column).to_numpy(zero_copy_only=False), np.int64)
 
 
 def data_paths(entries: pa.Table, folders: pa.Array, storage: Storage, *, strict: bool) -> pa.Array:
@@ -102,7 +103,7 @@ def data_paths(entries: pa.Table, folders: pa.Array, storage: Storage, *, strict
     Raises:
         UnsupportedFeatureError: With `strict`, a file is on another storage.
     """
-    names = _together(entries.column("file_name"))
+    names = together(entries.column("file_name"))
     paths = pc.binary_join_element_wise(folders, names, "/")
     external = entries.column("external_path")
     if external.null_count == len(external):
@@ -124,11 +125,3 @@ def _resolved(storage: Storage, location: str, *, strict: bool) -> str:
         if strict:
             raise
         return location
-
-
-def _together(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return a column in one piece."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    joined = column.combine_chunks()
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined

@@ -1,13 +1,16 @@
-"""What is there of the files that versions need, from listings alone."""
+"""Which files versions use, and what is there of those that they need, from listings alone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.paimon.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.retained import Presence, missing_files
+from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
 
 
@@ -31,3 +34,22 @@ def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot
         without=without,
         through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.held == "tag"},
     )
+
+
+def used(
+    listing: Callable[[int], Listing], files: Callable[[int], pa.Table], changes: Callable[[Sequence[int]], pa.Table]
+) -> frozenset[str] | str:
+    """Return the paths of the data files that any version of a branch uses, or why that cannot be told.
+
+    Reads the earliest version, each behind a gap, and what the others changed, by the branch's own functions.
+    """
+    try:
+        found = listing(0)
+        states = sorted(set(found.versions).difference(found.stateless))
+        firsts = [version for version in states if version - 1 not in states]
+        tables = [files(version) for version in firsts]
+        rest = changes([version for version in states if version not in firsts])
+    except (BrokenTableError, SnapshotNotFoundError) as error:
+        return str(error)
+    tables.append(rest.filter(pc.equal(rest["change"], "add")))
+    return frozenset(path for rows in tables for path in rows["path"].to_pylist())

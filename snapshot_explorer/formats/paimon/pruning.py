@@ -24,6 +24,7 @@ from snapshot_explorer.formats.paimon.plans import Plan
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.schema import Field, Schema
 from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.frames import together
 from snapshot_explorer.model import Bounds, Predicate, Split
 
 log = logging.getLogger(__name__)
@@ -87,7 +88,7 @@ def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
             lower=ends[0],
             upper=ends[1],
             null_count=pa.table(nulls, names=list(schema.partition_keys)),
-            rows=statistics.together(counts),
+            rows=together(counts),
         )
         return np.asarray(part.ruled_out(known).is_null().to_numpy(zero_copy_only=False), np.bool_)
 

@@ -174,7 +174,8 @@ def expiry(
             older_than=_EPOCH + timedelta(milliseconds=asked.older_than),
             max_deletes=max(1, end - begin),
         ),
-        notes=_notes(held, asked, name),
+        notes=_notes(held, asked),
+        command_notes=_command_notes(name),
     )
 
 
@@ -361,14 +362,13 @@ def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str
     return row | {"note": note}
 
 
-def _notes(held: Held, rule: _Rule, name: str) -> tuple[str, ...]:
+def _notes(held: Held, rule: _Rule) -> tuple[str, ...]:
     release, other = ("2.0", "1.x") if rule.by_next else ("1.x", "2.0")
     ends = [one.end(held, held.consumers) for one in (rule, replace(rule, by_next=not rule.by_next))]
     differs = f" {other} would keep all from version {ends[1]} on." if ends[0] != ends[1] else ""
     notes = [
         "Counted are data files and files of changelogs, by the log. Manifests, index files and snapshots are not.",
         f"By the rule of Paimon {release}, which wrote the newest version.{differs}",
-        "The command reads older_than in the zone of its session; here it is UTC.",
     ]
     if any(name in held.options for name in _LONGER):
         notes.append(
@@ -377,9 +377,14 @@ def _notes(held: Held, rule: _Rule, name: str) -> tuple[str, ...]:
         )
     if held.options.get("consumer.changelog-only", "").strip().lower() == "true":
         notes.append("The table has consumer.changelog-only: writers heed it, the command does not.")
-    if name.startswith("DATABASE."):
-        notes.append("The path does not tell the database: put its name for DATABASE.")
     return tuple(notes)
+
+
+def _command_notes(name: str) -> tuple[str, ...]:
+    zone = "The command reads older_than in the zone of its session; here it is UTC."
+    if name.startswith("DATABASE."):
+        return zone, "The path does not tell the database: put its name for DATABASE."
+    return (zone,)
 
 
 def _millis(time: datetime) -> int:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.formats.paimon import binary_row
 from snapshot_explorer.formats.paimon.schema import DataType, Field, Schema, arrow_type
+from snapshot_explorer.frames import together
 from snapshot_explorer.model import Bounds
 
 Piece = tuple[npt.NDArray[np.int64], pa.Array]
@@ -64,11 +65,6 @@ def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int
         null_count=_table(nulls, names, [pa.int64()] * len(names), len(entries)),
         rows=together(entries.column("rows")),
     )
-
-
-def together(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column in one piece."""
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> Bounds:
@@ -157,8 +153,8 @@ def _values(
             # A cast may cut values, round them or make them null: of another type nothing is known.
             if replace(covered[position].type, nullable=True) == replace(field.type, nullable=True):
                 nulls[index].append((at, null_counts(group.column("value_null_counts"), position)))
-                lower[index].append((at, least.column(position).combine_chunks()))
-                upper[index].append((at, greatest.column(position).combine_chunks()))
+                lower[index].append((at, together(least.column(position))))
+                upper[index].append((at, together(greatest.column(position))))
     return lower, upper, nulls
 
 

@@ -30,6 +30,7 @@ from snapshot_explorer.formats.paimon.system_texts import (
     row_texts,
 )
 from snapshot_explorer.formats.paimon.system_types import schema_of
+from snapshot_explorer.frames import together
 
 _SOURCES = {0: "APPEND", 1: "COMPACT"}
 _INDEX = pa.schema(
@@ -167,7 +168,7 @@ def _statistics_texts(entries: pa.Table, schema: Schema, theirs: Schema) -> dict
     """
     known = with_statistics(entries.select(["file_name"]), entries, theirs, {theirs.id: theirs})
     places = {field.id: index for index, field in enumerate(theirs.fields)}
-    structs = {name: _whole(known.column(name)) for name in ("null_count", "lower", "upper")}
+    structs = {name: together(known.column(name)) for name in ("null_count", "lower", "upper")}
     names = [field.name for field in schema.fields]
     counts: list[Sequence[str | None]] = []
     bounds: dict[str, list[Sequence[str | None]]] = {"lower": [], "upper": []}
@@ -201,11 +202,6 @@ def _bound(values: pa.StructArray, place: int | None, theirs: Sequence[Field], f
         return java_texts(cast(column, source, field.type), field.type)
     except NotCastableError:
         return [None] * len(values)
-
-
-def _whole(column: pa.ChunkedArray) -> pa.StructArray:
-    joined = column.combine_chunks()
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
 
 def partitions(state: State, written: pa.Table, parts: Partitions, options: Mapping[str, str]) -> pa.Table:

@@ -6,14 +6,13 @@ from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.paimon import blobs, fallback, units
 from snapshot_explorer.formats.paimon import read as rows
 from snapshot_explorer.formats.paimon.commands import sql_name
-from snapshot_explorer.formats.paimon.commit_frames import commits_frame, manifests_frame, readable_of
-from snapshot_explorer.formats.paimon.contents import read_changes, read_lists_of
+from snapshot_explorer.formats.paimon.commit_frames import manifests_frame, read_commits
+from snapshot_explorer.formats.paimon.contents import read_lists_of
 from snapshot_explorer.formats.paimon.events import Difference, Events, read_events
 from snapshot_explorer.formats.paimon.file_frames import files_frame
 from snapshot_explorer.formats.paimon.history import History
@@ -22,18 +21,11 @@ from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.manifest_files import delta_manifests, entries_of
 from snapshot_explorer.formats.paimon.pieces import deleted, pieces, stored
-from snapshot_explorer.formats.paimon.presence import presence
+from snapshot_explorer.formats.paimon.presence import presence, used
 from snapshot_explorer.formats.paimon.refusals import flag
 from snapshot_explorer.formats.paimon.retention import expiry, read_held
 from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
-from snapshot_explorer.formats.paimon.scans import (
-    changes_of,
-    file_schemas,
-    paths_of,
-    scan,
-    state_where,
-    vectors_in,
-)
+from snapshot_explorer.formats.paimon.scans import changes_of, file_schemas, paths_of, scan, state_where, vectors_in
 from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
@@ -143,23 +135,10 @@ class Paimon:
         snapshots = self._history.snapshots(versions)
         tags = self._history.tags_by_version() if snapshots else {}
         parts = [
-            self._commits(snapshots[begin : begin + _AT_ONCE], tags)
+            read_commits(self._storage, self._history, snapshots[begin : begin + _AT_ONCE], tags)
             for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
         ]
         return pa.concat_tables(parts)
-
-    def _commits(self, snapshots: Sequence[Snapshot], tags: Mapping[int, Sequence[str]]) -> pa.Table:
-        delta = read_changes(self._storage, snapshots, "delta")
-        lost = [index for index, known in enumerate(delta.known) if not known]
-        readable = [readable_of(one, known=known) for one, known in zip(snapshots, delta.known, strict=True)]
-        if lost:
-            # What was a snapshot when it was read may have expired to a changelog since.
-            again = self._history.read_again([snapshots[index].id for index in lost])
-            now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
-            left = read_changes(self._storage, now, "changelog")
-            for index, one, known in zip(lost, now, left.known, strict=True):
-                readable[index] = readable_of(one, known=known and one.held == "changelog")
-        return commits_frame(snapshots, delta, readable, tags)
 
     def manifests(self, version: int) -> pa.Table:
         """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads the lists only.
@@ -265,30 +244,15 @@ class Paimon:
         options = self._schemas.newest().options
         held = read_held(self._storage, self._layout, self._history, options, newest)
         others = [one for one in (MAIN, *_branches(self._storage)) if one != (self._layout.branch or MAIN)]
+        branches = {name: Paimon(self._storage, branch=name) for name in others}
         return expiry(
             rule,
             lifetimes,
             held,
             changelogs=lambda snapshots: changes_of(self._storage, self._schemas, snapshots, ("changelog",)),
-            branches={name: Paimon(self._storage, branch=name).used() for name in others},
+            branches={name: used(one.listing, one.files, one.changes) for name, one in branches.items()},
             name=sql_name(self._storage.root, self._layout.branch),
         )
-
-    def used(self) -> frozenset[str] | str:
-        """Return the paths of the data files that any version uses, or why that cannot be told.
-
-        Reads the earliest version, each behind a gap, and what the others changed.
-        """
-        try:
-            listing = self.listing(0)
-            states = sorted(set(listing.versions).difference(listing.stateless))
-            firsts = [version for version in states if version - 1 not in states]
-            tables = [self.files(version) for version in firsts]
-            changes = self.changes([version for version in states if version not in firsts])
-        except (BrokenTableError, SnapshotNotFoundError) as error:
-            return str(error)
-        tables.append(changes.filter(pc.equal(changes["change"], "add")))
-        return frozenset(path for rows in tables for path in rows["path"].to_pylist())
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         """Return what is there of what versions need: data files, and what the snapshots name of manifests."""
@@ -419,10 +383,6 @@ class Paimon:
 
     def _schema_at(self, version: int | None) -> Schema:
         return self._schemas.newest() if version is None else self._schema_of(self._snapshot(version))
-
-
-def _file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, Schema]:
-    return schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
 
 
 def _branches(storage: Storage) -> list[str]:

@@ -16,7 +16,7 @@ from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.history import CommitFilter
 from snapshot_explorer.model import Kind
 from snapshot_explorer.refs import AsOf, parse_ref
-from snapshot_explorer.render.timeline import Measure
+from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.snapshot import NO_VERSION
 
 if TYPE_CHECKING:

@@ -1,0 +1,115 @@
+"""Commits in words: the sign and colour of each kind, what is told of one, and the table beside the figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.render.drawing import Grid
+from snapshot_explorer.render.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    Look,
+    gaps,
+    numbers,
+    plain,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Measure = Literal["rows", "files", "bytes"]
+"""What the bars of a timeline count."""
+LOOKS = {
+    "append": Look(colour=GREEN, pattern="", symbol="triangle-up", sign="+"),
+    "overwrite": Look(colour=ORANGE, pattern="x", symbol="square", sign="~"),
+    "compact": Look(colour=SKY, pattern="/", symbol="diamond", sign="~"),
+    "delete": Look(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-"),
+    "update": Look(colour=PURPLE, pattern="-", symbol="hexagon", sign="~"),
+    "merge": Look(colour=BLUE, pattern="+", symbol="cross", sign="~"),
+    "restore": Look(colour=ORANGE, pattern="|", symbol="pentagon", sign="~"),
+    "schema": Look(colour=PURPLE, pattern=".", symbol="star", sign=""),
+    "analyze": Look(colour=GREY, pattern=".", symbol="circle-open", sign=""),
+    "maintenance": Look(colour=GREY, pattern="|", symbol="square-open", sign=""),
+}
+OTHER = Look(colour=GREY, pattern="", symbol="x", sign="")
+TOLD_TAGS = 8
+_BAR = 24
+"""Signs of the longest bar in the table."""
+MINUS = "\N{MINUS SIGN}"
+"""Told from the hyphen that stands for null."""
+UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
+
+
+def tags_told(names: Sequence[str], most: int = TOLD_TAGS) -> str:
+    """Return tags, safe for a figure; of many the first."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return "tags " + ", ".join(plain(name, 60) for name in names[:most]) + more
+
+
+def commit_told(row: dict[str, object], schema_changed: object) -> str:
+    """Return what is known of a commit, in lines, safe for a figure."""
+    time, kind, operation, user = (row[name] for name in ("committed_at", "kind", "operation", "user"))
+    look = LOOKS.get(str(kind), OTHER)
+    lines = [
+        f"<b>version {row['version']}</b>" + (f" {moment(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
+        plain(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
+        + (f" by {plain(str(user), 40)}" if user else ""),
+        *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
+        f"total rows {_number(row['total_rows'])}",
+    ]
+    lines += [tags_told(row["tags"])] if row["tags"] else []  # type: ignore[arg-type]  # a list of names
+    lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []
+    lines += [name for word, name, _ in UNREADABLE if row["readable"] == word]
+    return "<br>".join(lines)
+
+
+def _counted(row: dict[str, object], side: str, name: str) -> str:
+    value = row[f"{side}_{name}"]
+    return size(value) if name == "bytes" and isinstance(value, int) else _number(value)
+
+
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else "?"
+
+
+def times_told(column: pa.ChunkedArray) -> list[str]:
+    """Return times to the second as text, in UTC; a question mark where none is known."""
+    millis = gaps(column.cast(pa.int64())).astype("datetime64[ms]")
+    spelled = np.datetime_as_string(millis, unit="s").tolist()
+    return ["?" if one == "NaT" else one.replace("T", " ") for one in spelled]
+
+
+def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
+    """Return the table beside the figure: commits, newest first, each with a bar of signs."""
+    names = ["version", "committed_at", "kind", f"added_{y}", f"removed_{y}", "total_rows"]
+    names += [] if pc.all(pc.equal(commits["readable"], "yes")).as_py() else ["readable"]
+    names += ["tags"] if pc.any(pc.greater(pc.list_value_length(commits["tags"]), 0)).as_py() else []
+    field = pa.field(y, pa.string(), metadata={"meaning": f"{y} added, then removed, to scale; ? where not known"})
+    return Grid(
+        commits.select(names).add_column(3, field, pa.array(_signs(commits, y), pa.string())),
+        total=total,
+        noun="versions",
+    )
+
+
+def _signs(commits: pa.Table, y: Measure) -> list[str]:
+    """Return a bar of signs for each commit; the longest is that of the greatest change."""
+    added, removed = (numbers(commits[f"{side}_{y}"]).astype(np.float64) for side in ("added", "removed"))
+    unknown = commits[f"added_{y}"].is_null().to_numpy() | commits[f"removed_{y}"].is_null().to_numpy()
+    scale = _BAR / max(1.0, float((added + removed).max(initial=0.0)))
+    # Whatever is not 0 has a sign at least.
+    ups, downs = (np.ceil(side * scale).astype(np.int64) for side in (added, removed))
+    return [
+        "?" if lacking else "+" * up + MINUS * down or "0"
+        for up, down, lacking in zip(ups.tolist(), downs.tolist(), unknown.tolist(), strict=True)
+    ]
