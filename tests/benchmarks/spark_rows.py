@@ -1,12 +1,16 @@
-"""How long rows of a Delta table take through Spark: ours against Spark's own reader and Delta's connector, in one run.
+"""How long rows of a table take through Spark: ours against Spark's own reader and the formats' connectors, in one run.
 
-    python tests/benchmarks/spark_rows.py [raw] [plan] [vectors] [--jars FOLDER] [--files FILES] [--rows ROWS]
+    python tests/benchmarks/spark_rows.py [raw] [plan] [vectors | merge] [--jars FOLDER] [--files FILES] [--rows ROWS]
 
 `raw`: an aggregate over parquet files, ours with opening and planning, against `spark.read.parquet` of their paths.
 `plan`: a version of 100,000 files, from opening the table until Spark's first task has ended. `vectors`: the same
-aggregate where deletion vectors take a tenth of the rows of each file away, against Delta's connector, whose jars are
-in the folder. Run that one by a Python whose PySpark the connector is for, such as the one of `.ci/oracles` with this
-package's dependencies.
+aggregate where deletion vectors take a tenth of the rows of each file away, or what `--deleted` says, against Delta's
+connector. `merge`: the same over a primary key table of three overlapping loads, which Paimon's connector writes,
+against that connector.
+
+The connector's jars are in the folder. Run these by a Python whose PySpark they are for, with this package's
+dependencies: `vectors` with the PySpark of `.ci/oracles`, `merge` with PySpark 3.5 where paimon-spark-3.5 is what can
+be had.
 
 Prints a table and judges nothing. Each of a pair is run once before, then in turns.
 """
@@ -42,6 +46,8 @@ FIELDS = [("id", "long"), ("name", "string"), ("amount", "double"), ("at", "time
 MANY = 100_000
 LINKS = 10_000
 """Names of one file: file systems allow some ten thousand."""
+BUCKETS, LOADS = 8, 3
+"""Of the table that is merged."""
 REPEATS = 3
 
 
@@ -58,13 +64,14 @@ def rows_of(start: int, count: int) -> pa.Table:
     )
 
 
-def write(folder: Path, files: int, rows: int, *, deleted: bool) -> None:
+def write(folder: Path, files: int, rows: int, *, deleted: float = 0) -> None:
     features = ["deletionVectors"] if deleted else None
+    step = round(1 / deleted) if deleted else 0
     table = DeltaTable(None, folder, fields=FIELDS, features=features)
     for number in range(files):
         name = f"part-{number}.parquet"
         pq.write_table(rows_of(number * rows, rows), folder / name)
-        vector = table.vector(range(number % 10, rows, 10)) if deleted else None
+        vector = table.vector(range(number % step, rows, step)) if deleted else None
         table.commit(add(name, size=(folder / name).stat().st_size, rows=rows, vector=vector))
 
 
@@ -88,7 +95,7 @@ def compare(title: str, ours: Callable[[], object], theirs: Callable[[], object]
 
 def raw(spark: SparkSession, files: int, rows: int) -> None:
     with tempfile.TemporaryDirectory() as place:
-        write(Path(place), files, rows, deleted=False)
+        write(Path(place), files, rows)
         paths = [str(path) for path in sorted(Path(place).glob("*.parquet"))]
         compare(
             f"raw, {files} files of {rows:,}",
@@ -97,13 +104,38 @@ def raw(spark: SparkSession, files: int, rows: int) -> None:
         )
 
 
-def vectors(spark: SparkSession, files: int, rows: int) -> None:
+def vectors(spark: SparkSession, files: int, rows: int, deleted: float) -> None:
     with tempfile.TemporaryDirectory() as place:
-        write(Path(place), files, rows, deleted=True)
+        write(Path(place), files, rows, deleted=deleted)
         compare(
-            f"vectors, {files} files of {rows:,}",
+            f"vectors, {files} files of {rows:,}, {deleted:.1%}",
             lambda: aggregate(open_table(place).current.to_spark(spark)),
             lambda: aggregate(spark.read.format("delta").load(place)),
+        )
+
+
+def merge(spark: SparkSession, keys: int) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        spark.conf.set("spark.sql.catalog.paimon", "org.apache.paimon.spark.SparkCatalog")
+        spark.conf.set("spark.sql.catalog.paimon.warehouse", Path(place).as_uri())
+        spark.sql("create database paimon.shop")
+        columns = ", ".join(f"{name} {kind}" for name, kind in FIELDS).replace("long", "bigint", 1)
+        spark.sql(
+            f"create table paimon.shop.orders ({columns}) tblproperties ("
+            f"'primary-key' = 'id', 'bucket' = '{BUCKETS}', 'file.format' = 'parquet', 'write-only' = 'true')"
+        )
+        for load in range(LOADS):  # each key is in all loads but one
+            spark.range(keys).where(f"id % {LOADS} <> {load}").selectExpr(
+                "id",
+                f"concat('name ', (id + {load}) % 1000) as name",
+                f"id * 0.25D + {load} as amount",
+                "timestamp_micros(id * 1000) as at",
+                "date_from_unix_date(cast(id % 10000 as int)) as day",
+            ).writeTo("paimon.shop.orders").append()
+        compare(
+            f"merge, {keys:,} keys",
+            lambda: aggregate(open_table(f"{place}/shop.db/orders").current.to_spark(spark)),
+            lambda: aggregate(spark.table("paimon.shop.orders")),
         )
 
 
@@ -134,7 +166,16 @@ def plan(spark: SparkSession) -> None:
             )
 
 
-def session(jars: str | None) -> SparkSession:
+CONNECTORS = {
+    "delta": {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+    "paimon": {"spark.sql.extensions": "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions"},
+}
+
+
+def session(jars: str | None, connector: str = "delta") -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -142,26 +183,29 @@ def session(jars: str | None) -> SparkSession:
     builder = builder.config("spark.driver.memory", "3g").config("spark.ui.showConsoleProgress", "false")
     if jars:
         builder = builder.config("spark.jars", ",".join(str(path) for path in Path(jars).glob("*.jar")))
-        builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        builder = builder.config(map=CONNECTORS[connector])
     return builder.getOrCreate()
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", default=["raw", "plan"], choices=["raw", "plan", "vectors"])
-    parser.add_argument("--jars", help="folder with the jars of Delta's connector")
+    parser.add_argument("parts", nargs="*", default=["raw", "plan"], choices=["raw", "plan", "vectors", "merge"])
+    parser.add_argument("--jars", help="folder with the jars of Delta's connector, or for `merge` with Paimon's")
     parser.add_argument("--files", type=int, default=8, help="files of the tables that are aggregated")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows per file")
+    parser.add_argument("--deleted", type=float, default=0.1, help="which part of the rows vectors take away")
+    parser.add_argument("--keys", type=int, default=4_000_000, help="rows of the table that is merged")
     given = parser.parse_args()
-    spark = session(given.jars)
+    spark = session(given.jars, "paimon" if "merge" in given.parts else "delta")
     spark.sparkContext.setLogLevel("ERROR")
     try:
         if "raw" in given.parts:
             raw(spark, given.files, given.rows)
         if "vectors" in given.parts:
-            vectors(spark, given.files, given.rows)
+            vectors(spark, given.files, given.rows, given.deleted)
+        if "merge" in given.parts:
+            merge(spark, given.keys)
         if "plan" in given.parts:
             plan(spark)
     finally:

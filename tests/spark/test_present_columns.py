@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from canonical import canonical_rows
 from delta_builder import DeltaTable, add, metadata, protocol
 from snapshot_explorer import open_table
+from snapshot_explorer.engines.spark import native
 
 
 def test_columns_that_are_never_null_are_left_to_sparks_own_readers(spark, tmp_path):
@@ -51,3 +52,24 @@ def test_columns_that_are_never_null_are_left_to_sparks_own_readers(spark, tmp_p
         assert "FileScan parquet" in plan.getvalue(), name
         assert not frame.schema[name].nullable
         assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow(columns=[name])), name
+
+
+def test_nested_values_of_which_something_is_never_null_are_not_asked_of_sparks_readers(spark_mode, tmp_path):
+    """They cast no value that may be null to one that is never, and log the attempt as an error."""
+    part = {"name": "l", "type": "long", "nullable": False, "metadata": {}}
+    inside, whole = {"type": "struct", "fields": [part]}, {"type": "struct", "fields": [part | {"nullable": True}]}
+    rows = pa.table({"s": pa.array([{"l": 1}], pa.struct([pa.field("l", pa.int64())]))})
+    read = {}
+    for number, (kind, nullable) in enumerate([(inside, True), (whole, False), (whole, True)]):
+        told = metadata([("s", kind)])
+        if not nullable:
+            schema = told["metaData"]["schemaString"]
+            told["metaData"]["schemaString"] = '"nullable": false'.join(schema.rsplit('"nullable": true', 1))
+        table = DeltaTable(None, tmp_path / str(number), first=(protocol(), told))
+        pq.write_table(rows, tmp_path / str(number) / "f.parquet")
+        table.commit(add("f.parquet", rows=1))
+        snapshot = open_table(str(tmp_path / str(number))).current
+        groups, rest = native._groups(snapshot._format, snapshot._splits(None), snapshot._arrow_schema())
+        read[number] = len(groups), len(rest)
+
+    assert read == {0: (0, 1), 1: (0, 1), 2: (1, 0)}

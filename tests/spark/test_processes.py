@@ -92,8 +92,8 @@ def session(how, path, options=None, env=None, **conf):
         ),
         pytest.param(
             "pyspark.worker",
-            "reads the table on Spark's executors, and snapshot_explorer can not be imported there: No module named "
-            "'snapshot_explorer'. Install it in their image or environment",
+            "snapshot_explorer can not be imported on a Spark executor: No module named 'snapshot_explorer'. "
+            "The executors need the package",
             id="executor",
         ),
     ],

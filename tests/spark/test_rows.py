@@ -339,8 +339,9 @@ def test_rows_that_paimons_vectors_delete_are_left_out_at_each_version(spark, na
         assert canonical_rows(snapshot.to_spark(spark).toArrow()) == canonical_rows(snapshot.to_arrow()), version
 
 
-def test_more_deleted_rows_than_can_be_held_are_left_to_the_formats_own_reader(spark, deleted, monkeypatch):
-    monkeypatch.setattr(native, "_MOST_DELETED", 154)
+@pytest.mark.parametrize("limit", ["_MOST_DELETED", "_MOST_HELD"])
+def test_more_deleted_rows_than_can_be_held_are_left_to_the_formats_own_reader(spark, deleted, monkeypatch, limit):
+    monkeypatch.setattr(native, limit, 154)
     snapshot = open_table(str(deleted)).current
 
     frame = snapshot.to_spark(spark)
@@ -417,7 +418,7 @@ def test_storage_options_show_nowhere(spark, numbers):
 
 def test_executors_without_the_package_say_how_to_ship_it(tmp_path):
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    work = cloudpickle.dumps(tasks._work(b"", [b""], tasks._NOT_THERE))
+    work = cloudpickle.dumps(tasks._work(b"", [b""], tasks.NOT_ON_EXECUTOR))
     (tmp_path / "work").write_bytes(work)
     code = (
         "import pickle, sys, pyarrow as pa; sys.modules['snapshot_explorer'] = None\n"

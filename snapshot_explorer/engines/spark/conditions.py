@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import parsed
+from snapshot_explorer.engines.spark.schemas import quoted
 from snapshot_explorer.engines.trees import children, find
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _column(tree: dict[str, Any], schema: pa.Schema) -> tuple[Column, pa.DataTyp
     name = find(names[0], schema) if tree.get("type") == "COLUMN_REF" and len(names) == 1 else None
     if name is None:
         raise _OtherwiseError
-    return f.col("`" + name.replace("`", "``") + "`"), schema.field(name).type
+    return f.col(quoted(name)), schema.field(name).type
 
 
 def _literal(tree: dict[str, Any], kind: pa.DataType) -> Column:

@@ -3,25 +3,34 @@
 That is proven file by file, by their footers: a file's column is of the very type that the table has, or of a narrower
 number that every value keeps. Whatever is not proven is left to the format's own reader.
 
-Rows that deletion vectors take away are left out by a join with their places, which Spark tells of parquet files.
+Rows that deletion vectors take away from parquet files are left out by Spark too (`deleted_rows`).
 """
 
 from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.engines.spark.conditions import translated
+from snapshot_explorer.engines.spark.deleted_rows import METADATA, MOST_BYTES, MOST_ROWS, held_bytes, without
 from snapshot_explorer.engines.spark.footers import Footer, footer
-from snapshot_explorer.engines.spark.schemas import arrow_schema, has_text, spark_batch, spark_schema
+from snapshot_explorer.engines.spark.schemas import (
+    arrow_schema,
+    has_text,
+    quoted,
+    spark_batch,
+    spark_schema,
+    spark_type,
+)
+from snapshot_explorer.formats.roaring import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,14 +53,11 @@ _LARGE_BYTES = 4 * 2**20
 """Average size from which Spark's readers save more than its listing costs (spark.sql.files.openCostInBytes)."""
 _MOST_GROUPS = 32
 """Scans that are put together: each costs Spark a plan of its own."""
-_MOST_DELETED = 1_000_000
-"""Rows that are joined away: each executor holds the places of all, some 30 bytes each."""
-_MOST_ROWS = 2**31
-_MOST_BYTES = 2**32
-"""Limits of files whose deleted rows are joined away: the product of both is a long."""
+_MOST_DELETED = 2**23
+"""Deleted rows that Spark leaves out: their positions are decoded here, 8 bytes each."""
+_MOST_HELD = 64 * 2**20
+"""Bytes that each executor holds to leave them out."""
 _THREADS = 8
-_METADATA = "_metadata"
-"""Spark's own column, of facts about a row's file."""
 _PLAIN_PATH = re.compile(r"/[\w./=+@,\- %]*", re.ASCII)
 """Paths in which Spark sees no pattern."""
 _UNSEEN = re.compile(r"[_.].*|.*\._COPYING_")
@@ -95,7 +101,7 @@ class _Group:
     sizes: list[int] = field(default_factory=list)
     """How large each is: no two alike where rows are deleted."""
     gone: list[Positions] = field(default_factory=list)
-    """The positions of the deleted rows of each, in such a group; otherwise empty."""
+    """The positions of the deleted rows of each: of all files, or of none."""
 
 
 def frames(
@@ -148,80 +154,88 @@ def _is_worth(splits: Sequence[Split]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """A file that may be one for Spark's readers."""
+class _Proven:
+    """A file that Spark's readers may read."""
 
     split: Split
     """It alone."""
     file: StoredFile
     """Where it is."""
-    partition: pa.Table | None
-    """One row: the typed value of each partition column."""
+    footer: Footer
+    """What it holds."""
+    sources: tuple[_Source, ...]
+    """Where each column comes from."""
 
 
 def _groups(table_format: TableFormat, splits: Sequence[Split], schema: pa.Schema) -> tuple[list[_Group], list[Split]]:
     """Return the files that Spark's readers may read, and the splits of the others."""
+    proven, rest = _proven(table_format, splits, schema)
+    groups: dict[object, _Group] = {}
+    alike: Counter[object] = Counter()
+    for one, positions in zip(proven, _gone(table_format, proven, schema), strict=True):
+        if positions is None:
+            rest.append(one.split)
+            continue
+        sources = ((item.name, str(item.kind), type(item.constant), repr(item.constant)) for item in one.sources)
+        key: tuple[object, ...] = (one.file.kind, *sources)
+        if len(positions):  # of those of one size each goes to another group
+            alike[key, one.footer.size_bytes] += 1
+            key = (*key, alike[key, one.footer.size_bytes])
+        group = groups.setdefault(key, _Group(kind=one.file.kind, sources=one.sources))
+        group.paths.append(f"file://{one.file.address}")
+        group.splits.append(one.split)
+        group.sizes.append(one.footer.size_bytes)
+        group.gone.append(positions)
+    return list(groups.values()), rest
+
+
+def _proven(table_format: TableFormat, splits: Sequence[Split], schema: pa.Schema) -> tuple[list[_Proven], list[Split]]:
+    """Return the files that hold what the table has, and the splits of the others. Reads their footers."""
     rest: list[Split] = []
-    files: list[_Found] = []
+    files: list[tuple[Split, StoredFile, pa.Table | None]] = []
     for split in splits:
         whole = table_format.stored(split)
         if whole is None or not all(_is_seen(file.address) for file in whole.files):
             rest.append(split)
             continue
         parts = zip(table_format.pieces(split), whole.files, strict=True)
-        files += [_Found(split=part, file=file, partition=whole.partition) for part, file in parts]
+        files += [(part, file, whole.partition) for part, file in parts]
     constants: dict[int, dict[str, _Source | None]] = {}
-    proven: list[tuple[_Found, Footer, tuple[_Source, ...]]] = []
-    for one, there in zip(files, _footers([one.file for one in files]), strict=True):
-        if id(one.partition) not in constants:
-            constants[id(one.partition)] = _constants(one.partition, schema)
-        sources = None if there is None else _sources(one.file, there, constants[id(one.partition)], schema)
-        if sources is None or there is None or one.file.rows not in (None, there.rows):
-            rest.append(one.split)
+    found: list[_Proven] = []
+    for (split, file, partition), there in zip(files, _footers([file for _, file, _ in files]), strict=True):
+        if id(partition) not in constants:
+            constants[id(partition)] = _constants(partition, schema)
+        sources = None if there is None else _sources(file, there, constants[id(partition)], schema)
+        if sources is None or there is None or file.rows not in (None, there.rows):
+            rest.append(split)
         else:
-            proven.append((one, there, sources))
-    gone, left = _gone(table_format, proven, schema)
-    groups: dict[object, _Group] = {}
-    for one, there, sources in proven:
-        if id(one) in left:
-            rest.append(one.split)
-            continue
-        key = (
-            one.file.kind,
-            tuple((item.name, str(item.kind), type(item.constant), repr(item.constant)) for item in sources),
-        )
-        turn = 0 if id(one) in gone else None
-        while turn is not None and (other := groups.get((key, turn))) and there.size_bytes in other.sizes:
-            turn += 1
-        group = groups.setdefault((key, turn), _Group(kind=one.file.kind, sources=sources))
-        group.paths.append(f"file://{one.file.address}")
-        group.splits.append(one.split)
-        group.sizes.append(there.size_bytes)
-        group.gone.extend([gone[id(one)]] if id(one) in gone else [])
-    return list(groups.values()), rest
+            found.append(_Proven(split=split, file=file, footer=there, sources=sources))
+    return found, rest
 
 
-def _gone(
-    table_format: TableFormat, files: Sequence[tuple[_Found, Footer, object]], schema: pa.Schema
-) -> tuple[dict[int, Positions], set[int]]:
-    """Return the deleted positions of each file that has some, and the files whose rows can not be joined away; by id.
+def _gone(table_format: TableFormat, files: Sequence[_Proven], schema: pa.Schema) -> list[Positions | None]:
+    """Return the deleted positions of each file, maybe none; None where Spark can not leave the rows out.
 
     Reads the deletion vectors, if they are of few rows.
     """
-    having = [(one, there) for one, there, _ in files if one.file.deleted]
-    able = [
-        (one, there)
-        for one, there in having
-        if one.file.kind == "parquet"
-        and there.size_bytes < _MOST_BYTES
-        and there.rows < _MOST_ROWS
-        and _METADATA not in there.folded
-    ]
-    if sum(one.file.deleted for one, _ in able) > _MOST_DELETED or _METADATA in {name.lower() for name in schema.names}:
+    able = [one for one in files if one.file.deleted and _has_places(one)]
+    if sum(one.file.deleted for one in able) > _MOST_DELETED or METADATA in {name.lower() for name in schema.names}:
         able = []
-    found = table_format.deleted([one.split for one, _ in able], [there.rows for _, there in able])
-    gone = {id(one): positions for (one, _), positions in zip(able, found, strict=True)}
-    return gone, {id(one) for one, _ in having} - set(gone)
+    found = table_format.deleted([one.split for one in able], [one.footer.rows for one in able])
+    if held_bytes(found) > _MOST_HELD:
+        able, found = [], []
+    gone = {id(one): positions for one, positions in zip(able, found, strict=True)}
+    return [gone.get(id(one)) if one.file.deleted else NOTHING for one in files]
+
+
+def _has_places(one: _Proven) -> bool:
+    """Return whether Spark tells of each row where in the file it is."""
+    return (
+        one.file.kind == "parquet"
+        and one.footer.size_bytes < MOST_BYTES
+        and one.footer.rows < MOST_ROWS
+        and METADATA not in one.footer.folded
+    )
 
 
 def _is_seen(address: str | None) -> bool:
@@ -263,8 +277,8 @@ def _sources(
 def _source(column: pa.Field, file: StoredFile, there: Footer, constants: dict[str, _Source | None]) -> _Source | None:
     if column.name in constants:
         return constants[column.name]
-    if column.name not in file.names:
-        return None
+    if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):
+        return None  # Spark can not be told that such a column is never null
     stored = file.names[column.name]
     if stored is None or (stored not in there.columns and stored.lower() not in there.folded):
         return _Source(kind=column.type)
@@ -273,13 +287,15 @@ def _source(column: pa.Field, file: StoredFile, there: Footer, constants: dict[s
 
 
 def _keeps(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether a value of a file is the table's as it is, or a number of fewer bits."""
+    """Return whether a value of a file is the table's as it is, or a number of fewer bits.
+
+    Parts that are never null in the table may be in the file, and Spark casts no such value.
+    """
     if kind in _INTEGERS and wanted in _INTEGERS:
         return bool(kind.bit_width <= wanted.bit_width)
     if kind == pa.float32() and wanted == pa.float64():
         return True
-    theirs, ours = (spark_schema(pa.schema([pa.field("", one)])).simpleString() for one in (kind, wanted))
-    return bool(theirs == ours) and not has_text(wanted)
+    return bool(spark_type(kind) == spark_type(wanted)) and not has_text(wanted)
 
 
 def _scanned(
@@ -294,8 +310,8 @@ def _scanned(
     theirs = spark_schema(wanted)
     try:
         rows = reader.options(**_OPTIONS).format(group.kind).load(group.paths)
-        if group.gone:
-            rows = _without(spark, rows, group)
+        if any(map(len, group.gone)):
+            rows = without(spark, rows, group.sizes, group.gone)
         columns = [
             _column(source, kind).alias(kind.name)
             for source, kind in zip(group.sources, spark_schema(needed), strict=True)
@@ -310,23 +326,6 @@ def _scanned(
     except AnalysisException as error:
         log.info("Spark's own readers do not see the files of the table: %s", str(error).splitlines()[0])
     return None
-
-
-def _without(spark: SparkSession, rows: DataFrame, group: _Group) -> DataFrame:
-    """Return rows but for those deleted: the file's size and the row's position in it tell each from all others.
-
-    Source: spark docs, "File metadata column"; ParquetRowIndexUtil, which counts rows that are not read too.
-    """
-    from pyspark.sql import functions as f
-
-    name = "_" * max(map(len, rows.columns), default=0) + "_place"
-    places = [positions + size * _MOST_ROWS for size, positions in zip(group.sizes, group.gone, strict=True)]
-    deleted = spark.createDataFrame(pa.table({name: np.concatenate(places)}))
-    size = f.col(f"{_METADATA}.file_size")
-    place = size * f.lit(_MOST_ROWS) + f.col(f"{_METADATA}.row_index")
-    changed = f.raise_error(f.lit("A data file has another size than when the DataFrame was made. Make it anew."))
-    place = f.when(size.isin(group.sizes), place).otherwise(changed.cast("bigint"))
-    return rows.select("*", place.alias(name)).join(f.broadcast(deleted), name, "left_anti").drop(name)
 
 
 def _column(source: _Source, kind: Any) -> Column:
@@ -368,8 +367,3 @@ def _stand_in(kind: Any) -> object:
         case types.TimestampType() | types.TimestampNTZType():
             return _EPOCH
     return ""
-
-
-def quoted(name: str) -> str:
-    """Return a column's name as Spark reads it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"

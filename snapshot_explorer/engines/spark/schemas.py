@@ -23,6 +23,11 @@ VARIANT = {b"variant": b"true"}
 """What marks the metadata of a variant, in Spark and in the formats' Arrow types."""
 
 
+def quoted(name: str) -> str:
+    """Return a column's name as Spark reads it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def spark_schema(schema: pa.Schema) -> StructType:
     """Return the Spark schema of rows.
 
@@ -31,12 +36,11 @@ def spark_schema(schema: pa.Schema) -> StructType:
     """
     from pyspark.sql.types import StructField, StructType
 
-    return StructType(
-        [StructField(field.name, _spark_type(field.type, field.name), field.nullable) for field in schema]
-    )
+    return StructType([StructField(field.name, spark_type(field.type, field.name), field.nullable) for field in schema])
 
 
-def _spark_type(kind: pa.DataType, name: str) -> DataType:
+def spark_type(kind: pa.DataType, name: str = "") -> DataType:
+    """Return the Spark type of values; the column's name is for the message where there is none."""
     from pyspark.sql import types as spark
 
     if is_text(kind):
@@ -45,14 +49,14 @@ def _spark_type(kind: pa.DataType, name: str) -> DataType:
         return spark.VariantType()
     if pa.types.is_struct(kind):
         return spark.StructType(
-            [spark.StructField(item.name, _spark_type(item.type, name), item.nullable) for item in kind]
+            [spark.StructField(item.name, spark_type(item.type, name), item.nullable) for item in kind]
         )
     if pa.types.is_map(kind):
         return spark.MapType(
-            _spark_type(kind.key_type, name), _spark_type(kind.item_type, name), kind.item_field.nullable
+            spark_type(kind.key_type, name), spark_type(kind.item_type, name), kind.item_field.nullable
         )
     if _is_list(kind):
-        return spark.ArrayType(_spark_type(kind.value_type, name), kind.value_field.nullable)
+        return spark.ArrayType(spark_type(kind.value_type, name), kind.value_field.nullable)
     if pa.types.is_decimal(kind):
         return spark.DecimalType(kind.precision, kind.scale)
     if pa.types.is_timestamp(kind):

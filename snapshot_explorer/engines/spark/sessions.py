@@ -10,6 +10,7 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.engines.spark.memory import session_mebibytes
 from snapshot_explorer.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ _FOREIGN = (
 )
 _PARALLELISM = 16
 """Tasks at once where nobody tells."""
-_LEAST_MEMORY, _MOST_MEMORY = 1, 16
-"""Gibibytes for a local session."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -118,7 +117,7 @@ def _started() -> SparkSession:
     builder = SparkSession.builder.master("local[*]").appName("snapshot_explorer")
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
-    builder = builder.config("spark.driver.memory", f"{_memory()}g")
+    builder = builder.config("spark.driver.memory", f"{session_mebibytes()}m")
     try:
         with quiet():
             return builder.getOrCreate()
@@ -128,15 +127,6 @@ def _started() -> SparkSession:
             f"A local Spark session was to be started, but Spark says: {said}. Check that Java is 17 or newer, "
             "or give a session: to_spark(spark)."
         ) from error
-
-
-def _memory() -> int:
-    """Return how many gibibytes a local session takes: a quarter of the machine's memory."""
-    try:
-        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return _LEAST_MEMORY
-    return min(_MOST_MEMORY, max(_LEAST_MEMORY, machine // 4 // 2**30))
 
 
 def is_connect(spark: SparkSession) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.engines.spark.tasks import NOT_ON_EXECUTOR
 from snapshot_explorer.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -20,20 +21,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _EXECUTORS = "snapshot_explorer.engines.spark.executors"
-_SHIPPED = (
-    "Where all that it depends on is installed, spark.addArtifacts('snapshot_explorer.zip', pyfile=True) with the "
-    "package in a zip is enough."
-)
 _NOT_ON_DRIVER = (
     "The data source 'snapshot' opens the table in a Python worker of Spark's driver (of Spark Connect: of the "
     "server), and snapshot_explorer can not be imported there: {error}. Install it in the Python environment that "
-    f"Spark runs there: pip install snapshot-explorer. {_SHIPPED} "
+    "Spark runs there: pip install snapshot-explorer. Where all that it depends on is installed, "
+    "spark.addArtifacts('snapshot_explorer.zip', pyfile=True) with the package in a zip is enough. "
     "open_table(path).at(version).to_spark(spark) does without it there."
-)
-_NOT_ON_EXECUTOR = (
-    "The data source 'snapshot' reads the table on Spark's executors, and snapshot_explorer can not be imported there: "
-    "{error}. Install it in their image or environment (pip install snapshot-explorer), or ship a packed environment "
-    f"with --archives. {_SHIPPED}"
 )
 
 
@@ -55,7 +48,7 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
             "Install it with: pip install 'snapshot-explorer[spark]'."
         ) from error
     ask = _asking(home, _NOT_ON_DRIVER)
-    reader = _reader_class(datasource, ask, _asking(_EXECUTORS, _NOT_ON_EXECUTOR))
+    reader = _reader_class(datasource, ask, _asking(_EXECUTORS, NOT_ON_EXECUTOR))
     return _source_class(datasource, ask, reader, _hidden(storage_options or {}))
 
 

@@ -24,11 +24,12 @@ _TARGET_BYTES = 128 * 2**20
 """Compressed size of the files of a task, as of Spark's own (spark.sql.files.maxPartitionBytes)."""
 _OPEN_BYTES = 4 * 2**20
 """What opening a file counts, as with Spark (spark.sql.files.openCostInBytes)."""
-_NOT_THERE = (
+NOT_ON_EXECUTOR = (
     "snapshot_explorer can not be imported on a Spark executor: {error}. The executors need the package and what it "
     "depends on. Install it in their image or environment (pip install snapshot-explorer), or ship a packed "
     "environment with spark.addArtifacts(..., archive=True) or --archives; --py-files ships the package alone."
 )
+"""What an executor says that lacks the package."""
 
 
 def on_executors(
@@ -48,7 +49,9 @@ def on_executors(
     if not parts:
         return spark.createDataFrame([], schema)
     with quiet():
-        return spark.range(0, len(parts), 1, len(parts)).mapInArrow(_work(packed(function), parts, _NOT_THERE), schema)
+        return spark.range(0, len(parts), 1, len(parts)).mapInArrow(
+            _work(packed(function), parts, NOT_ON_EXECUTOR), schema
+        )
 
 
 def _work(
