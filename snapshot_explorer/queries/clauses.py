@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.queries.tokens import Token, place
-from snapshot_explorer.refs import Ref, Tag, Version, parse_ref
+from snapshot_explorer.refs import Ref, Tag, parse_ref
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,8 +98,3 @@ def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
             f"{name.text} version as of 'tag:v1'."
         )
     return parse_ref(found.group(), now=now), found.end()
-
-
-def names_a_number(ref: Ref) -> Version | None:
-    """Return the ref if it is a version's plain number."""
-    return ref if isinstance(ref, Version) and ref.back == 0 else None

@@ -85,6 +85,28 @@ def test_versions_of_which_only_the_changelog_is_left_are_passed_over():
     assert table_format.listing(0).stateless == (2, 3, 4, 5, 6, 7)
 
 
+def test_a_version_whose_commit_is_gone_is_taken_from_its_checkpoint(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.commit(add("a", rows=1), add("b", rows=1))
+    table.commit(remove("a"), add("c", rows=1))
+    table.checkpoint(2)
+    table.commit(add("d", rows=1), remove("b"))
+    table.remove_file("_delta_log/00000000000000000002.json")
+    table_format = Delta(Storage(str(tmp_path)))
+
+    lifetimes = lifetimes_of(table_format)
+
+    assert lifetimes.versions == (0, 1, 2, 3)
+    assert_as_read(table_format, lifetimes)
+    stays = lifetimes.to_arrow().select(["path", "first_version", "added_version", "removed_version"]).to_pylist()
+    assert sorted(tuple(stay.values()) for stay in stays) == [
+        ("a", 1, 1, 2),
+        ("b", 1, 1, 3),
+        ("c", 2, None, None),
+        ("d", 3, 3, None),
+    ]
+
+
 @pytest.fixture
 def table(memory_root):
     return PaimonTable(*memory_root)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from builders import PaimonTable
+from delta_builder import DeltaTable, add
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotNotFoundError
 
@@ -119,3 +120,20 @@ def test_gaps_in_the_history_are_tolerated(written):
 
     assert table.versions() == (1, 2, 4, 5)
     assert table.at("latest~2").version == 2
+
+
+def test_changes_without_a_start_begin_at_the_first_commit_that_is_there(tmp_path):
+    written = DeltaTable(None, tmp_path)
+    for name in "abcd":
+        written.commit(add(name))
+    written.checkpoint(2)
+    for version in (0, 1, 2):
+        written.remove_file(f"_delta_log/{version:020d}.json")
+    table = open_table(tmp_path)
+
+    for between in (None, "..", "earliest..", "..latest"):
+        assert table.changes(between)["version"].to_pylist() == [3, 4]
+    assert table.changes("..3")["version"].to_pylist() == [3]
+    assert table.versions() == (2, 3, 4)
+    with pytest.raises(SnapshotNotFoundError, match="the commit of version 2 .* Ask from version 3 on, the next one"):
+        table.changes("2..")

@@ -6,6 +6,8 @@ again. Rows are those of the frames of the local engine, in no order.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -125,35 +127,48 @@ def lifetimes(
     used, units = session(spark), _distributed(table_format)
     look = _look(used, units)
     begun = list(_begun(table_format, units, look))
-    given = [
-        {"run": place, "at": time, "until": following[0], "until_at": following[1]}
-        for place, (version, time, *_), following in zip(
-            range(len(begun)), begun, [*((one[0], one[1]) for one in begun[1:]), (None, None)], strict=False
-        )
-    ]
-    states = [(unit, told) for (_, _, found, _), told in zip(begun, given, strict=True) for unit in found]
-    run_of = {version: told for (_, _, _, rest), told in zip(begun, given, strict=True) for version in rest}
-    changed = units.change_units(sorted(run_of), look, lifetimes=True) if run_of else ()
+    told = [_told(place, *pair) for place, pair in enumerate(zip_longest(begun, begun[1:]))]
+    states = [(unit, more) for run, more in zip(begun, told, strict=True) for unit in run.state]
+    more_of = {version: more for run, more in zip(begun, told, strict=True) for version in run.rest}
+    changed = units.change_units(sorted(more_of), look, lifetimes=True) if more_of else ()
     read = units.unit_reader()
     return stays(
         live(records(used, read, states, _RUN), keeps_last_add=units.keeps_last_add),
-        records(used, read, ((unit, run_of[unit.version]) for unit in changed), _RUN),
+        records(used, read, ((unit, more_of[unit.version]) for unit in changed), _RUN),
     ).select(*frames.LIFETIMES.names)
 
 
-def _begun(
-    table_format: TableFormat, units: Distributed, look: Look
-) -> Iterator[tuple[int, datetime | None, Sequence[Unit], Sequence[int]]]:
-    """Yield of each run the first version whose files can be told, its time, its units, and the versions behind it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Versions of which each is the one before it and what its commit changed."""
+
+    first: int
+    """The first version."""
+    at: datetime | None
+    """When it was committed, where something says so."""
+    state: Sequence[Unit]
+    """What tells its files."""
+    rest: Sequence[int]
+    """The versions behind it."""
+
+
+def _begun(table_format: TableFormat, units: Distributed, look: Look) -> Iterator[_Run]:
+    """Yield the runs of versions, each from the first on whose files can be told."""
     listing = table_format.listing(0)
     for run in runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
             try:
-                found = units.state_units(version, look)
+                state = units.state_units(version, look)
             except SnapshotNotFoundError:
                 continue
-            yield version, time_of(table_format, version), found, run[place + 1 :]
+            yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[place + 1 :])
             break
+
+
+def _told(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]:
+    """Return the values of _RUN that all records of a run get."""
+    until, until_at = (None, None) if following is None else (following.first, following.at)
+    return {"run": place, "at": run.at, "until": until, "until_at": until_at}
 
 
 def _look(spark: SparkSession, units: Distributed) -> Look:

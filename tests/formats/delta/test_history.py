@@ -330,6 +330,19 @@ def test_a_version_of_which_only_the_checkpoint_is_left_is_told_without_its_comm
 
     assert opened.current.to_arrow().num_rows == 1
     assert opened.history().to_dict()[0] | {"details": "{}"} == {
-        name: {"version": 1, "kind": "other", "tags": [], "details": "{}"}.get(name)
+        name: {"version": 1, "readable": "yes", "kind": "other", "tags": [], "details": "{}"}.get(name)
         for name in opened.history().column_names
     }
+
+
+def test_whether_a_version_can_be_loaded_is_told_of_one_whose_commit_is_gone(table):
+    table.append([(1, "a")], name="a.parquet")
+    table.append([(2, "b")], name="b.parquet")
+    table.checkpoint(1)
+    table.checkpoint(2)
+    for version in (0, 1, 2):
+        table.remove_file(f"_delta_log/{version:020d}.json")
+    table.commit(remove("b.parquet"))
+    table.remove_file("b.parquet")
+
+    assert readable(table) == {1: "yes", 2: "metadata", 3: "yes"}

@@ -368,3 +368,30 @@ def test_many_threads_see_whole_states(table):
         thread.join(60)
 
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("gone", "asked", "advice"),
+    [
+        ((1,), (0, 1, 2), "Ask from version 2 on, the next one whose commit is there."),
+        ((0, 2), (0, 1, 2, 3), "Ask from version 3 on, the next one whose commit is there."),
+        ((3,), (2, 3), "Ask up to version 2, the last one whose commit is there."),
+        ((0, 1, 2, 3), (3,), "No commit is left: ask for the files of a version instead."),
+    ],
+)
+def test_a_commit_that_is_gone_is_named_with_where_to_go_on(tmp_path, gone, asked, advice):
+    table = DeltaTable(None, tmp_path)
+    for name in "abc":
+        table.commit(add(name))
+        table.checkpoint(table.version)
+    for version in gone:
+        table.remove_file(commit_name(version))
+
+    with pytest.raises(SnapshotNotFoundError) as raised:
+        Log(Storage(str(tmp_path))).actions(asked)
+
+    missing = min(set(gone).intersection(asked))
+    assert str(raised.value) == (
+        f"{commit_name(missing)} is not there, in {tmp_path}: the commit of version {missing} was cleaned up "
+        f"or removed by hand. {advice}"
+    )
