@@ -157,7 +157,8 @@ class Table:
         """Return when each data file came and went, over all versions whose files can be told.
 
         One pass over the log; asked again, only what is new is read. From it follow, without reading, the files of
-        any version, the difference of any two, and sizes over time.
+        any version, the difference of any two, and sizes over time. Partition columns are called as they were when the
+        file was added. Where commits were lost, files between them are known from the next checkpoint on.
 
         Args:
             cache_dir: A folder of the user's, outside of the table, to keep what was read in and find it again.
