@@ -154,7 +154,7 @@ def _figure(history: _History, title: str, total: int | None) -> go.Figure:
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
             xaxis=version_axis(history.shift),
             yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1]),
-            yaxis2=axis(_line(history)[1], domain=[0, 0.28], zeroline=False),
+            yaxis2=axis(_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero"),
             yaxis3={"range": [0, 1], "fixedrange": True, "visible": False, **over_all},
         )
     )
@@ -275,7 +275,7 @@ def _total(history: _History) -> go.Scatter:
         y=values,
         yaxis="y2",
         mode="lines" if len(values) > 1 else "markers",
-        line={"color": INK, "width": 2, "shape": "hv"},
+        line={"color": INK, "width": 2, "shape": "hvh"},
         connectgaps=False,
         name=name,
         hovertemplate=f"version {_spelled(history)}<br>{name} %{{y:,}}<extra></extra>" if history.is_long else None,

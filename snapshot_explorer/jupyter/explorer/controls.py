@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import ipywidgets as widgets
 from traitlets import TraitError
 
+from snapshot_explorer.jupyter.actions import ENGINES
 from snapshot_explorer.jupyter.explorer.panes import wrong
-from snapshot_explorer.jupyter.explorer.rows import engines
 from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, HEALTH, MEASURES
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import cut, moment, visible
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _OFFERED = 200
 """Versions that a list offers, the newest of those shown; any other can be typed."""
 _LONGEST = 60
+_MARKERS = ("a", "b")
 
 
 class Controls:
@@ -48,7 +49,9 @@ class Controls:
         self._kit = kit
         self._state = state
         self._bound: list[tuple[Callable[[Bunch], None], str]] = []
-        self.markers = {marker: self._marker(marker, choose) for marker in ("a", "b")}
+        self.markers = {marker: self._marker(marker, choose) for marker in _MARKERS}
+        self._shown: tuple[int, ...] = ()
+        self.movers = {marker: self._mover(marker) for marker in _MARKERS}
         self.window = self._kit.make(
             widgets.IntRangeSlider,
             min=0,
@@ -56,7 +59,7 @@ class Controls:
             description="Versions",
             readout=False,
             continuous_update=False,
-            width="420px",
+            width="280px",
         )
         self.window_said = self._kit.label()
         self.note = self._kit.html()
@@ -88,7 +91,11 @@ class Controls:
 
     def offer(self) -> None:
         """Offer the versions that are shown, newest first, with time and kind; those that the state knows."""
-        rows = self._state.shown.slice(0, _OFFERED).select(["version", "committed_at", "kind", "tags"]).to_pylist()
+        shown = self._state.shown
+        self._shown = tuple(shown["version"].to_pylist()[::-1])
+        for marker, mover in self.movers.items():
+            _slide(mover, len(self._shown) - 1, self._place(marker))
+        rows = shown.slice(0, _OFFERED).select(["version", "committed_at", "kind", "tags"]).to_pylist()
         offered = tuple(
             "  ".join([str(one["version"]), moment(one["committed_at"]) if one["committed_at"] else "", one["kind"]])
             + (f"  tags {cut(visible(', '.join(one['tags'])), _LONGEST)}" if one["tags"] else "")
@@ -111,20 +118,19 @@ class Controls:
 
     def _top(self, refresh: Callable[[], None]) -> widgets.VBox:
         state = self._state
-        clicks = self._choices("clicks", [("B", "b"), ("A", "a")], "A click sets")
+        clicks = self._choices("clicks", [(marker.upper(), marker) for marker in _MARKERS], "A click sets")
         return self._kit.column(
             self._kit.row(
-                self.markers["a"],
-                self.markers["b"],
+                *(control for marker in _MARKERS for control in (self.markers[marker], self.movers[marker])),
                 self._kit.button("Previous", "Move B one version back", state.previous),
                 self._kit.button("Next", "Move B one version on", state.next),
                 self._kit.button("Swap A and B", "Compare the other way round", state.swap),
                 self._toggle("playing", "Play", "Move B on every second, up to the newest version"),
-                clicks,
             ),
             self._kit.row(
                 self.window,
                 self.window_said,
+                clicks,
                 self._choices("measure", [(name, name) for name in MEASURES], "Bars count"),
                 self._kit.button("Refresh", "Read the log again", refresh),
                 self._toggle("follow", "Follow new commits", "Look for new commits every few seconds until stopped"),
@@ -181,7 +187,7 @@ class Controls:
         )
         return self._kit.row(
             self._text("variable", "Variable", "df"),
-            self._dropdown("engine", [(name, name) for name in engines()], "Engine"),
+            self._dropdown("engine", [(name, name) for name in ENGINES], "Engine"),
             self._bind(most, "load_limit"),
             self._kit.label("rows, 0 for all"),
             self._kit.button("Load as variable", "Load the rows of B into the variable", load),
@@ -202,7 +208,7 @@ class Controls:
             placeholder="version, tag:v1, latest~2, @3d",
             continuous_update=False,
             ensure_option=False,
-            width="300px",
+            width="210px",
             style={"description_width": "20px"},
         )
 
@@ -216,6 +222,30 @@ class Controls:
         box.observe(typed, "value")
         self._watch(marker, lambda change: setattr(box, "value", str(change.new) if change.new >= 0 else ""))
         return box
+
+    def _mover(self, marker: str) -> widgets.IntSlider:
+        """Return the slider that moves a marker among the versions shown, by arrow keys too."""
+        slider = self._kit.make(
+            widgets.IntSlider,
+            min=0,
+            max=0,
+            readout=False,
+            continuous_update=False,
+            tooltip=f"Move {marker.upper()} among the versions shown: drag it, or use the arrow keys",
+            width="130px",
+        )
+
+        def moved(change: Bunch) -> None:
+            if change.new < len(self._shown) and change.new != self._place(marker):
+                self._state.set_trait(marker, self._shown[change.new])
+
+        slider.observe(moved, "value")
+        self._watch(marker, lambda _: setattr(slider, "value", self._place(marker)))
+        return slider
+
+    def _place(self, marker: str) -> int:
+        """Return which of the versions shown a marker is at, or the next one after it."""
+        return max(0, min(bisect_left(self._shown, getattr(self._state, marker)), len(self._shown) - 1))
 
     def _follow_window(self) -> None:
         state, slider = self._state, self.window
@@ -231,10 +261,7 @@ class Controls:
             if not known:
                 return
             first, last = bisect_left(known, state.window[0]), bisect_right(known, state.window[1]) - 1
-            with slider.hold_trait_notifications():
-                slider.max = max(len(known) - 1, slider.value[1])
-                slider.value = (min(first, last), last)
-                slider.max = len(known) - 1
+            _slide(slider, len(known) - 1, (min(first, last), last))
             self.window_said.value = f"{known[min(first, last)]} to {known[last]}"
 
         slider.observe(moved, "value")
@@ -301,3 +328,11 @@ class Controls:
         box.observe(typed, "value")
         self._watch("columns", lambda change: setattr(box, "value", ",".join(change.new)))
         return box
+
+
+def _slide(slider: Any, most: int, value: object) -> None:
+    """Let a slider reach up to a number and stand at a value, without telling of what lies between."""
+    with slider.hold_trait_notifications():
+        slider.max = 2**31 - 1
+        slider.value = value
+        slider.max = max(0, most)

@@ -9,42 +9,29 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from traitlets import TraitError
 
-from snapshot_explorer.jupyter.explorer import compared, facts, lens, rows
-from snapshot_explorer.jupyter.explorer.asked import Asked, Content, Shelf
+from snapshot_explorer.jupyter.explorer.asked import Shelf
 from snapshot_explorer.jupyter.explorer.controls import Controls
 from snapshot_explorer.jupyter.explorer.following import Ticker
 from snapshot_explorer.jupyter.explorer.kit import Kit, family
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
-from snapshot_explorer.jupyter.explorer.panes import Pane, said, wrong
+from snapshot_explorer.jupyter.explorer.panes import Busy, code, said, wrong
 from snapshot_explorer.jupyter.explorer.reading import Log, Weight, read_log, read_weight
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
-from snapshot_explorer.jupyter.explorer.stills import LIVE, head, still, still_html, still_text
+from snapshot_explorer.jupyter.explorer.stills import LIVE, STYLE, head, still, still_html, still_text
 from snapshot_explorer.jupyter.explorer.strip import Strip, prepare
 from snapshot_explorer.jupyter.explorer.surroundings import has_browser, has_kernel, name_of
-from snapshot_explorer.jupyter.explorer.work import Job, Work, running_loop
-from snapshot_explorer.snapshot import NO_VERSION
+from snapshot_explorer.jupyter.explorer.views import Views
+from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
+    from collections.abc import MutableMapping
 
     from traitlets import Bunch
 
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.table import Table
 
-_TELLS: dict[str, tuple[Callable[[Shelf, Asked], Content], tuple[str, ...]]] = {
-    "commit": (facts.commit, ("b",)),
-    "manifests": (lens.manifests, ("a", "b")),
-    "entries": (lens.entries, ("a", "b", "manifest")),
-    "compare": (compared.compare, ("a", "b", "compared")),
-    "data": (rows.preview, ("b", "columns", "where", "limit")),
-    "files": (facts.files, ("b", "partition", "file_order", "descending", "statistics")),
-    "health": (facts.health, ("b", "health", "keep")),
-}
-"""What each place tells, and the traits of the state that it depends on."""
 _PLAY_SECONDS = 1.0
-_PATIENCE = 0.2
-"""Seconds before it is said that something is being read."""
 _STILL_SECONDS = 5.0
 """How long the static picture waits for what is being read."""
 
@@ -70,27 +57,29 @@ class Explorer(widgets.VBox):
         self._shelf = Shelf(table)
         self._work = Work()
         self._follow, self._play = Ticker(self._look), Ticker(self.state.next)
-        self._strip = Strip(self.state.click)
+        self._strip = Strip(lambda version, with_shift: self.state.click(version, other=with_shift))
         self._log: Log | None = None
         self._weight: Weight | None = None
-        self._told: dict[str, object] = {}
         self._drawn: object = None
         self._is_closed = False
         self._kit = Kit()
-        self._head = self._kit.html()
+        self._head, self._line = self._kit.html(), self._kit.html()
+        self._busy = Busy(self._kit, self._cancel)
         self._controls = Controls(self._kit, self.state, {"refresh": self.refresh, "load": self.load}, self.choose)
-        self._panes = {place: self._pane(place) for place in _TELLS}
-        self._loader = Loader(self._kit, self._shelf, variables, self._start)
-        self._panes["data"].below.children = (self._controls.loading, self._loader.line, self._loader.result)
-        self._panes["manifests"].below.children = (self._controls.manifest, self._panes["entries"].box)
+        self._views = Views(self._kit, self.state, self._shelf, self._work, name=name, above=self._controls.above)
+        self._loader = Loader(self._kit, self._shelf, variables, self._work)
+        panes = self._views.panes
+        panes["data"].below.children = (self._controls.loading, self._loader.box)
+        panes["manifests"].below.children = (self._controls.manifest, panes["entries"].box)
         titles = [tab.capitalize() for tab in TABS]
-        self._tabs = widgets.Tab([self._panes[tab].box for tab in TABS], titles=titles, selected_index=0)
-        self._filters = widgets.Accordion([self._controls.filters], titles=["Filters"])
-        super().__init__([self._head, self._strip.box, self._controls.top, self._filters, self._tabs])
+        self._tabs = widgets.Tab([panes[tab].box for tab in TABS], titles=titles, selected_index=0)
+        filters = widgets.Accordion([self._controls.filters], titles=["Filters"])
+        above = [self._head, self._busy.box, self._strip.box, self._line, self._controls.top, filters]
+        super().__init__([*above, self._tabs])
         self.add_class(LIVE)
         self._tabs.observe(self._tab_clicked, "selected_index")
         self.state.observe(self._changed)
-        self._say_head("reading the log")
+        self._say_head()
         self.refresh()
 
     def wait(self, seconds: float = 60) -> Explorer:
@@ -106,14 +95,15 @@ class Explorer(widgets.VBox):
     def refresh(self) -> None:
         """Read the log again, and what is shown."""
         self._shelf.forget()
-        self._told.clear()
+        self._views.forget()
 
         def read() -> Log:
             self.table.update()
             prepare(live=False)
             return read_log(self.table)
 
-        self._start("log", Job(run=read, done=self._know, failed=self._fail_head, shown=self._say_head))
+        self._work.start("log", Job(run=read, done=self._know, failed=self._fail_head, shown=self._busy.show))
+        self._busy.expect(lambda: self._work.is_busy("log"))
 
     def choose(self, ref: int | str, marker: str = "b") -> None:
         """Set a marker to what a ref names; what is wrong with it is told.
@@ -140,16 +130,16 @@ class Explorer(widgets.VBox):
             self._set_marker(marker, version)
 
         job = Job(run=find, done=take, failed=lambda sentence: self.state.set_trait("note", sentence))
-        return self._start(f"marker {marker}", job)
+        return self._work.start(f"marker {marker}", job)
 
     def load(self) -> None:
         """Load the rows of B into the variable; what is large, or takes another variable's place, is asked again."""
-        self._loader.load(self._asked("load", LOADS))
+        self._loader.load(self._views.asked("load", LOADS))
 
     @property
     def code(self) -> str:
         """Return the line of code that gives what the tab in front shows."""
-        told = self._panes[self.state.tab].told
+        told = self._views.front.told
         return "" if told is None else told.code
 
     def close(self) -> None:
@@ -172,7 +162,7 @@ class Explorer(widgets.VBox):
 
     def drawing(self) -> Drawing:
         """Return the explorer as it stands, as text and tables: for terminals and pages without widgets."""
-        pane = self._panes[self.state.tab]
+        pane = self._views.front
         lines = [*self._lines(), *([pane.error] if pane.error else [])]
         lines += [] if pane.told is None else [f"{pane.told.code}    Source: {pane.told.source}"]
         picture = self._strip.picture
@@ -236,7 +226,7 @@ class Explorer(widgets.VBox):
                 done=lambda is_there: self._strip.live() if is_there else None,
                 failed=lambda sentence: self.state.set_trait("note", sentence),
             )
-            self._start("figure", job)
+            self._work.start("figure", job)
 
     @staticmethod
     def _tick(ticker: Ticker, seconds: float, *, on: bool) -> None:
@@ -269,91 +259,25 @@ class Explorer(widgets.VBox):
             title = f"{len(shown):,} of {total:,} versions"
             self._strip.draw(shown, measure=state.measure, title=title, total=total, a=state.a, b=state.b)
             self._controls.offer()
+            self._line.value = code(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
             self._say_head()
         else:
             self._drawn = (what, marks)
             self._strip.mark(shown, state.a, state.b)
 
-    # What is read
-
-    def _pane(self, place: str) -> Pane:
-        return Pane(
-            self._kit,
-            turn=lambda by: self.state.turn(place, by),
-            cancel=lambda: self._cancel(place),
-            above=self._controls.above.get(place, ()),
-        )
-
-    def _cancel(self, place: str) -> None:
-        self._work.cancel(place)
-        self._told.pop(place, None)
-        self._panes[place].idle()
-
-    def _asked(self, place: str, traits: tuple[str, ...]) -> Asked:
-        state = self.state
-        values = dict(zip(traits, state.values(*traits), strict=True))
-        return Asked(
-            name=self.name,
-            values=values,
-            page=state.pages.get(place, 0),
-            commit=state.commit(state.b),
-            commits=state.commits,
-        )
-
     def _ask(self) -> None:
-        """Ask for what the tab in front tells, unless it is told already."""
-        state = self.state
-        if self._log is None:
-            return
-        self._loader.show(self._asked("load", LOADS))
-        if state.b == NO_VERSION:
-            self._panes[state.tab].clear("Nothing has been committed to the table yet.")
-            return
-        self._ask_for(state.tab)
-        if state.tab == "manifests":
-            if state.manifest:
-                self._ask_for("entries")
-            else:
-                self._work.cancel("entries")
-                self._told.pop("entries", None)
-                self._panes["entries"].clear()
+        """Ask for what is in front, once it is known what there is."""
+        if self._log is not None:
+            self._loader.show(self._views.asked("load", LOADS))
+            self._views.ask(self._controls.offer_manifests)
 
-    def _ask_for(self, place: str) -> None:
-        tell, traits = _TELLS[place]
-        asked = self._asked(place, traits)
-        fresh = id(self.state.commits) if place in ("commit", "health") else None
-        key = (asked.values, asked.page, fresh)
-        if self._told.get(place) == key:
-            return
-        self._told[place] = key
-        pane = self._panes[place]
+    def _cancel(self) -> None:
+        """Read the log no more; what was known of it stays."""
+        self._work.cancel("log")
+        self._busy.hide()
+        self.state.note = "The log was not read: that was cancelled. Refresh reads it."
 
-        def done(content: Content) -> None:
-            pane.tell(content, page=asked.page)
-            if place == "manifests":
-                self._controls.offer_manifests(content.choices)
-
-        def failed(sentence: str) -> None:
-            self._told.pop(place, None)
-            pane.fail(sentence)
-
-        def run() -> Content:
-            return tell(self._shelf, asked)
-
-        self._start(place, Job(run=run, done=done, failed=failed, shown=pane.working))
-        self._soon(lambda: pane.working("Reading ...") if self._work.is_busy(place) else None)
-
-    @staticmethod
-    def _soon(act: Callable[[], None]) -> None:
-        loop = running_loop()
-        if loop is not None:
-            loop.call_later(_PATIENCE, act)
-
-    def _start(self, place: str, job: Job) -> None:
-        loop = running_loop()
-        self._work.start(
-            place, Job(run=job.run, done=job.done, failed=job.failed, shown=job.shown, stop=job.stop, loop=loop)
-        )
+    # What is read of the log
 
     def _look(self) -> None:
         """Look for new commits."""
@@ -373,17 +297,16 @@ class Explorer(widgets.VBox):
                 self._know(log)
 
         job = Job(run=look, done=take, failed=lambda sentence: self.state.set_trait("note", sentence))
-        self._start("follow", job)
+        self._work.start("follow", job)
 
     def _know(self, log: Log) -> None:
+        self._busy.hide()
         self._log = log
         self.state.know(log.versions, log.readable, log.commits)
         self._draw()
         self._ask()
-        self._start(
-            "weight",
-            Job(run=lambda: read_weight(self.table), done=self._weighed, failed=lambda _: self._weighed(None)),
-        )
+        job = Job(run=lambda: read_weight(self.table), done=self._weighed, failed=lambda _: self._weighed(None))
+        self._work.start("weight", job)
 
     def _weighed(self, weight: Weight | None) -> None:
         self._weight = weight
@@ -391,12 +314,13 @@ class Explorer(widgets.VBox):
 
     # What the head says
 
-    def _say_head(self, doing: str = "") -> None:
-        first, *others = self._lines()
-        self._head.value = said(" \N{MIDDLE DOT} ".join([first, *others, *([doing] if doing else [])]))
+    def _say_head(self) -> None:
+        self._head.value = STYLE + said(" \N{MIDDLE DOT} ".join(self._lines()))
 
     def _fail_head(self, sentence: str) -> None:
-        self._head.value = said(" \N{MIDDLE DOT} ".join(self._lines())) + wrong(sentence)
+        self._busy.hide()
+        self._say_head()
+        self._head.value += wrong(sentence)
 
     def _lines(self) -> list[str]:
         return head(self.table, self.name, self.state, self._log, self._weight)
@@ -404,6 +328,10 @@ class Explorer(widgets.VBox):
 
 def explore(table: Table, *, name: str | None = None) -> Explorer:
     """Return the explorer of a table: a widget for its past. Reads the log, and what is shown, on other threads.
+
+    Tried in JupyterLab 4, Notebook 7 and Voila, without network. VS Code shows the same widgets, without clicks on
+    commits where it has no network for anywidget; that has not been tried. Where no widget lives there is a table and a
+    picture: in a terminal, a saved notebook, GitHub or nbconvert.
 
     Args:
         table: The table.

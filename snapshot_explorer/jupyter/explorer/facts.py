@@ -16,7 +16,6 @@ from snapshot_explorer.render.cells import cut
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from snapshot_explorer.frames import Frame
     from snapshot_explorer.jupyter.explorer.asked import Asked, Shelf
     from snapshot_explorer.render import Part
 
@@ -97,10 +96,22 @@ def files(shelf: Shelf, asked: Asked) -> Content:
             title=f"Files of version {version}",
             parts=(*said, Grid(drawn, noun="files", limit=PAGE)),
         ),
-        code=code,
+        code=code + _arranged(text, order, falling=falling),
         source=shelf.cited(version),
         pages=pages,
     )
+
+
+def _arranged(text: str, column: str, *, falling: bool) -> str:
+    """Return the code behind that of all files which chooses and sorts them as here; nothing where all are told."""
+    if text or column == "partition":
+        spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
+        code = f".df.assign(partition=lambda files: [{spelled} for one in files.partition])"
+        code += f".loc[lambda files: files.partition.str.contains({text!r}, case=False, regex=False)]" if text else ""
+        return f"{code}.sort_values([{column!r}, 'path'], ascending=[{not falling}, True])"
+    if column == "path" and not falling:
+        return ""
+    return f".to_arrow().sort_by([({column!r}, '{'descending' if falling else 'ascending'}'), ('path', 'ascending')])"
 
 
 def _fewer_values(rows: pa.Table) -> tuple[pa.Table, str]:
@@ -167,16 +178,12 @@ def _readability(shelf: Shelf, asked: Asked) -> Content:
     """Return runs of versions that can be loaded alike, and each version where the table tells more of it."""
     runs = _runs(asked.commits) if asked.commits is not None else pa.table({"versions": pa.array([], pa.string())})
     parts: list[Part] = [Line("Versions that can be loaded, newest first:"), Grid(runs, noun="runs", limit=PAGE)]
-    code, pages = f'{asked.name}.history()["readable"]', 1
-    if hasattr(shelf.table, "readability"):
-        frame: Frame = shelf.table.readability()
-        page, pages = paged(frame.to_arrow(), asked.page)
-        code = f"{asked.name}.readability()"
-        parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
+    page, pages = paged(shelf.table.readability().to_arrow(), asked.page)
+    parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
     return Content(
         drawing=Drawing(title=f"What of {shelf.table.path} can be read", parts=tuple(parts)),
-        code=code,
-        source=f"{shelf.table.path}, {shelf.cited(shelf.table.current.version).removeprefix(shelf.table.path + ', ')}",
+        code=f"{asked.name}.readability()",
+        source=shelf.cited(shelf.table.current.version),
         pages=pages,
     )
 
@@ -197,11 +204,8 @@ def _runs(commits: pa.Table) -> pa.Table:
 def _retention(shelf: Shelf, asked: Asked) -> Content:
     """Return what a rule would take; nothing is deleted."""
     keep = asked["keep"]
-    code = f"{asked.name}.retention(keep={keep!r})"
-    if hasattr(shelf.table, "retention"):
-        drawing = shelf.table.retention(keep=keep).drawing()
-    else:
-        drawing = Drawing(
-            title="Retention", parts=(Line("This version of the package does not tell what retention would take."),)
-        )
-    return Content(drawing=drawing, code=code, source=shelf.cited(shelf.table.current.version))
+    return Content(
+        drawing=shelf.table.retention(keep=keep).drawing(),
+        code=f"{asked.name}.retention(keep={keep!r})",
+        source=shelf.cited(shelf.table.current.version),
+    )

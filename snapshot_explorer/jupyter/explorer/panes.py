@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.jupyter.explorer.work import running_loop
 from snapshot_explorer.render import html
 from snapshot_explorer.render.cells import visible
 
@@ -27,6 +28,9 @@ _TEXT = (
     f"padding:0 8px;color:{_INK}"
 )
 
+_PATIENCE = 0.2
+"""Seconds before it is said that something is being read."""
+
 
 def code(text: str) -> str:
     """Return lines of code, or of facts, as HTML."""
@@ -42,6 +46,38 @@ def said(text: str) -> str:
 def wrong(text: str) -> str:
     """Return a sentence that says what went wrong as HTML."""
     return f'<div role="alert" style="{_TEXT}"><b>!</b> {escape(visible(text))}</div>' if text else ""
+
+
+class Busy:
+    """Says what is being read, with a button that ends it; nothing is seen where nothing is read."""
+
+    def __init__(self, kit: Kit, cancel: Callable[[], None]) -> None:
+        """Show nothing yet.
+
+        Args:
+            kit: Makes widgets.
+            cancel: Ends what is going on.
+        """
+        self._kit = kit
+        self._what = kit.html()
+        self.box = kit.row(self._what, kit.button("Cancel", "Stop reading; what is shown stays", cancel))
+        self.hide()
+
+    def show(self, what: str) -> None:
+        """Show what is going on."""
+        self._what.value = said(what)
+        self._kit.show(self.box, shown=True)
+
+    def expect(self, is_busy: Callable[[], bool]) -> None:
+        """Say that something is being read, if it still is in a moment."""
+        loop = running_loop()
+        if loop is not None:
+            loop.call_later(_PATIENCE, lambda: self.show("Reading ...") if is_busy() else None)
+
+    def hide(self) -> None:
+        """Show that nothing is going on."""
+        self._what.value = ""
+        self._kit.show(self.box, shown=False)
 
 
 class Pane:
@@ -64,35 +100,22 @@ class Pane:
             above: Controls that stand above.
         """
         self._kit = kit
-        self.busy = kit.html()
+        self.busy = Busy(kit, cancel)
         self.content = kit.html()
         self.footer = kit.html()
         self.page = kit.label()
-        self._cancel = kit.button("Cancel", "Stop reading; what is shown stays", cancel)
         self._back = kit.button("Previous page", "Show the rows before these", lambda: turn(-1))
         self._on = kit.button("Next page", "Show the rows after these", lambda: turn(1))
         self._pages = kit.column(kit.row(self._back, self.page, self._on))
-        self._working = kit.column(kit.row(self.busy, self._cancel))
         kit.show(self._pages, shown=False)
-        kit.show(self._working, shown=False)
         self.below = kit.column()
-        self.box = kit.column(*above, self._working, self.content, self._pages, self.footer, self.below)
+        self.box = kit.column(*above, self.busy.box, self.content, self._pages, self.footer, self.below)
         self.told: Content | None = None
         self.error = ""
 
-    def working(self, what: str) -> None:
-        """Show that something is going on, above what was shown before."""
-        self.busy.value = said(what)
-        self._kit.show(self._working, shown=True)
-
-    def idle(self) -> None:
-        """Show that nothing is going on."""
-        self.busy.value = ""
-        self._kit.show(self._working, shown=False)
-
     def tell(self, content: Content, *, page: int = 0) -> None:
         """Show what a view tells."""
-        self.idle()
+        self.busy.hide()
         self.told, self.error = content, ""
         self.content.value = html(content.drawing)
         self.footer.value = code(f"{content.code}\nSource: {content.source}")
@@ -109,7 +132,7 @@ class Pane:
 
     def clear(self, sentence: str = "") -> None:
         """Show nothing but a sentence."""
-        self.idle()
+        self.busy.hide()
         self.told, self.error = None, ""
         self.content.value = said(sentence)
         self.footer.value = ""

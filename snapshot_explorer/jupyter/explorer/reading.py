@@ -29,6 +29,8 @@ class Log:
     """Those of them that can be loaded."""
     commits: pa.Table
     """COMMITS of the newest of them, newest first."""
+    branches: tuple[str, ...] = ()
+    """The branches other than the main one, sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,12 @@ def read_log(table: Table, before: Log | None = None) -> Log:
     grown = None if before is None else _grown(table, before, listing)
     commits = table.history(limit=MOST_COMMITS).to_arrow() if grown is None else grown
     known = pc.is_in(commits["version"], pa.array(listing.versions, pa.int64()))
-    return Log(versions=listing.versions, readable=listing.reachable, commits=commits.filter(known))
+    return Log(
+        versions=listing.versions,
+        readable=listing.reachable,
+        commits=commits.filter(known),
+        branches=tuple(table.branches()["branch"].to_pylist()),
+    )
 
 
 def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:

@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
-
+from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
 from snapshot_explorer.jupyter.explorer.asked import Content
 from snapshot_explorer.render import Drawing, Grid, Line
-from snapshot_explorer.render.cells import size
-from snapshot_explorer.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.asked import Asked, Shelf
 
 _MOST_COLUMNS = 50
 _MOST_CELLS = 5_000
-LARGE_ROWS = 1_000_000
-LARGE_BYTES = 1_000_000_000
-"""What is larger is loaded only when it is asked for twice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What reading rows would read, from metadata alone."""
-
-    rows: int
-    """Rows, before any merge."""
-    files: int
-    """Data files."""
-    size_bytes: int
-    """Their size."""
-
-    @property
-    def is_large(self) -> bool:
-        """Return whether it is to be asked for twice."""
-        return self.rows > LARGE_ROWS or self.size_bytes > LARGE_BYTES
-
-    def __str__(self) -> str:
-        return f"{self.rows:,} rows (before any merge), {self.files:,} files, {size(self.size_bytes)}"
-
-
-def engines() -> tuple[str, ...]:
-    """Return the engines that there are."""
-    return ("pandas", "arrow", *(("spark",) if hasattr(Snapshot, "to_spark") else ()))
 
 
 def preview(shelf: Shelf, asked: Asked) -> Content:
@@ -55,7 +23,7 @@ def preview(shelf: Shelf, asked: Asked) -> Content:
     most = max(1, min(_MOST_COLUMNS, _MOST_CELLS // max(1, limit)))
     shown = list(columns) or names
     rows = snapshot.to_arrow(columns=shown[:most], where=where or None, limit=limit)
-    said = [Line(f"What all of it takes to read: {cost(snapshot, where)}.")]
+    said = [Line(f"What all of it takes to read: {cost_of(snapshot, where or None)}.")]
     if len(shown) > most:
         said.append(Line(f"{most} of {len(shown):,} columns are shown. Name others under Columns."))
     drawing = Drawing(
@@ -64,23 +32,16 @@ def preview(shelf: Shelf, asked: Asked) -> Content:
     return Content(drawing=drawing, code=_call(asked, engine="arrow", limit=limit), source=shelf.cited(version))
 
 
-def cost(snapshot: Snapshot, where: str) -> Cost:
-    """Return what reading the rows would read."""
-    plan = snapshot.plan(where or None).to_arrow()
-    plan = plan.filter(pc.is_null(plan["skipped"]))
-    rows, files, size_bytes = (pc.sum(plan[name]).as_py() or 0 for name in ("rows", "files", "size_bytes"))
-    return Cost(rows=rows, files=files, size_bytes=size_bytes)
-
-
-def load(shelf: Shelf, asked: Asked, *, agreed: bool) -> tuple[Cost, Any]:
-    """Return what it takes to read the rows of B, and the rows; None for rows that are many and not agreed on."""
+def load(shelf: Shelf, asked: Asked, limits: Limits | None) -> tuple[Cost, Any]:
+    """Return what it takes to read the rows of B, and the rows; None for rows that are more than the limits allow."""
     snapshot = shelf.at(asked["b"])
     engine, limit = asked["engine"], asked["load_limit"] or None
-    asks = cost(snapshot, asked["where"])
-    if asks.is_large and not agreed and limit is None and engine != "spark":
-        return asks, None
+    where = asked["where"] or None
+    cost = cost_of(snapshot, where)
+    if limits is not None and cost.exceeds(limits) and limit is None and engine != "spark":
+        return cost, None
     read = getattr(snapshot, f"to_{engine}")
-    return asks, read(columns=list(asked["columns"]) or None, where=asked["where"] or None, limit=limit)
+    return cost, read(columns=list(asked["columns"]) or None, where=where, limit=limit)
 
 
 def load_code(asked: Asked) -> str:

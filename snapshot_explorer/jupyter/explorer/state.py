@@ -14,6 +14,7 @@ from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError,
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.history import CommitFilter
+from snapshot_explorer.jupyter.actions import ENGINES
 from snapshot_explorer.model import Kind
 from snapshot_explorer.refs import AsOf, parse_ref
 from snapshot_explorer.render.commits import Measure
@@ -28,7 +29,6 @@ TABS = ("commit", "manifests", "compare", "data", "files", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
 COMPARED = ("overview", "partitions", "files", "schema", "properties", "commits")
 HEALTH = ("health", "readability", "retention")
-ENGINES = ("pandas", "arrow", "spark")
 FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance")
 WINDOW = 300
@@ -142,6 +142,18 @@ class ExplorerState(HasTraits):
                 commits = commits.filter(compared(commits["committed_at"], limit))
         return chosen.passing(commits)
 
+    @property
+    def history_call(self) -> str:
+        """Return the call of `Table.history` that gives the commits shown."""
+        first, last = self.window
+        is_all = (first, last) == (*self.versions[:1], *self.versions[-1:])
+        given = [] if is_all or first == NO_VERSION else [repr(f"{first}..{last}")]
+        filters = {name: getattr(self, name) for name in ("kind", "operation", "user", "text")}
+        filters |= {name: _spelled(text) for name in ("since", "until") if (text := getattr(self, name))}
+        given += [f"{name}={value!r}" for name, value in filters.items() if value]
+        given += [] if self.maintenance or self.kind in _UPKEEP else ["maintenance=False"]
+        return f"history({', '.join(given)})"
+
     def previous(self) -> None:
         """Move B to the version before it among those shown."""
         self._step(-1)
@@ -155,9 +167,9 @@ class ExplorerState(HasTraits):
         with self.hold_trait_notifications():
             self.a, self.b = self.b, self.a
 
-    def click(self, version: int) -> None:
-        """Set the marker that clicks set."""
-        self.set_trait(self.clicks, version)
+    def click(self, version: int, *, other: bool = False) -> None:
+        """Set the marker that clicks set, or the other one."""
+        self.set_trait({"a": "b", "b": "a"}[self.clicks] if other else self.clicks, version)
 
     def reset_filters(self) -> None:
         """Show all commits again."""
@@ -232,13 +244,18 @@ class ExplorerState(HasTraits):
         return tuple(tuple(value) if isinstance(value, list) else value for value in found)
 
 
+def _spelled(text: str) -> str:
+    """Return a time as refs spell it."""
+    return text if text.startswith("@") else f"@{text}"
+
+
 def _time(text: str) -> AsOf:
     """Return a time that is written as in refs; the @ may be left out.
 
     Raises:
         BadReferenceError: It is none.
     """
-    ref = parse_ref(text if text.startswith("@") else f"@{text}")
+    ref = parse_ref(_spelled(text))
     if not isinstance(ref, AsOf):
         raise BadReferenceError(f"{text!r} is no time. Give one such as @2026-11-01 or @3d.")
     return ref

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from snapshot_explorer.render import Drawing, Line, html, text
-from snapshot_explorer.render.cells import size
+from snapshot_explorer.render.cells import cut, size
 from snapshot_explorer.render.figures import BLUE, GREEN, INK, VERMILLION, numbers
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LIVE = "sx-explorer"
 """The class of an explorer that lives on a page."""
+STYLE = f"<style>.{LIVE} .sx{{background:none}}</style>"
+"""Lets what an explorer shows stand on the colour of its tabs."""
 _STYLE = (
     f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
     f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}</style>"
@@ -32,7 +34,11 @@ _STYLE = (
 _BARS = 120
 _COMMITS = 15
 """Commits of the table."""
+_NAMED, _LONGEST = 4, 40
+"""Branches that are named, and how much of a name is."""
 _WIDTH, _HEIGHT, _EDGE = 960, 160, 16
+_EDGE_NAMES = 60
+"""How near to an edge a name in the middle of its marker would be cut off."""
 
 
 def head(table: Table, name: str, state: ExplorerState, log: Log | None, weight: Weight | None) -> list[str]:
@@ -53,7 +59,16 @@ def head(table: Table, name: str, state: ExplorerState, log: Log | None, weight:
     total = state.commit(last)["total_rows"].to_pylist()
     lines += [f"{total[0]:,} rows in files"] if total and total[0] is not None else []
     lines += [f"{weight.files:,} files, {size(weight.size_bytes)}"] if weight is not None else []
+    lines += [_branches(log.branches)] if log.branches else []
     return lines
+
+
+def _branches(names: Sequence[str]) -> str:
+    """Return which branches there are beside the one that is shown."""
+    more = len(names) - _NAMED
+    return f"branches {', '.join(cut(name, _LONGEST) for name in names[:_NAMED])}" + (
+        f" and {more:,} more" if more > 0 else ""
+    )
 
 
 def still(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, title: str) -> Drawing:
@@ -106,15 +121,22 @@ def _bars(
         yield f'<rect x="{x:.1f}" y="{zero - rise:.1f}" width="{width:.1f}" height="{rise:.1f}" fill="{GREEN}"/>'
         yield f'<rect x="{x:.1f}" y="{zero:.1f}" width="{width:.1f}" height="{fall:.1f}" fill="{VERMILLION}"/>'
         if version in marks:
-            middle = x + width / 2
-            yield (
-                f'<line x1="{middle:.1f}" x2="{middle:.1f}" y1="{_EDGE}" y2="{_HEIGHT - 2 * _EDGE}" stroke="{BLUE}"/>'
-                f'<text x="{middle:.1f}" y="{_EDGE - 4}" fill="{INK}" font-size="12" text-anchor="middle">'
-                f"{marks[version]} {version}</text>"
-            )
+            yield _mark(x + width / 2, marks[version], version)
     yield f'<line x1="0" x2="{_WIDTH}" y1="{zero:.1f}" y2="{zero:.1f}" stroke="{INK}"/>'
     for x, anchor, version in ((0, "start", versions[0]), (_WIDTH, "end", versions[-1])):
         yield (
             f'<text x="{x}" y="{_HEIGHT - 4}" fill="{INK}" font-size="12" text-anchor="{anchor}">'
             f"version {version}</text>"
         )
+
+
+def _mark(x: float, letters: str, version: int) -> str:
+    """Return a marker: its line, and its name beside the end of the line that the other one's leaves free."""
+    end = _HEIGHT - 2 * _EDGE
+    y = end + _EDGE - 4 if letters == "B" else _EDGE - 4
+    anchor = "start" if x < _EDGE_NAMES else "end" if x > _WIDTH - _EDGE_NAMES else "middle"
+    colour = BLUE if letters == "B" else VERMILLION
+    return (
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_EDGE}" y2="{end}" stroke="{colour}"/>'
+        f'<text x="{x:.1f}" y="{y}" fill="{INK}" font-size="12" text-anchor="{anchor}">{letters} {version}</text>'
+    )

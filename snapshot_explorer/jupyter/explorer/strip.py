@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 import orjson
 
+from snapshot_explorer.jupyter.explorer.work import running_loop
 from snapshot_explorer.render import text
 from snapshot_explorer.render.figures import BLUE, PLOTLY, VERMILLION, numbers, places
 from snapshot_explorer.render.timeline import timeline
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 _HEIGHT = 340
 _CONFIG = {"displaylogo": False, "responsive": True, "displayModeBar": False}
+_BETWEEN = 0.32
+"""Where the letters stand: between the bars and the line, where they hide neither."""
+_DRAWN = "_js2py_traceDeltas"
+"""What plotly's widget sets when the page has drawn it."""
+_MEASURED_AFTER = (0.0, 1.5)
+"""Seconds after which a page is asked to measure the figure: it has a place by then, or a little later."""
 _MARKERS = {"A": VERMILLION, "B": BLUE}
 
 
@@ -34,11 +41,11 @@ class Strip:
     where somebody can click. Nothing needs a click.
     """
 
-    def __init__(self, clicked: Callable[[int], None]) -> None:
+    def __init__(self, clicked: Callable[[int, bool], None]) -> None:
         """Draw nothing yet.
 
         Args:
-            clicked: Takes the version whose commit was clicked.
+            clicked: Takes the version whose commit was clicked, and whether shift was held.
         """
         self._clicked = clicked
         self._output = widgets.Output()
@@ -66,7 +73,7 @@ class Strip:
             self._figure._config = dict(_CONFIG)  # noqa: SLF001 - plotly names the settings of its widget so
         self._figure.update_layout(self._marks)
         self._listen()
-        self._figure.observe(self._measure, "_js2py_layoutDelta")
+        self._figure.observe(self._drawn, _DRAWN)
         self.box.children = (self._figure,)
         self._output.outputs = ()
 
@@ -122,10 +129,16 @@ class Strip:
         output = {"output_type": "display_data", "data": {PLOTLY: shown, "text/plain": said}, "metadata": {}}
         self._output.outputs = (output,)
 
-    def _measure(self, change: Bunch) -> None:
-        """Have the page measure the figure: it was drawn before it had a place, and so as wide as none is."""
-        if change.new is not None:
-            self._figure.unobserve(self._measure, "_js2py_layoutDelta")
+    def _drawn(self, change: Bunch) -> None:
+        """Have the page measure a figure that it drew before it had a place, and so as wide as none is."""
+        loop = running_loop()
+        if change.new and loop is not None:
+            self._figure.unobserve(self._drawn, _DRAWN)
+            for seconds in _MEASURED_AFTER:
+                loop.call_later(seconds, self._measure)
+
+    def _measure(self) -> None:
+        if self._made is not None:
             self._figure.update_layout(autosize=False)
             self._figure.update_layout(autosize=True)
 
@@ -133,9 +146,9 @@ class Strip:
         for trace in self._figure.data:
             trace.on_click(self._click)
 
-    def _click(self, _trace: object, points: Any, _state: object) -> None:
+    def _click(self, _trace: object, points: Any, keys: Any) -> None:
         if len(points.xs):
-            self._clicked(round(points.xs[0]) + self._shift)
+            self._clicked(round(points.xs[0]) + self._shift, bool(getattr(keys, "shift", False)))
 
 
 def prepare(*, live: bool) -> bool:
@@ -172,12 +185,12 @@ def _marks(places: dict[str, int]) -> dict[str, object]:
         letters.append(
             {
                 "x": x,
-                "y": 0,
+                "y": _BETWEEN,
                 "yref": "paper",
                 "text": f"<b>{name}</b>",
                 "showarrow": False,
                 "xanchor": "right" if name == "A" else "left",
-                "yanchor": "bottom",
+                "yanchor": "middle",
                 "font": {"color": "#ffffff", "size": 11},
                 "bgcolor": colour,
                 "borderpad": 2,

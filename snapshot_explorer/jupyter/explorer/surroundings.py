@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
+
+from snapshot_explorer.jupyter.cost import Limits
+from snapshot_explorer.jupyter.magics import SnapshotMagics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,13 +22,27 @@ def name_of(table: Table, variables: Mapping[str, Any]) -> str:
     return names[0] if names else "table"
 
 
+def load_limits() -> Limits:
+    """Return what may be loaded without being asked for twice: the settings of `%snapshot`, which `%config` shows."""
+    shell = get_ipython()
+    magics = None if shell is None else shell.magics_manager.registry.get(SnapshotMagics.__name__)
+    if magics is None:
+        rows, size_bytes = (
+            SnapshotMagics.class_traits()[name].default_value for name in ("load_row_limit", "load_size_limit")
+        )
+        return Limits(rows=rows, size_bytes=size_bytes)
+    return Limits(rows=magics.load_row_limit, size_bytes=magics.load_size_limit)
+
+
 def has_kernel() -> bool:
     """Return whether a kernel runs, so that there may be a page for widgets."""
     return getattr(get_ipython(), "kernel", None) is not None
 
 
 def has_browser() -> bool:
-    """Return whether the cell that runs was sent by a page: pages tell the cell's id, programs do not."""
+    """Return whether the cell that runs is shown on a page: pages tell the cell's id, programs but Voila do not."""
+    if os.environ.get("SERVER_SOFTWARE", "").startswith("voila/"):
+        return True
     kernel = getattr(get_ipython(), "kernel", None)
     if kernel is None:
         return False

@@ -20,6 +20,14 @@ class _CancelledError(Exception):
     """Ends work that nobody wants any more; never seen outside."""
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that runs here, if any."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A piece of work and what becomes of it."""
@@ -34,8 +42,8 @@ class Job:
     """Takes how far it has come, in a few words, on the loop that asked."""
     stop: Event = field(default_factory=Event)
     """Set when nobody wants the result."""
-    loop: asyncio.AbstractEventLoop | None = None
-    """The loop that asked."""
+    loop: asyncio.AbstractEventLoop | None = field(default_factory=running_loop)
+    """The loop that asked: the one that runs where the job is made."""
 
 
 class Work:
@@ -175,14 +183,6 @@ class _Watch:
 
     def clear(self) -> None:
         """Show nothing: the result, or what went wrong, follows."""
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the loop that runs here, if any."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""A real JupyterLab on the loopback interface, and a chromium that opens notebooks in it."""
+"""A real Jupyter server on the loopback interface, a chromium that opens notebooks in it; explorers without them."""
 
 import json
 import os
@@ -13,6 +13,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from builders import PaimonTable
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer
+
 ROOT = Path(__file__).parents[3]
 SHOTS = ROOT / "tests" / "screenshots"
 BEGUN = re.compile(r"\[[*\d]")
@@ -20,6 +24,17 @@ ANSWERED = re.compile(r"\[\d+\]")
 SECONDS = 60_000
 """How long, in milliseconds, something may take to appear on a loaded machine."""
 TOKEN = "of-this-test"
+READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
+PLACES = {
+    "JupyterLab": ("doc/tree/{}.ipynb?reset&", READY),
+    "Notebook": ("notebooks/{}.ipynb?", READY),
+    "Voila": ("voila/render/{}.ipynb?", ".jupyter-widgets .js-plotly-plot .main-svg"),
+}
+"""Where each application shows a notebook, and what is there when it does. One server has them all."""
+VOILAS = ("/@fortawesome/", "/mathjax/")
+"""What Voila's own page asks the internet for; it is refused."""
+OWN = "/static/notebook/notebook_core"
+"""Where Notebook's own errors come from: it has one about settings, without a notebook too."""
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
@@ -27,8 +42,9 @@ SETTINGS = {
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):
-    """The address of a JupyterLab, and the folder that it serves."""
-    pytest.importorskip("jupyterlab")
+    """The address of a server with JupyterLab, Notebook and Voila, and the folder that it serves."""
+    for name in ("jupyterlab", "notebook", "voila"):
+        pytest.importorskip(name)
     root = tmp_path_factory.mktemp("lab")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -72,7 +88,7 @@ def _until_it_answers(address, server, log):
 
 
 class Notebook:
-    """A notebook, opened in JupyterLab."""
+    """A notebook, opened in a browser."""
 
     def __init__(self, page, reopen):
         self.page = page
@@ -116,34 +132,40 @@ class Notebook:
 
 @pytest.fixture
 def notebook(lab, chromium):
-    """Open a notebook of these cells; requests to the outside fail the test, as errors of the page do."""
+    """Open a notebook of these cells; requests to the outside are refused and fail the test, as errors do."""
     address, served, root = lab
     opened = []
 
-    def open_(*cells, name="explorer", theme="Light"):
+    def open_(*cells, name="explorer", theme="Light", where="JupyterLab"):
         themes = root / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
         (themes / "themes.jupyterlab-settings").write_text(json.dumps({"theme": f"JupyterLab {theme}"}))
         made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(made, served / f"{name}.ipynb")
-        return show(name)
+        return show(name, where)
 
-    def show(name):
+    def show(name, where):
         page = chromium.new_page(viewport={"width": 1280, "height": 1400})
         page.set_default_timeout(SECONDS)
         opened.append(page)
         page.problems = []
-        page.on("pageerror", lambda error: page.problems.append(str(error)))
-        page.on("request", lambda request: _is_inside(request.url, address) or page.problems.append(request.url))
-        page.goto(f"{address}/doc/tree/{name}.ipynb?reset&token={TOKEN}")
-        page.wait_for_selector(".jp-Notebook .jp-Cell")
-        page.wait_for_selector('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
-        return Notebook(page, lambda: reopen(name))
+        page.on("pageerror", lambda error: OWN in error.stack or page.problems.append(error.stack))
+        page.on("websocket", lambda socket: _is_inside(socket.url, address) or page.problems.append(socket.url))
+        page.route(lambda url: not _is_inside(url, address), refuse)
+        path, ready = PLACES[where]
+        page.goto(f"{address}/{path.format(name)}token={TOKEN}")
+        page.wait_for_selector(ready)
+        return Notebook(page, lambda: reopen(name, where))
 
-    def reopen(name):
+    def refuse(route):
+        if not any(part in route.request.url for part in VOILAS):
+            route.request.frame.page.problems.append(route.request.url)
+        route.abort()
+
+    def reopen(name, where):
         opened[-1].close()
         _end_kernels(address)
-        return show(name)
+        return show(name, where)
 
     yield open_
     for page in opened:
@@ -153,7 +175,7 @@ def notebook(lab, chromium):
 
 
 def _is_inside(url, address):
-    return url.startswith((address, "data:", "blob:", "ws:"))
+    return url.startswith((address, address.replace("http:", "ws:"), "data:", "blob:"))
 
 
 def _end_kernels(address):
@@ -165,3 +187,26 @@ def _asked(url, method):
     request = urllib.request.Request(url, method=method, headers={"Authorization": f"token {TOKEN}"})
     with urllib.request.urlopen(request, timeout=20) as answer:
         return json.loads(answer.read() or "null")
+
+
+@pytest.fixture(scope="module")
+def orders():
+    return open_table(samples.path("orders"))
+
+
+@pytest.fixture
+def explorer(orders):
+    made = Explorer(orders, name="orders", variables={}).wait()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def growing(memory_root):
+    """A table that the test may write to, and its explorer."""
+    table = PaimonTable(*memory_root)
+    table.commit([(1, "a")])
+    table.commit([(2, "b"), (3, "c")])
+    made = Explorer(open_table(f"memory://{table.root}"), variables={}).wait()
+    yield table, made
+    made.close()

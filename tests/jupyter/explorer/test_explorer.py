@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-import re
+import html
 import sys
 import threading
 import time
@@ -12,65 +12,16 @@ import pytest
 
 import snapshot_explorer
 from builders import PaimonTable
-from snapshot_explorer import open_table, samples
+from explorers import labelled, pressed
+from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
-from snapshot_explorer.jupyter.explorer import Explorer, explore
+from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.stills import still_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
-from snapshot_explorer.render import text
-
-
-@pytest.fixture(scope="module")
-def orders():
-    return open_table(samples.path("orders"))
-
-
-@pytest.fixture
-def explorer(orders):
-    made = Explorer(orders, name="orders", variables={}).wait()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def growing(memory_root):
-    """A table that the test may write to, and its explorer."""
-    table = PaimonTable(*memory_root)
-    table.commit([(1, "a")])
-    table.commit([(2, "b"), (3, "c")])
-    made = Explorer(open_table(f"memory://{table.root}"), variables={}).wait()
-    yield table, made
-    made.close()
-
-
-def told(explorer, place):
-    """Return what a place shows, as text; its error where there is one."""
-    pane = explorer._panes[place]
-    return pane.error or text(pane.drawing)
-
-
-def all_widgets(widget):
-    yield widget
-    for child in getattr(widget, "children", ()):
-        yield from all_widgets(child)
 
 
 def all_models():
     return sys.modules[ipywidgets.Widget.__module__]._instances
-
-
-def pressed(explorer, label):
-    """Press the button of that label, and wait."""
-    (found,) = [
-        one for one in all_widgets(explorer) if isinstance(one, ipywidgets.Button) and one.description == label
-    ][:1]
-    found.click()
-    explorer.wait()
-
-
-def labelled(explorer, label):
-    """Return the control of that label."""
-    return next(one for one in all_widgets(explorer) if getattr(one, "description", None) == label)
 
 
 def test_it_is_part_of_the_package(orders):
@@ -88,271 +39,23 @@ def test_the_head_tells_what_the_table_is(explorer, orders):
     assert "2 files, 4.9 kB" in explorer._head.value
 
 
-def test_the_commit_is_told_with_what_is_stored_of_it(explorer):
-    said = told(explorer, "commit")
+def test_reading_the_log_is_cancelled_and_begun_again(growing, monkeypatch):
+    table, explorer = growing
+    gate = threading.Event()
+    update = explorer.table.update
+    table.commit([(4, "d")])
+    with monkeypatch.context() as slow:
+        slow.setattr(explorer.table, "update", lambda **named: gate.wait(30) and update(**named))
+        explorer.refresh()
+        explorer._cancel()
+        gate.set()
+        explorer.wait()
 
-    assert "identifier     9223372036854775807" in said
-    assert "baseManifestList       manifest-list-" in said
-    assert explorer.code == "orders.at(18).commit"
-
-
-def test_what_an_operation_counted_stands_by_itself():
-    explorer = Explorer(open_table(samples.path("payments"))).wait()
-    explorer.state.b = 18
+    assert explorer.state.versions == (1, 2)
+    assert explorer.state.note == "The log was not read: that was cancelled. Refresh reads it."
+    explorer.refresh()
     explorer.wait()
-
-    said = told(explorer, "commit")
-
-    assert "What the operation counted:" in said
-    assert re.search(r"numDeletedRows +11\n", said)
-    explorer.close()
-
-
-def test_the_source_is_cited(explorer, orders):
-    explorer.state.a, explorer.state.tab = 5, "manifests"
-    explorer.wait()
-
-    footer = explorer._panes["manifests"].footer.value
-
-    assert "orders.compare(5, 18).manifests" in footer
-    assert (
-        f"Source: {orders.path}, version 5 of 2026-11-04 02:00:00.261Z and version 18 of 2026-11-14 02:00:00.092Z"
-        in footer
-    )
-
-
-def test_the_lens_shows_what_became_of_each_manifest(explorer, orders):
-    explorer.state.tab, explorer.state.a = "manifests", 9
-    explorer.wait()
-
-    lines = told(explorer, "manifests").splitlines()
-
-    assert "2 added, 2 merged away, 1 rewritten." in lines[1]
-    assert lines[2].split() == ["A:", "version", "9", "B:", "version", "18"]
-    assert [line.strip("- ") for line in lines if line.startswith("--")] == ["base", "delta", "changelog: no manifest"]
-    left, right = lines[4][:59], lines[4][59:].strip()
-    assert left.startswith("- manifest-34f17bb7")
-    assert right.startswith("~ manifest-6c59a41e")
-
-
-def test_the_lens_shows_a_manifest_of_both_in_one_line_of_its_lane(explorer):
-    explorer.state.tab = "manifests"
-    explorer.wait()
-
-    lines = told(explorer, "manifests").splitlines()
-
-    assert lines[4][:40] == lines[4][61:101]
-    assert lines[4].startswith("= manifest-")
-
-
-def test_a_cell_may_open_a_manifest_before_the_lens_offers_it(explorer, orders):
-    path = orders.at(17).manifests().to_pandas()["path"].iloc[-1]
-
-    explorer.state.a, explorer.state.b, explorer.state.tab = 16, 17, "manifests"
-    explorer.state.manifest = path
-    explorer.wait()
-
-    assert explorer._controls.manifest.value == explorer.state.manifest == path
-    assert told(explorer, "entries").startswith("Entries of manifest-")
-
-
-def test_a_manifest_is_opened_down_to_its_entries(explorer):
-    explorer.state.tab = "manifests"
-    explorer.wait()
-    label, path = explorer._controls.manifest.options[-1]
-
-    explorer._controls.manifest.value = path
-    explorer.wait()
-
-    assert label.startswith(("+ ", "= "))
-    assert told(explorer, "entries").startswith("Entries of manifest-")
-    assert "bucket-" in told(explorer, "entries")
-    assert ".entries(&#x27;manifest-" in explorer._panes["entries"].footer.value
-
-
-def test_the_checkpoint_of_a_delta_table_is_its_base():
-    explorer = Explorer(open_table(samples.path("payments"))).wait()
-    explorer.state.tab = "manifests"
-    explorer.wait()
-
-    said = told(explorer, "manifests")
-
-    assert "= 00000000000000000020.checkpoint.parquet" in said
-    assert "+ 00000000000000000021.json" in said
-    explorer.close()
-
-
-@pytest.mark.parametrize(
-    ("part", "expected"),
-    [
-        ("overview", "The schema is the same"),
-        ("partitions", "partitions and buckets that differ"),
-        ("files", "files that differ"),
-        ("commits", "versions"),
-        ("properties", "The properties are the same."),
-    ],
-)
-def test_parts_of_the_comparison_are_told(explorer, part, expected):
-    explorer.state.tab, explorer.state.a, explorer.state.compared = "compare", 17, part
-    explorer.wait()
-
-    assert expected in told(explorer, "compare")
-    assert explorer.code.startswith("orders.compare(17, 18)")
-
-
-def test_rows_are_previewed_as_asked(explorer, orders):
-    explorer.state.tab, explorer.state.columns, explorer.state.where = "data", ["order_id", "amount"], "amount > 250"
-    explorer.wait()
-
-    said = told(explorer, "data")
-
-    assert "What all of it takes to read: 41 rows (before any merge), 2 files, 4.9 kB." in said
-    assert explorer.code == "orders.at(18).to_arrow(columns=['order_id', 'amount'], where='amount > 250', limit=20)"
-    assert len(said.splitlines()) == 4 + eval(explorer.code).num_rows
-
-
-def test_a_condition_that_does_not_fit_is_told_in_its_place(explorer):
-    explorer.state.tab, explorer.state.where = "data", "colour = 'red'"
-    explorer.wait()
-
-    assert "colour" in explorer._panes["data"].error
-    assert "\n" not in explorer._panes["data"].error
-    assert 'role="alert"' in explorer._panes["data"].content.value
-
-    explorer.state.where = ""
-    explorer.wait()
-    assert explorer._panes["data"].error == ""
-
-
-def test_rows_are_loaded_into_a_variable(orders):
-    variables = {}
-    explorer = Explorer(orders, name="orders", variables=variables).wait()
-    explorer.state.tab, explorer.state.variable, explorer.state.b = "data", "old", 2
-    explorer.wait()
-
-    pressed(explorer, "Load as variable")
-
-    assert variables["old"].equals(orders.at(2).to_pandas())
-    assert "old holds 24 rows of version 2. Read: 38 rows (before any merge), 4 files" in explorer._loader.result.value
-    assert "old = orders.at(2).to_pandas()" in explorer._loader.line.value
-    explorer.close()
-
-
-def test_a_variable_of_the_users_is_replaced_only_when_asked_twice(orders):
-    variables = {"df": "precious"}
-    explorer = Explorer(orders, variables=variables).wait()
-    explorer.state.tab, explorer.state.engine = "data", "arrow"
-    explorer.wait()
-
-    pressed(explorer, "Load as variable")
-    assert variables == {"df": "precious"}
-    assert "The variable df holds a str already. Press again to replace it." in explorer._loader.result.value
-
-    pressed(explorer, "Load as variable")
-    assert variables["df"].num_rows == 41
-    explorer.close()
-
-
-def test_what_is_large_is_loaded_only_when_asked_twice(orders, monkeypatch):
-    monkeypatch.setattr("snapshot_explorer.jupyter.explorer.rows.LARGE_ROWS", 40)
-    variables = {}
-    explorer = Explorer(orders, variables=variables).wait()
-    explorer.state.tab = "data"
-    explorer.wait()
-
-    pressed(explorer, "Load as variable")
-    assert variables == {}
-    assert "That reads 41 rows (before any merge), 2 files, 4.9 kB." in explorer._loader.result.value
-
-    explorer.state.load_limit = 3
-    pressed(explorer, "Load as variable")
-    assert len(variables["df"]) == 3
-    explorer.state.load_limit = 0
-    pressed(explorer, "Load as variable")
-    pressed(explorer, "Load as variable")
-    assert len(variables["df"]) == 41
-    explorer.close()
-
-
-def test_outside_of_a_notebook_nothing_is_loaded(orders):
-    explorer = explore(orders).wait()
-
-    explorer.load()
-
-    assert "There is no notebook to load rows into." in explorer._loader.result.value
-    explorer.close()
-
-
-def test_files_are_filtered_and_sorted_a_page_at_a_time(memory_root):
-    table = PaimonTable(*memory_root)
-    for number in range(60):
-        table.commit([(key, "x") for key in range(number % 7 + 1)])
-    explorer = Explorer(open_table(f"memory://{table.root}")).wait()
-    state, pane = explorer.state, explorer._panes["files"]
-    state.tab, state.file_order, state.descending = "files", "rows", True
-    explorer.wait()
-
-    assert pane.page.value == "page 1 of 2"
-    assert pane._back.disabled
-    pane._on.click()
-    explorer.wait()
-    assert pane.page.value == "page 2 of 2"
-    assert len(told(explorer, "files").splitlines()) == 3 + 10
-    state.partition = "nothing"
-    explorer.wait()
-    assert "0 of 60 files are in partitions that hold 'nothing'." in told(explorer, "files")
-    explorer.close()
-
-
-@pytest.mark.parametrize("name", ["path", "partition", "bucket", "level", "rows", "size_bytes", "added_version"])
-@pytest.mark.parametrize("sample", ["events", "payments"])
-def test_files_are_sorted_by_any_column(sample, name):
-    explorer = Explorer(open_table(samples.path(sample))).wait()
-    explorer.state.tab, explorer.state.file_order, explorer.state.statistics = "files", name, True
-    explorer.wait()
-
-    assert explorer._panes["files"].error == ""
-    explorer.close()
-
-
-def test_files_of_a_partition_are_chosen_by_its_text():
-    table = open_table(samples.path("events"))
-    explorer = Explorer(table).wait()
-    partition = dict(table.current.files().to_arrow()["partition"][0].as_py())
-    key, value = next(iter(partition.items()))
-    explorer.state.tab, explorer.state.partition = "files", f"{key}={value}"
-    explorer.wait()
-
-    expected = table.current.files(partition).num_rows
-    assert f"{expected} of {table.current.files().num_rows} files are in partitions" in told(explorer, "files")
-    explorer.close()
-
-
-def test_health_is_told(explorer):
-    explorer.state.tab = "health"
-    explorer.wait()
-
-    assert "In good order: there is nothing to be done." in told(explorer, "health")
-
-
-def test_what_can_be_read_is_told_in_runs():
-    explorer = Explorer(open_table(samples.path("payments"))).wait()
-    explorer.state.tab, explorer.state.health = "health", "readability"
-    explorer.wait()
-
-    lines = told(explorer, "health").splitlines()
-
-    assert lines[2].split() == ["readable", "from", "to", "versions"]
-    assert lines[4].split() == ["yes", "0", "21", "22"]
-    explorer.close()
-
-
-def test_retention_is_told_or_that_it_is_not_there(explorer, orders):
-    explorer.state.tab, explorer.state.health, explorer.state.keep = "health", "retention", "3d"
-    explorer.wait()
-
-    assert "etention" in told(explorer, "health")
-    assert "retention(keep=&#x27;3d&#x27;)" in explorer._panes["health"].footer.value
+    assert explorer.state.versions == (1, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -392,6 +95,49 @@ def test_buttons_step_and_swap(explorer):
     assert explorer.state.b == 18
     pressed(explorer, "Swap A and B")
     assert (explorer.state.a, explorer.state.b) == (18, 17)
+
+
+def test_sliders_move_the_markers_among_the_versions_shown(explorer):
+    labelled(explorer, "Kind").value = "compact"
+    explorer.wait()
+    mover = explorer._controls.movers["b"]
+    assert (mover.value, mover.max) == (2, 2)
+
+    mover.value = 0
+    explorer.wait()
+
+    assert (explorer.state.a, explorer.state.b) == (17, 5)
+    assert explorer._controls.markers["b"].value == "5"
+    explorer.state.reset_filters()
+    assert (mover.value, mover.max, explorer.state.b) == (4, 17, 5)
+
+
+def test_a_marker_that_is_not_shown_stays_though_its_slider_cannot_stand_there(explorer):
+    explorer.state.b = 10
+
+    labelled(explorer, "Kind").value = "overwrite"
+    explorer.wait()
+    assert (explorer.state.a, explorer.state.b) == (17, 10)
+    labelled(explorer, "Kind").value = "delete"
+    explorer.wait()
+
+    assert (explorer.state.a, explorer.state.b) == (17, 10)
+    assert [mover.max for mover in explorer._controls.movers.values()] == [0, 0]
+
+
+def test_the_line_of_code_below_the_timeline_gives_its_commits(explorer, orders):
+    explorer.state.maintenance, explorer.state.window, explorer.state.since = False, (3, 15), "2026-11-04"
+    explorer.wait()
+
+    line = html.unescape(explorer._line.value)
+
+    call = "orders.history('3..15', since='@2026-11-04', maintenance=False)"
+    assert f">{call}.picture(y='rows')<" in line
+    assert eval(call).to_arrow()["version"].equals(explorer.state.shown["version"])
+
+
+def test_the_head_names_branches(explorer):
+    assert "branches dev" in explorer._head.value
 
 
 def test_the_slider_is_the_window(explorer):
@@ -437,41 +183,46 @@ def test_a_figure_that_hears_clicks_sets_the_markers(explorer):
     (figure,) = explorer._strip.box.children
     hover = figure.data[-1]
 
-    message = {
-        "event_type": "plotly_click",
-        "points": {"trace_indexes": [len(figure.data) - 1], "point_indexes": [4], "xs": [5], "ys": [1]},
-        "device_state": None,
-        "selector": None,
-    }
-    figure._js2py_pointsCallback = message
-    explorer.wait()
+    def click(version, *, shift):
+        keys = {"alt": False, "ctrl": False, "meta": False, "shift": shift, "button": 0, "buttons": 1}
+        points = {"trace_indexes": [len(figure.data) - 1], "point_indexes": [version - 1], "xs": [version], "ys": [1]}
+        figure._js2py_pointsCallback = {
+            "event_type": "plotly_click",
+            "points": points,
+            "device_state": keys,
+            "selector": None,
+        }
+        explorer.wait()
+
+    click(5, shift=False)
+    click(3, shift=True)
 
     assert hover.name == "commits"
-    assert explorer.state.b == 5
+    assert (explorer.state.a, explorer.state.b) == (3, 5)
     explorer.state.kind = "compact"
     assert explorer._strip.box.children == (figure,)
 
 
 def test_only_the_tab_in_front_reads(explorer):
-    assert explorer._panes["files"].told is None
+    assert explorer._views.panes["files"].told is None
 
     explorer._tabs.selected_index = 4
     explorer.wait()
 
     assert explorer.state.tab == "files"
-    assert explorer._panes["files"].told is not None
+    assert explorer._views.panes["files"].told is not None
 
 
 def test_what_is_shown_is_not_read_twice(explorer):
     explorer.state.tab = "manifests"
     explorer.wait()
-    first = explorer._panes["manifests"].told
+    first = explorer._views.panes["manifests"].told
 
     explorer.state.tab = "commit"
     explorer.state.tab = "manifests"
     explorer.wait()
 
-    assert explorer._panes["manifests"].told is first
+    assert explorer._views.panes["manifests"].told is first
 
 
 def test_a_table_without_versions_says_so(memory_root):
@@ -480,14 +231,14 @@ def test_a_table_without_versions_says_so(memory_root):
     for tab in ("commit", "manifests", "compare", "data", "files", "health"):
         explorer.state.tab = tab
         explorer.wait()
-        assert "Nothing has been committed to the table yet." in explorer._panes[tab].content.value
+        assert "Nothing has been committed to the table yet." in explorer._views.panes[tab].content.value
 
     table.commit([(1, "a")])
     explorer.refresh()
     explorer.wait()
 
     assert explorer.state.b == 1
-    assert explorer._panes["health"].error == ""
+    assert explorer._views.panes["health"].error == ""
     explorer.close()
 
 
@@ -590,8 +341,8 @@ def test_a_version_whose_files_are_gone_tells_so_in_its_place(growing):
     explorer.refresh()
     explorer.wait()
 
-    assert "data-1" in explorer._panes["data"].error
-    assert "Traceback" not in explorer._panes["data"].content.value
+    assert "data-1" in explorer._views.panes["data"].error
+    assert "Traceback" not in explorer._views.panes["data"].content.value
 
 
 def test_closing_frees_threads_timers_observers_and_widgets(orders):

@@ -51,7 +51,7 @@ def test_no_view_holds_markup_of_the_tables(explorer, tab):
     bundle = explorer._repr_mimebundle_()
     page = "".join(htmls(explorer)) + bundle["text/html"]
 
-    assert explorer._panes[tab].error == ""
+    assert explorer._views.panes[tab].error == ""
     assert not re.search(r"<(img|script)", page)
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in page + bundle["text/plain"]
     assert "no&lt;img" in explorer._controls.note.value
@@ -61,7 +61,7 @@ def test_hostile_rows_are_legible_and_numbers_exact(explorer):
     explorer.state.tab = "data"
     explorer.wait()
 
-    page = explorer._panes["data"].content.value
+    page = explorer._views.panes["data"].content.value
 
     assert str(LARGE) in page
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
@@ -73,7 +73,7 @@ def test_hostile_names_do_not_leave_the_code_that_is_shown(explorer):
     explorer.state.columns, explorer.state.where = [EVIL, TURNED], f"id = 1 -- {EVIL}"
     explorer.wait()
 
-    (line,) = re.findall(r">(df = .*)</div>", explorer._loader.line.value)
+    (line,) = re.findall(r">(df = .*)</div>", explorer._loader._line.value)
 
     assert "<" not in line
     assert "\\u202e" in line
@@ -99,14 +99,14 @@ def test_five_hundred_columns_are_cut_and_that_is_said(memory_root):
 
     explorer.state.tab = "data"
     explorer.wait()
-    page = explorer._panes["data"].content.value
+    page = explorer._views.panes["data"].content.value
     assert "50 of 500 columns are shown. Name others under Columns." in page
     assert len(page) < 100_000
 
     explorer.state.tab, explorer.state.statistics = "files", True
     explorer.wait()
-    assert explorer._panes["files"].error == ""
-    assert len(explorer._panes["files"].content.value) < 100_000
+    assert explorer._views.panes["files"].error == ""
+    assert len(explorer._views.panes["files"].content.value) < 100_000
     explorer.close()
 
 

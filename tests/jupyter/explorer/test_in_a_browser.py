@@ -1,4 +1,4 @@
-"""The main journeys through the explorer, in a real JupyterLab and a real chromium."""
+"""The main journeys through the explorer, in a real JupyterLab, Notebook and Voila, and a real chromium."""
 
 import shutil
 
@@ -13,11 +13,14 @@ pytestmark = [
 ]
 OPEN = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))\ne = sx.explore(orders)\ne"
 WHERE = "e.wait(); print(e.state.a, e.state.b)"
-LIVE = ".js-plotly-plot .nsewdrag"
+LIVE = ".widget-vbox > .js-plotly-plot .nsewdrag"
+"""The figure that hears clicks; the one before it is an output."""
+WIDE = "() => document.querySelector('.widget-vbox > .js-plotly-plot .main-svg')?.getBoundingClientRect().width > 900"
 
 
 def click_at(notebook, share):
-    """Click into the timeline, so far from the left."""
+    """Click into the timeline, so far from the left, once it has taken its width."""
+    notebook.page.wait_for_function(WIDE)
     box = notebook.page.locator(LIVE).first.bounding_box()
     notebook.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
     notebook.page.mouse.click(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
@@ -34,13 +37,14 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     notebook.says("41 rows in files")
     page.locator(".jupyter-widgets .js-plotly-plot .main-svg").first.wait_for()
     assert not page.locator(".sx-still").is_visible()
-    page.wait_for_function("() => document.querySelector('.js-plotly-plot').getBoundingClientRect().width > 900")
+    page.wait_for_function(WIDE)
     notebook.shot("timeline")
 
     click_at(notebook, 0.3)
     notebook.says("orders.at(6).commit")
-    page.get_by_role("button", name="A", exact=True).click()
+    page.keyboard.down("Shift")
     click_at(notebook, 0.1)
+    page.keyboard.up("Shift")
     notebook.run(1)
     a, b = (int(word) for word in notebook.text(1)[0].split())
     assert (a < 4, b) == (True, 6)
@@ -78,10 +82,17 @@ def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):
     keys.press("Control+a")
     keys.type("tag:v1")
     keys.press("Tab")
+    keys.press("Tab")
     keys.press("Control+a")
     keys.type("latest~1")
     keys.press("Tab")
     notebook.says("orders.at(17).commit")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "slider"
+    keys.press("ArrowRight")
+    notebook.says("orders.at(18).commit")
+    keys.press("ArrowLeft")
+    notebook.says("orders.at(17).commit")
+    keys.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Previous"
     keys.press("Space")
     notebook.says("orders.at(16).commit")
@@ -145,3 +156,28 @@ def test_reopened_without_its_kernel_it_is_a_table_and_a_picture(notebook):
     assert "Explorer of" in again.cell(0).inner_text()
     again.shot("reopened")
     assert again.page.locator(".jupyter-widgets button").count() == 0
+
+
+def test_in_notebook_a_click_on_a_commit_changes_the_view(notebook):
+    notebook = notebook(OPEN, WHERE, name="in_notebook", where="Notebook")
+    notebook.run(0)
+    notebook.says("orders.at(18).commit")
+
+    click_at(notebook, 0.3)
+    notebook.says("orders.at(6).commit")
+    notebook.shot("notebook")
+    notebook.run(1)
+
+    assert notebook.text(1) == ["17 6\n"]
+
+
+def test_in_voila_a_click_on_a_commit_changes_the_view(notebook):
+    notebook = notebook(OPEN, name="in_voila", where="Voila")
+    notebook.says("orders.at(18).commit")
+    assert not notebook.page.locator(".sx-still").is_visible()
+
+    click_at(notebook, 0.3)
+    notebook.says("orders.at(6).commit")
+    notebook.page.get_by_role("button", name="Next", exact=True).click()
+    notebook.says("orders.at(7).commit")
+    notebook.shot("voila")

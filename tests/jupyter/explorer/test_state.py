@@ -143,6 +143,8 @@ def test_a_click_sets_the_marker_that_clicks_set():
     state.clicks = "a"
     state.click(1)
     assert (state.a, state.b) == (1, 2)
+    state.click(3, other=True)
+    assert (state.a, state.b) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,25 @@ def test_filters_choose_the_commits_that_are_shown(name, value, expected):
     state.set_trait(name, value)
 
     assert shown(state) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "call"),
+    [
+        ({}, "history()"),
+        ({"window": (2, 3)}, "history('2..3')"),
+        ({"kind": "compact", "maintenance": False}, "history(kind='compact')"),
+        ({"user": "o'b", "maintenance": False}, 'history(user="o\'b", maintenance=False)'),
+        ({"since": "3d", "until": "@2026-01-02"}, "history(since='@3d', until='@2026-01-02')"),
+    ],
+)
+def test_the_call_that_gives_what_is_shown_is_told(values, call):
+    state = knowing(1, 2, 3)
+
+    for name, value in values.items():
+        state.set_trait(name, value)
+
+    assert state.history_call == call
 
 
 def test_a_kind_of_maintenance_is_shown_though_maintenance_is_hidden():

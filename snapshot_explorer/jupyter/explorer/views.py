@@ -1,0 +1,135 @@
+"""The views of an explorer, a pane for each: asks for what the tab in front tells, unless it is told already."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.jupyter.explorer import compared, facts, lens, rows
+from snapshot_explorer.jupyter.explorer.asked import Asked, Content, Shelf
+from snapshot_explorer.jupyter.explorer.panes import Pane
+from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.snapshot import NO_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import ipywidgets as widgets
+
+    from snapshot_explorer.jupyter.explorer.kit import Kit
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+
+_TELLS: dict[str, tuple[Callable[[Shelf, Asked], Content], tuple[str, ...]]] = {
+    "commit": (facts.commit, ("b",)),
+    "manifests": (lens.manifests, ("a", "b")),
+    "entries": (lens.entries, ("a", "b", "manifest")),
+    "compare": (compared.compare, ("a", "b", "compared")),
+    "data": (rows.preview, ("b", "columns", "where", "limit")),
+    "files": (facts.files, ("b", "partition", "file_order", "descending", "statistics")),
+    "health": (facts.health, ("b", "health", "keep")),
+}
+"""What each place tells, and the traits of the state that it depends on."""
+_OF_THE_LOG = ("commit", "health")
+"""Places that tell something else once the log has been read anew."""
+
+
+class Views:
+    """The panes, and what is asked for to fill them."""
+
+    def __init__(
+        self,
+        kit: Kit,
+        state: ExplorerState,
+        shelf: Shelf,
+        work: Work,
+        *,
+        name: str,
+        above: Mapping[str, tuple[widgets.Widget, ...]],
+    ) -> None:
+        """Make the panes; nothing is asked for yet.
+
+        Args:
+            kit: Makes widgets.
+            state: What is chosen.
+            shelf: The table.
+            work: Runs what reads.
+            name: The variable that holds the table, for lines of code.
+            above: The controls above each pane.
+        """
+        self._state, self._shelf, self._work, self._name = state, shelf, work, name
+        self._told: dict[str, object] = {}
+        self.panes = {
+            place: Pane(
+                kit,
+                turn=partial(state.turn, place),
+                cancel=partial(self._cancel, place),
+                above=above.get(place, ()),
+            )
+            for place in _TELLS
+        }
+
+    @property
+    def front(self) -> Pane:
+        """Return the pane of the tab in front."""
+        return self.panes[self._state.tab]
+
+    def forget(self) -> None:
+        """Have everything told anew when it is asked for again."""
+        self._told.clear()
+
+    def asked(self, place: str, traits: tuple[str, ...]) -> Asked:
+        """Return what a place is asked for as the state stands."""
+        state = self._state
+        return Asked(
+            name=self._name,
+            values=dict(zip(traits, state.values(*traits), strict=True)),
+            page=state.pages.get(place, 0),
+            commit=state.commit(state.b),
+            commits=state.commits,
+        )
+
+    def ask(self, offer: Callable[[Sequence[tuple[str, str]]], None]) -> None:
+        """Ask for what the tab in front tells.
+
+        Args:
+            offer: Takes the manifests that can be opened, once they are told.
+        """
+        state = self._state
+        if state.b == NO_VERSION:
+            self.front.clear("Nothing has been committed to the table yet.")
+            return
+        self._ask_for(state.tab, offer if state.tab == "manifests" else None)
+        if state.tab == "manifests":
+            if state.manifest:
+                self._ask_for("entries")
+            else:
+                self._work.cancel("entries")
+                self._told.pop("entries", None)
+                self.panes["entries"].clear()
+
+    def _ask_for(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
+        tell, traits = _TELLS[place]
+        asked = self.asked(place, traits)
+        key = (asked.values, asked.page, id(self._state.commits) if place in _OF_THE_LOG else None)
+        if self._told.get(place) == key:
+            return
+        self._told[place] = key
+        pane = self.panes[place]
+
+        def done(content: Content) -> None:
+            pane.tell(content, page=asked.page)
+            if offer is not None:
+                offer(content.choices)
+
+        def failed(sentence: str) -> None:
+            self._told.pop(place, None)
+            pane.fail(sentence)
+
+        job = Job(run=lambda: tell(self._shelf, asked), done=done, failed=failed, shown=pane.busy.show)
+        self._work.start(place, job)
+        pane.busy.expect(lambda: self._work.is_busy(place))
+
+    def _cancel(self, place: str) -> None:
+        self._work.cancel(place)
+        self._told.pop(place, None)
+        self.panes[place].busy.hide()

@@ -1,0 +1,31 @@
+"""What tests ask of an explorer without a browser: what it shows, its widgets, a press of a button."""
+
+import ipywidgets
+
+from snapshot_explorer.render import text
+
+
+def told(explorer, place):
+    """Return what a place shows, as text; its error where there is one."""
+    pane = explorer._views.panes[place]
+    return pane.error or text(pane.drawing)
+
+
+def all_widgets(widget):
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from all_widgets(child)
+
+
+def pressed(explorer, label):
+    """Press the button of that label, and wait."""
+    (found,) = [
+        one for one in all_widgets(explorer) if isinstance(one, ipywidgets.Button) and one.description == label
+    ][:1]
+    found.click()
+    explorer.wait()
+
+
+def labelled(explorer, label):
+    """Return the control of that label."""
+    return next(one for one in all_widgets(explorer) if getattr(one, "description", None) == label)

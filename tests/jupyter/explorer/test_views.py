@@ -1,0 +1,351 @@
+"""What the tabs of an explorer tell, and loading rows into a variable."""
+
+import re
+import threading
+
+import ipywidgets
+import pytest
+
+from builders import PaimonTable
+from explorers import all_widgets, pressed, told
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer, explore
+from snapshot_explorer.jupyter.explorer.surroundings import load_limits
+from snapshot_explorer.jupyter.magics import SnapshotMagics
+
+
+def test_the_commit_is_told_with_what_is_stored_of_it(explorer):
+    said = told(explorer, "commit")
+
+    assert "identifier     9223372036854775807" in said
+    assert "baseManifestList       manifest-list-" in said
+    assert explorer.code == "orders.at(18).commit"
+
+
+def test_what_an_operation_counted_stands_by_itself():
+    explorer = Explorer(open_table(samples.path("payments"))).wait()
+    explorer.state.b = 18
+    explorer.wait()
+
+    said = told(explorer, "commit")
+
+    assert "What the operation counted:" in said
+    assert re.search(r"numDeletedRows +11\n", said)
+    explorer.close()
+
+
+def test_the_source_is_cited(explorer, orders):
+    explorer.state.a, explorer.state.tab = 5, "manifests"
+    explorer.wait()
+
+    footer = explorer._views.panes["manifests"].footer.value
+
+    assert "orders.compare(5, 18).manifests" in footer
+    assert (
+        f"Source: {orders.path}, version 5 of 2026-11-04 02:00:00.261Z and version 18 of 2026-11-14 02:00:00.092Z"
+        in footer
+    )
+
+
+def test_the_lens_shows_what_became_of_each_manifest(explorer, orders):
+    explorer.state.tab, explorer.state.a = "manifests", 9
+    explorer.wait()
+
+    lines = told(explorer, "manifests").splitlines()
+
+    assert "2 added, 2 merged away, 1 rewritten." in lines[1]
+    assert lines[2].split() == ["A:", "version", "9", "B:", "version", "18"]
+    assert [line.strip("- ") for line in lines if line.startswith("--")] == ["base", "delta", "changelog: no manifest"]
+    left, right = lines[4][:59], lines[4][59:].strip()
+    assert left.startswith("- manifest-34f17bb7")
+    assert right.startswith("~ manifest-6c59a41e")
+
+
+def test_the_lens_shows_a_manifest_of_both_in_one_line_of_its_lane(explorer):
+    explorer.state.tab = "manifests"
+    explorer.wait()
+
+    lines = told(explorer, "manifests").splitlines()
+
+    assert lines[4][:40] == lines[4][61:101]
+    assert lines[4].startswith("= manifest-")
+
+
+def test_a_cell_may_open_a_manifest_before_the_lens_offers_it(explorer, orders):
+    path = orders.at(17).manifests().to_pandas()["path"].iloc[-1]
+
+    explorer.state.a, explorer.state.b, explorer.state.tab = 16, 17, "manifests"
+    explorer.state.manifest = path
+    explorer.wait()
+
+    assert explorer._controls.manifest.value == explorer.state.manifest == path
+    assert told(explorer, "entries").startswith("Entries of manifest-")
+
+
+def test_a_manifest_is_opened_down_to_its_entries(explorer):
+    explorer.state.tab = "manifests"
+    explorer.wait()
+    label, path = explorer._controls.manifest.options[-1]
+
+    explorer._controls.manifest.value = path
+    explorer.wait()
+
+    assert label.startswith(("+ ", "= "))
+    assert told(explorer, "entries").startswith("Entries of manifest-")
+    assert "bucket-" in told(explorer, "entries")
+    assert ".entries(&#x27;manifest-" in explorer._views.panes["entries"].footer.value
+
+
+def test_the_checkpoint_of_a_delta_table_is_its_base():
+    explorer = Explorer(open_table(samples.path("payments"))).wait()
+    explorer.state.tab = "manifests"
+    explorer.wait()
+
+    said = told(explorer, "manifests")
+
+    assert "= 00000000000000000020.checkpoint.parquet" in said
+    assert "+ 00000000000000000021.json" in said
+    explorer.close()
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("overview", "The schema is the same"),
+        ("partitions", "partitions and buckets that differ"),
+        ("files", "files that differ"),
+        ("commits", "versions"),
+        ("properties", "The properties are the same."),
+    ],
+)
+def test_parts_of_the_comparison_are_told(explorer, part, expected):
+    explorer.state.tab, explorer.state.a, explorer.state.compared = "compare", 17, part
+    explorer.wait()
+
+    assert expected in told(explorer, "compare")
+    assert explorer.code.startswith("orders.compare(17, 18)")
+
+
+def test_rows_are_previewed_as_asked(explorer, orders):
+    explorer.state.tab, explorer.state.columns, explorer.state.where = "data", ["order_id", "amount"], "amount > 250"
+    explorer.wait()
+
+    said = told(explorer, "data")
+
+    assert "What all of it takes to read: 41 rows (before any merge), 2 files, 4.9 kB." in said
+    assert explorer.code == "orders.at(18).to_arrow(columns=['order_id', 'amount'], where='amount > 250', limit=20)"
+    assert len(said.splitlines()) == 4 + eval(explorer.code).num_rows
+
+
+def test_a_condition_that_does_not_fit_is_told_in_its_place(explorer):
+    explorer.state.tab, explorer.state.where = "data", "colour = 'red'"
+    explorer.wait()
+
+    assert "colour" in explorer._views.panes["data"].error
+    assert "\n" not in explorer._views.panes["data"].error
+    assert 'role="alert"' in explorer._views.panes["data"].content.value
+
+    explorer.state.where = ""
+    explorer.wait()
+    assert explorer._views.panes["data"].error == ""
+
+
+def test_rows_are_loaded_into_a_variable(orders):
+    variables = {}
+    explorer = Explorer(orders, name="orders", variables=variables).wait()
+    explorer.state.tab, explorer.state.variable, explorer.state.b = "data", "old", 2
+    explorer.wait()
+
+    pressed(explorer, "Load as variable")
+
+    assert variables["old"].equals(orders.at(2).to_pandas())
+    assert "old holds 24 rows of version 2. Read: 38 rows (before any merge), 4 files" in explorer._loader._result.value
+    assert "old = orders.at(2).to_pandas()" in explorer._loader._line.value
+    explorer.close()
+
+
+def test_a_variable_of_the_users_is_replaced_only_when_asked_twice(orders):
+    variables = {"df": "precious"}
+    explorer = Explorer(orders, variables=variables).wait()
+    explorer.state.tab, explorer.state.engine = "data", "arrow"
+    explorer.wait()
+
+    pressed(explorer, "Load as variable")
+    assert variables == {"df": "precious"}
+    assert "The variable df holds a str already. Press again to replace it." in explorer._loader._result.value
+
+    pressed(explorer, "Load as variable")
+    assert variables["df"].num_rows == 41
+    explorer.close()
+
+
+def test_what_is_large_by_the_settings_is_loaded_only_when_asked_twice(orders, shell):
+    shell.ok("%config SnapshotMagics.load_row_limit = 40")
+    variables = {}
+    explorer = Explorer(orders, variables=variables).wait()
+    explorer.state.tab = "data"
+    explorer.wait()
+
+    pressed(explorer, "Load as variable")
+    assert variables == {}
+    assert "That reads 41 rows (before any merge), 2 files, 4.9 kB." in explorer._loader._result.value
+
+    explorer.state.load_limit = 3
+    pressed(explorer, "Load as variable")
+    assert len(variables["df"]) == 3
+    explorer.state.load_limit = 0
+    pressed(explorer, "Load as variable")
+    pressed(explorer, "Load as variable")
+    assert len(variables["df"]) == 41
+    explorer.close()
+
+
+def test_who_agrees_to_replace_a_variable_has_not_agreed_to_read_much(orders, shell):
+    shell.ok("%config SnapshotMagics.load_row_limit = 40")
+    variables = {"df": "precious"}
+    explorer = Explorer(orders, variables=variables).wait()
+    explorer.state.tab = "data"
+    explorer.wait()
+
+    pressed(explorer, "Load as variable")
+    assert "Press again to replace it." in explorer._loader._result.value
+    pressed(explorer, "Load as variable")
+    assert "press again to read all of it." in explorer._loader._result.value
+    assert variables == {"df": "precious"}
+    pressed(explorer, "Load as variable")
+
+    assert len(variables["df"]) == 41
+    explorer.close()
+
+
+def test_what_is_large_without_the_extension_is_what_its_settings_begin_with():
+    traits = SnapshotMagics.class_traits()
+
+    limits = load_limits()
+
+    assert limits.rows == traits["load_row_limit"].default_value
+    assert limits.size_bytes == traits["load_size_limit"].default_value
+
+
+def test_loading_is_cancelled(orders, monkeypatch):
+    gate = threading.Event()
+    variables = {}
+    explorer = Explorer(orders, variables=variables).wait()
+    explorer.state.tab = "data"
+    explorer.wait()
+    read = type(orders.current).to_pandas
+    monkeypatch.setattr(
+        type(orders.current), "to_pandas", lambda *given, **named: gate.wait(30) and read(*given, **named)
+    )
+
+    explorer.load()
+    assert explorer._loader._busy.box.layout.display is None
+    (cancel,) = [one for one in all_widgets(explorer._loader.box) if isinstance(one, ipywidgets.Button)]
+    cancel.click()
+    gate.set()
+    explorer.wait()
+
+    assert variables == {}
+    assert "Nothing was loaded: that was cancelled." in explorer._loader._result.value
+    assert explorer._loader._busy.box.layout.display == "none"
+    explorer.close()
+
+
+def test_outside_of_a_notebook_nothing_is_loaded(orders):
+    explorer = explore(orders).wait()
+
+    explorer.load()
+
+    assert "There is no notebook to load rows into." in explorer._loader._result.value
+    explorer.close()
+
+
+def test_files_are_filtered_and_sorted_a_page_at_a_time(memory_root):
+    table = PaimonTable(*memory_root)
+    for number in range(60):
+        table.commit([(key, "x") for key in range(number % 7 + 1)])
+    explorer = Explorer(open_table(f"memory://{table.root}")).wait()
+    state, pane = explorer.state, explorer._views.panes["files"]
+    state.tab, state.file_order, state.descending = "files", "rows", True
+    explorer.wait()
+
+    assert pane.page.value == "page 1 of 2"
+    assert pane._back.disabled
+    pane._on.click()
+    explorer.wait()
+    assert pane.page.value == "page 2 of 2"
+    assert len(told(explorer, "files").splitlines()) == 3 + 10
+    state.partition = "nothing"
+    explorer.wait()
+    assert "0 of 60 files are in partitions that hold 'nothing'." in told(explorer, "files")
+    explorer.close()
+
+
+@pytest.mark.parametrize("name", ["path", "partition", "bucket", "level", "rows", "size_bytes", "added_version"])
+@pytest.mark.parametrize("sample", ["events", "payments"])
+def test_files_are_sorted_by_any_column(sample, name):
+    explorer = Explorer(open_table(samples.path(sample))).wait()
+    explorer.state.tab, explorer.state.file_order, explorer.state.statistics = "files", name, True
+    explorer.wait()
+
+    assert explorer._views.panes["files"].error == ""
+    explorer.close()
+
+
+def test_files_of_a_partition_are_chosen_by_its_text():
+    table = open_table(samples.path("events"))
+    explorer = Explorer(table).wait()
+    partition = dict(table.current.files().to_arrow()["partition"][0].as_py())
+    key, value = next(iter(partition.items()))
+    explorer.state.tab, explorer.state.partition = "files", f"{key}={value}"
+    explorer.wait()
+
+    expected = table.current.files(partition).num_rows
+    assert f"{expected} of {table.current.files().num_rows} files are in partitions" in told(explorer, "files")
+    explorer.close()
+
+
+@pytest.mark.parametrize("falling", [False, True])
+@pytest.mark.parametrize("column", ["path", "partition", "size_bytes"])
+@pytest.mark.parametrize("text", ["", "DAY=2026-11-0"])
+def test_the_line_of_code_gives_the_files_that_are_shown_in_their_order(text, column, falling):
+    table = open_table(samples.path("events"))
+    explorer = Explorer(table, name="table").wait()
+    state = explorer.state
+    state.tab, state.partition, state.file_order, state.descending = "files", text, column, falling
+    explorer.wait()
+
+    shown = [path[-20:] for path in re.findall(r"\S+\.parquet", told(explorer, "files"))]
+    given = [str(path)[-20:] for path in eval(explorer.code)["path"]]
+
+    assert len(given) > 1
+    is_default = (text, column, falling) == ("", "path", False)
+    assert (sorted(given) == sorted(shown)) if is_default else (given == shown)
+    explorer.close()
+
+
+def test_health_is_told(explorer):
+    explorer.state.tab = "health"
+    explorer.wait()
+
+    assert "In good order: there is nothing to be done." in told(explorer, "health")
+
+
+def test_what_can_be_read_is_told_in_runs():
+    explorer = Explorer(open_table(samples.path("payments"))).wait()
+    explorer.state.tab, explorer.state.health = "health", "readability"
+    explorer.wait()
+
+    lines = told(explorer, "health").splitlines()
+
+    assert lines[2].split() == ["readable", "from", "to", "versions"]
+    assert lines[4].split() == ["yes", "0", "21", "22"]
+    explorer.close()
+
+
+def test_retention_is_told_or_that_it_is_not_there(explorer, orders):
+    explorer.state.tab, explorer.state.health, explorer.state.keep = "health", "retention", "3d"
+    explorer.wait()
+
+    assert "etention" in told(explorer, "health")
+    assert "retention(keep=&#x27;3d&#x27;)" in explorer._views.panes["health"].footer.value
