@@ -312,6 +312,18 @@ class ReadPlan:
     """SKIPPED: the files that are not, and why."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A branch of a table."""
+
+    name: str
+    """Its name."""
+    forked_version: int | None
+    """The version of the history looked at that it begins with, as the same commit; None where none is proven."""
+    newest_version: int | None
+    """Its newest version, a number of its own history; None where it has none, or was not looked into."""
+
+
 class Predicate(Protocol):
     """A condition on rows, made above the formats and evaluated by them where it saves reading."""
 

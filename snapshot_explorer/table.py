@@ -292,9 +292,23 @@ class Table:
         return Frame(rows, title=f"Tags of {self.path}", noun="tags")
 
     def branches(self) -> Frame:
-        """Return the branches other than the main one, sorted: branch. Open one with `branch=`."""
-        names = pa.array(list(self._format.branches()), pa.string())
-        return Frame(pa.table({"branch": names}), title=f"Branches of {self.path}", noun="branches")
+        """Return the branches other than the main one, sorted: branch, forked_version, newest_version.
+
+        `forked_version` is the version of this table's history that the branch begins with, as the same commit; null
+        where none is proven: it was made without a tag or of another branch, its first version has expired, it cannot
+        be read, or it is the one that is open. `newest_version` counts in the branch's own history. Open one with
+        `branch=`. A listing, and for each branch a listing and at most two small files, and the tags where versions
+        have expired; of more than 100 branches there are only names.
+        """
+        found = self._format.forks()
+        rows = pa.table(
+            {
+                "branch": pa.array([one.name for one in found], pa.string()),
+                "forked_version": pa.array([one.forked_version for one in found], pa.int64()),
+                "newest_version": pa.array([one.newest_version for one in found], pa.int64()),
+            }
+        )
+        return Frame(rows, title=f"Branches of {self.path}", noun="branches")
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:

@@ -17,6 +17,7 @@ from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
+    Branch,
     ChangeMode,
     Examined,
     Inspection,
@@ -125,6 +126,14 @@ class TableFormat(Protocol):
 
     def branches(self) -> Sequence[str]:
         """Return the names of the branches, sorted, without the main one."""
+        ...
+
+    def forks(self) -> Sequence[Branch]:
+        """Return the branches, sorted, with the version of this history that each begins with.
+
+        A listing and two small files per branch, and once the tags where versions have expired. Of more than 100
+        branches, and of one that is broken, there is only the name.
+        """
         ...
 
     def inspect(self, name: str, version: int | None) -> pa.Table:

@@ -292,12 +292,13 @@ COMMANDS: Sequence[Command] = (
     ),
     Command(
         name="branches",
-        summary="Branches other than the main one",
+        summary="Branches other than the main one, and where they begin",
         run=actions.branches,
         python="orders.branches()",
         examples=("%snapshot branches",),
         options=(TABLE,),
-        notes="Open one with %snapshot open PATH --branch B. Delta tables have none.",
+        notes="forked_version is the version here that a branch begins with, as the same commit; null where none is "
+        "proven. Open one with %snapshot open PATH --branch B. Delta tables have none.",
     ),
     Command(
         name="load",

@@ -42,7 +42,8 @@ LOOKS = {
     "maintenance": Look(colour=GREY, pattern="|", symbol="square-open", sign=""),
 }
 OTHER = Look(colour=GREY, pattern="", symbol="x", sign="")
-TOLD_TAGS = 8
+TOLD_NAMES = 8
+"""Tags, or branches, of a version that are told by name."""
 _BAR = 24
 """Signs of the longest bar in the table."""
 MINUS = "\N{MINUS SIGN}"
@@ -50,10 +51,10 @@ MINUS = "\N{MINUS SIGN}"
 UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
 
 
-def tags_told(names: Sequence[str], most: int = TOLD_TAGS) -> str:
-    """Return tags, safe for a figure; of many the first."""
+def names_told(noun: str, names: Sequence[str], most: int = TOLD_NAMES) -> str:
+    """Return tags or branches, safe for a figure; of many the first."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return "tags " + ", ".join(plain(name, 60) for name in names[:most]) + more
+    return f"{noun} " + ", ".join(plain(name, 60) for name in names[:most]) + more
 
 
 def commit_told(row: dict[str, object], schema_changed: object) -> str:
@@ -67,7 +68,7 @@ def commit_told(row: dict[str, object], schema_changed: object) -> str:
         *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
         f"total rows {_number(row['total_rows'])}",
     ]
-    lines += [tags_told(row["tags"])] if row["tags"] else []  # type: ignore[arg-type]  # a list of names
+    lines += [names_told(noun, row[noun]) for noun in ("tags", "branches") if row[noun]]  # type: ignore[arg-type]  # a list of names
     lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []
     lines += [name for word, name, _ in UNREADABLE if row["readable"] == word]
     return "<br>".join(lines)
@@ -93,7 +94,9 @@ def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
     """Return the table beside the figure: commits, newest first, each with a bar of signs."""
     names = ["version", "committed_at", "kind", f"added_{y}", f"removed_{y}", "total_rows"]
     names += [] if pc.all(pc.equal(commits["readable"], "yes")).as_py() else ["readable"]
-    names += ["tags"] if pc.any(pc.greater(pc.list_value_length(commits["tags"]), 0)).as_py() else []
+    names += [
+        noun for noun in ("tags", "branches") if pc.any(pc.greater(pc.list_value_length(commits[noun]), 0)).as_py()
+    ]
     field = pa.field(y, pa.string(), metadata={"meaning": f"{y} added, then removed, to scale; ? where not known"})
     return Grid(
         commits.select(names).add_column(3, field, pa.array(_signs(commits, y), pa.string())),

@@ -14,17 +14,14 @@ from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.render.commits import (
     LOOKS,
     OTHER,
-    TOLD_TAGS,
     UNREADABLE,
     Measure,
     commit_table,
     commit_told,
-    tags_told,
     times_told,
 )
 from snapshot_explorer.render.drawing import Drawing
 from snapshot_explorer.render.figures import (
-    BLUE,
     INK,
     PURPLE,
     SHADE,
@@ -38,9 +35,10 @@ from snapshot_explorer.render.figures import (
     plain,
     version_axis,
 )
+from snapshot_explorer.render.flags import Placed, below, draw, placed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
     import plotly.graph_objects as go
@@ -51,9 +49,6 @@ if TYPE_CHECKING:
 _SINGLE = 1_000
 """Commits up to which each has a bar of its own with all that is known of it; more are thin lines, drawn by the
 graphics card, with their time and counts."""
-_NAMED = 12
-"""Versions with tags up to which the names stand in the figure; of more they are told where the pointer is."""
-_LONGEST_NAME = 16
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class _History:
     """COMMITS, oldest first, as arrays."""
 
     rows: pa.Table
-    """COMMITS."""
+    """COMMITS, and the names of the branches that begin with each."""
     y: Measure
     """What is counted."""
 
@@ -99,6 +94,11 @@ class _History:
         kinds: npt.NDArray[np.object_] = self.rows["kind"].to_numpy()
         return kinds
 
+    @cached_property
+    def flags(self) -> list[Placed]:
+        """The flags of tags and branches."""
+        return placed(self.rows, self.x)
+
     @property
     def is_long(self) -> bool:
         """Whether there are too many commits to draw each in full."""
@@ -112,7 +112,15 @@ class _History:
                 yield str(kind), LOOKS.get(kind, OTHER), self.kinds == kind
 
 
-def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None, heading: str | None = None) -> Picture:
+def timeline(
+    commits: pa.Table,
+    *,
+    y: str,
+    title: str,
+    total: int | None = None,
+    heading: str | None = None,
+    branches: Mapping[int, Sequence[str]] | None = None,
+) -> Picture:
     """Return commits as a picture: bars up for what each added and down for what it removed, by version.
 
     Args:
@@ -121,6 +129,7 @@ def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None,
         title: The heading.
         total: How many versions there are, where these are some of them.
         heading: The heading of the figure, which has a line for it; without it the same.
+        branches: The names of the branches that begin with a version, by version.
 
     Raises:
         BadReferenceError: Nothing is counted by that name.
@@ -128,11 +137,18 @@ def timeline(commits: pa.Table, *, y: str, title: str, total: int | None = None,
     if y not in get_args(Measure):
         raise BadReferenceError(f"A timeline counts {', '.join(get_args(Measure))}, not {y!r}. Try y='rows'.")
     measure: Measure = y  # type: ignore[assignment]  # just checked
-    newest_first = commits.sort_by([("version", "descending")])
+    newest_first = _with_branches(commits.sort_by([("version", "descending")]), branches or {})
     history = _History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), measure)
     some = total if total is not None and total > len(commits) else None
     drawing = Drawing(title=title, parts=(commit_table(newest_first, measure, total),))
     return Picture(drawing, lambda: _figure(history, heading or title, some))
+
+
+def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> pa.Table:
+    """Return commits with another column, the names of the branches that begin with each."""
+    kind = pa.list_(pa.string())
+    found = [branches.get(version, ()) for version in commits["version"].to_pylist()] if branches else None
+    return commits.append_column("branches", pa.nulls(len(commits), kind) if found is None else pa.array(found, kind))
 
 
 def _figure(history: _History, title: str, total: int | None) -> go.Figure:
@@ -153,7 +169,7 @@ def _figure(history: _History, title: str, total: int | None) -> go.Figure:
             hoverdistance=30 if history.is_long else -1,
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
             xaxis=version_axis(history.shift),
-            yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1]),
+            yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1], **_range(history)),
             yaxis2=axis(_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero"),
             yaxis3={"range": [0, 1], "fixedrange": True, "visible": False, **over_all},
         )
@@ -163,6 +179,14 @@ def _figure(history: _History, title: str, total: int | None) -> go.Figure:
     return figure
 
 
+def _range(history: _History) -> dict[str, list[float]]:
+    """Return the range of the bars' axis where flags need room above them; otherwise plotly finds one."""
+    up, down = float(history.added.max(initial=0)), float(history.removed.max(initial=0))
+    share = below(history.flags)
+    bottom = -1.05 * down
+    return {} if share == 1 or up == bottom else {"range": [bottom, bottom + (up - bottom) / share]}
+
+
 def _traces(history: _History) -> Iterator[go.Scatter | go.Bar]:
     """Yield what the figure is made of, from the back to the front."""
     yield from _shades(history)
@@ -170,7 +194,8 @@ def _traces(history: _History) -> Iterator[go.Scatter | go.Bar]:
     yield from _unknown(history)
     yield _total(history)
     yield from _schema_changes(history)
-    yield from _flags(history)
+    spelled = _spelled(history) if history.is_long else None
+    yield from (draw(flags, spelled=spelled) for flags in history.flags)
     if not history.is_long:
         yield _hover(history)
 
@@ -339,34 +364,6 @@ def _changed_schema(rows: pa.Table) -> _Mask:
         differs = pc.fill_null(pc.not_equal(ids[1:], ids[:-1]), False)  # noqa: FBT003 - what is not known is not told
         changed = changed | np.concatenate([[False], differs.to_numpy(zero_copy_only=False)])
     return changed
-
-
-def _flags(history: _History) -> Iterator[go.Scatter]:
-    """Yield a flag at the top of each version that has tags."""
-    import plotly.graph_objects as go
-
-    flagged = pc.fill_null(pc.greater(pc.list_value_length(history.rows["tags"]), 0), False).to_numpy()  # noqa: FBT003 - as above
-    if not flagged.any():
-        return
-    tags = history.rows["tags"].filter(pa.array(flagged)).to_pylist()
-    few = len(tags) <= _NAMED
-    labels = [plain(names[0], _LONGEST_NAME) + (f" +{len(names) - 1}" if len(names) > 1 else "") for names in tags]
-    most = TOLD_TAGS if len(tags) <= _SINGLE else 1
-    kind = go.Scatter if len(tags) <= _SINGLE else go.Scattergl
-    yield kind(
-        x=history.x[flagged],
-        # Neighbours would write over each other on one line.
-        y=0.97 - 0.06 * (np.arange(len(tags)) % 3) if few else np.full(len(tags), 0.97),
-        yaxis="y3",
-        mode="markers+text" if few else "markers",
-        text=labels if few else None,
-        textposition="middle right",
-        customdata=[tags_told(names, most) for names in tags],
-        marker={"symbol": "triangle-right", "size": 10, "color": BLUE, "line": {"width": 1, "color": INK}},
-        name="tags",
-        hovertemplate=f"version {_spelled(history)}<br>%{{customdata}}<extra></extra>" if history.is_long else None,
-        hoverinfo=None if history.is_long else "skip",
-    )
 
 
 def _hover(history: _History) -> go.Scatter:

@@ -346,7 +346,9 @@ def test_a_branch_of_the_real_sample_is_a_table_of_its_own(shell):
     shell.ok("from snapshot_explorer import samples\nplace = samples.path('orders')")
     shell.ok("%snapshot open place")
 
-    assert shell.ok("%snapshot branches").result["branch"].to_pylist() == ["dev"]
+    assert shell.ok("%snapshot branches").result.to_dict() == [
+        {"branch": "dev", "forked_version": 5, "newest_version": 6}
+    ]
     assert shell.fails("%snapshot open place --branch dev") == (
         f"orders is already the name of {shell['orders'].path}. Name this one: as orders_2."
     )

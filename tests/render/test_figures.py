@@ -6,6 +6,7 @@ import pytest
 
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.frames import COMMITS, COMPARED, COMPARED_PARTITIONS
+from snapshot_explorer.render import text
 from snapshot_explorer.render.commits import MINUS
 from snapshot_explorer.render.differences import difference_figure
 from snapshot_explorer.render.figures import PLOTLY, plain
@@ -137,9 +138,61 @@ def test_names_of_many_tags_are_told_where_the_pointer_is():
     assert len(made.to_json()) < 300_000
 
 
+def test_branches_are_flags_of_another_shape():
+    rows = commits({}, {"tags": ["v1"]}, {})
+    made = figure(rows, branches={1: ["dev", "exp"], 2: ["a" * 500], 99: ["of a version that is not drawn"]})
+
+    tags, branches = traces(made)["tags"], traces(made)["branches"]
+    assert list(branches.x) == [1, 2]
+    assert branches.text == ("branch dev +1", "branch " + "a" * 15 + "…")
+    assert branches.marker.symbol != tags.marker.symbol
+    assert ([round(y, 2) for y in tags.y], [round(y, 2) for y in branches.y]) == ([0.97], [0.89, 0.81])
+    told = next(trace for trace in made.data if trace.name == "commits").hovertext
+    assert told[1].endswith("tags v1<br>branches dev, exp")
+    assert "branches" not in told[0]
+    assert "branches" not in traces(figure(rows))
+
+
+def test_bars_leave_room_for_the_names_of_branches():
+    rows = commits({"added_rows": 100, "removed_rows": 40}, {"tags": ["v1"]})
+    assert figure(rows).layout.yaxis.range is None
+
+    bottom, top = figure(rows, branches={1: ["dev"]}).layout.yaxis.range
+
+    assert bottom < -40
+    assert (100 - bottom) / (top - bottom) == pytest.approx(0.85)
+    assert figure(commits({"added_rows": 0}), branches={0: ["dev"]}).layout.yaxis.range is None
+
+
+def test_a_branch_has_its_name_below_many_tags():
+    made = figure(commits(*({"tags": ["nightly"]} for _ in range(40))), branches={7: ["dev"], 8: ["exp"]})
+
+    tags, branches = traces(made)["tags"], traces(made)["branches"]
+    assert (tags.mode, set(tags.y)) == ("markers", {0.97})
+    assert (branches.text, [round(y, 2) for y in branches.y]) == (("branch dev", "branch exp"), [0.89, 0.81])
+
+
+def test_names_of_many_branches_are_told_where_the_pointer_is():
+    made = figure(many(2_000), branches={at: [f"b-{at}-{place}" for place in range(20)] for at in range(100)})
+
+    flags = traces(made)["branches"]
+    assert (flags.mode, len(flags.x), set(flags.y)) == ("markers", 100, {0.97})
+    assert flags.customdata[7].endswith("b-7-7 and 12 more")
+    assert flags.hovertemplate == "version %{x}<br>%{customdata}<extra></extra>"
+
+
+def test_branches_stand_in_the_table_beside_the_figure():
+    rows = commits({}, {})
+
+    assert "branches" not in text(timeline(rows, y="rows", title="History").drawing())
+    drawn = text(timeline(rows, y="rows", title="History", branches={1: ["dev"]}).drawing()).splitlines()
+    assert drawn[1].split()[-1] == "branches"
+    assert drawn[3].split()[-1] == "dev"
+
+
 def test_nothing_of_a_table_is_markup():
     rows = commits({"operation": EVIL, "user": EVIL, "tags": [EVIL]})
-    made = timeline(rows, y="rows", title=EVIL).figure
+    made = timeline(rows, y="rows", title=EVIL, branches={0: [EVIL]}).figure
 
     shown = made.to_json()
     assert plain(EVIL) == "&lt;b&gt;&#36;x&#36;&lt;/b&gt; &amp; &lt;a href='javascript:alert(1)'&gt;"

@@ -33,6 +33,7 @@ from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
+    Branch,
     ChangeMode,
     Examined,
     Inspection,
@@ -232,6 +233,10 @@ class Delta:
         return {}
 
     def branches(self) -> Sequence[str]:
+        """Return no branch: Delta has none."""
+        return ()
+
+    def forks(self) -> Sequence[Branch]:
         """Return no branch: Delta has none."""
         return ()
 

@@ -137,6 +137,18 @@ class History:
             SnapshotNotFoundError: A version does not exist; the message says which do.
             BrokenTableError: A file is cut short; the message names it.
         """
+        found = self.present(versions)
+        missing = [version for version in versions if version not in found]
+        if missing:
+            raise self._unknown(missing[0])
+        return [found[version] for version in versions]
+
+    def present(self, versions: Sequence[int]) -> dict[int, Snapshot]:
+        """Return those of the versions that there are. A small file for each that was not read before.
+
+        Raises:
+            BrokenTableError: A file is cut short; the message names it.
+        """
         with self._lock:
             found = {version: self._known[version] for version in versions if version in self._known}
             rewrites = self._rewrites
@@ -146,11 +158,8 @@ class History:
         lost = [version for version in wanted if version not in found]
         if lost:
             found |= self._elsewhere(lost)
-        missing = [version for version in versions if version not in found]
-        if missing:
-            raise self._unknown(missing[0])
-        self._keep([found[version] for version in wanted], rewrites)
-        return [found[version] for version in versions]
+        self._keep([found[version] for version in wanted if version in found], rewrites)
+        return found
 
     def read_again(self, versions: Sequence[int]) -> dict[int, Snapshot]:
         """Return those of the versions that are still there, read anew; the others are forgotten."""

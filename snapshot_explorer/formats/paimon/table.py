@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.paimon import blobs, fallback, units
 from snapshot_explorer.formats.paimon import read as rows
+from snapshot_explorer.formats.paimon.branches import branch_names, read_branches
 from snapshot_explorer.formats.paimon.commands import sql_name
 from snapshot_explorer.formats.paimon.commit_frames import manifests_frame, read_commits
 from snapshot_explorer.formats.paimon.contents import read_lists_of
@@ -36,6 +37,7 @@ from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.formats.units import Look, Reader, Unit
 from snapshot_explorer.model import (
+    Branch,
     ChangeMode,
     Examined,
     Inspection,
@@ -67,8 +69,8 @@ class Paimon:
             TableNotFoundError: There is no such branch; the message names those that are there.
         """
         self._storage = storage
-        if branch is not None and branch != MAIN and branch not in _branches(storage):
-            there = ", ".join([MAIN, *_branches(storage)])
+        if branch is not None and branch != MAIN and branch not in branch_names(storage):
+            there = ", ".join([MAIN, *branch_names(storage)])
             raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {there}.")
         layout = self._layout = Layout(branch)
         self._history = History(storage, layout)
@@ -234,7 +236,11 @@ class Paimon:
 
     def branches(self) -> Sequence[str]:
         """Return the names of the branches, sorted, without the main one."""
-        return _branches(self._storage)
+        return branch_names(self._storage)
+
+    def forks(self) -> Sequence[Branch]:
+        """Return the branches with the versions that they begin with and end at; see `branches.read_branches`."""
+        return read_branches(self._storage, self._history, self._layout.branch)
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
         """Return what `CALL sys.expire_snapshots` with a rule would take; see `retention.expiry`.
@@ -243,7 +249,7 @@ class Paimon:
         """
         options = self._schemas.newest().options
         held = read_held(self._storage, self._layout, self._history, options, newest)
-        others = [one for one in (MAIN, *_branches(self._storage)) if one != (self._layout.branch or MAIN)]
+        others = [one for one in (MAIN, *branch_names(self._storage)) if one != (self._layout.branch or MAIN)]
         branches = {name: Paimon(self._storage, branch=name) for name in others}
         return expiry(
             rule,
@@ -383,8 +389,3 @@ class Paimon:
 
     def _schema_at(self, version: int | None) -> Schema:
         return self._schemas.newest() if version is None else self._schema_of(self._snapshot(version))
-
-
-def _branches(storage: Storage) -> list[str]:
-    names = [entry.name for entry in storage.list("branch") if entry.is_folder]
-    return sorted(name.removeprefix("branch-") for name in names if name.startswith("branch-"))

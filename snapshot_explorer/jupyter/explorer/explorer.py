@@ -257,7 +257,10 @@ class Explorer(widgets.VBox):
             self._drawn = (what, marks)
             total = len(state.versions)
             title = f"{len(shown):,} of {total:,} versions"
-            self._strip.draw(shown, measure=state.measure, title=title, total=total, a=state.a, b=state.b)
+            branches = self._log.branches_by_version()
+            self._strip.draw(
+                shown, measure=state.measure, title=title, total=total, branches=branches, a=state.a, b=state.b
+            )
             self._controls.offer()
             self._line.value = code(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
             self._say_head()

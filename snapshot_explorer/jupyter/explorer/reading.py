@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from snapshot_explorer.model import Listing
     from snapshot_explorer.table import Table
 
@@ -29,8 +31,16 @@ class Log:
     """Those of them that can be loaded."""
     commits: pa.Table
     """COMMITS of the newest of them, newest first."""
-    branches: tuple[str, ...] = ()
-    """The branches other than the main one, sorted."""
+    branches: Mapping[str, int | None] = field(default_factory=dict)
+    """The branches other than the main one, sorted, with the version that each begins with; None if none is proven."""
+
+    def branches_by_version(self) -> dict[int, list[str]]:
+        """Return the branches that begin with a version, by version."""
+        found: dict[int, list[str]] = {}
+        for name, version in self.branches.items():
+            if version is not None:
+                found.setdefault(version, []).append(name)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +68,7 @@ def read_log(table: Table, before: Log | None = None) -> Log:
         versions=listing.versions,
         readable=listing.reachable,
         commits=commits.filter(known),
-        branches=tuple(table.branches()["branch"].to_pylist()),
+        branches={row["branch"]: row["forked_version"] for row in table.branches().to_dict()},
     )
 
 

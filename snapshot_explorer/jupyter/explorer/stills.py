@@ -12,7 +12,7 @@ from snapshot_explorer.render.cells import cut, size
 from snapshot_explorer.render.figures import BLUE, GREEN, INK, VERMILLION, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
     import pyarrow as pa
@@ -63,12 +63,14 @@ def head(table: Table, name: str, state: ExplorerState, log: Log | None, weight:
     return lines
 
 
-def _branches(names: Sequence[str]) -> str:
-    """Return which branches there are beside the one that is shown."""
-    more = len(names) - _NAMED
-    return f"branches {', '.join(cut(name, _LONGEST) for name in names[:_NAMED])}" + (
-        f" and {more:,} more" if more > 0 else ""
-    )
+def _branches(branches: Mapping[str, int | None]) -> str:
+    """Return which branches there are beside the one that is shown, and where they begin."""
+    more = len(branches) - _NAMED
+    named = [
+        cut(name, _LONGEST) + ("" if version is None else f" from {version}")
+        for name, version in list(branches.items())[:_NAMED]
+    ]
+    return f"branches {', '.join(named)}" + (f" and {more:,} more" if more > 0 else "")
 
 
 def still(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, title: str) -> Drawing:

@@ -15,7 +15,7 @@ from snapshot_explorer.render.figures import BLUE, PLOTLY, VERMILLION, numbers, 
 from snapshot_explorer.render.timeline import timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     import plotly.graph_objects as go
     import pyarrow as pa
@@ -77,9 +77,19 @@ class Strip:
         self.box.children = (self._figure,)
         self._output.outputs = ()
 
-    def draw(self, commits: pa.Table, *, measure: str, title: str, total: int, a: int, b: int) -> None:
-        """Draw the commits, newest first, in place of what was drawn."""
-        self.picture = timeline(commits, y=measure, title=title, total=total)
+    def draw(
+        self,
+        commits: pa.Table,
+        *,
+        measure: str,
+        title: str,
+        total: int,
+        branches: Mapping[int, Sequence[str]],
+        a: int,
+        b: int,
+    ) -> None:
+        """Draw the commits, newest first, in place of what was drawn; `branches` begin with a version each."""
+        self.picture = timeline(commits, y=measure, title=title, total=total, branches=branches)
         made = self.picture.figure
         made.update_layout(
             title=None,

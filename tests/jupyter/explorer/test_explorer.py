@@ -137,7 +137,16 @@ def test_the_line_of_code_below_the_timeline_gives_its_commits(explorer, orders)
 
 
 def test_the_head_names_branches(explorer):
-    assert "branches dev" in explorer._head.value
+    assert "branches dev from 5" in explorer._head.value
+
+
+def test_a_branch_is_a_flag_on_the_version_that_it_begins_with(explorer):
+    flags = {trace.name: trace for trace in explorer._strip.picture.figure.data}
+
+    assert (list(flags["branches"].x), flags["branches"].text) == ([5], ("branch dev",))
+    explorer.state.window = (7, 18)
+    explorer.wait()
+    assert "branches" not in {trace.name for trace in explorer._strip.picture.figure.data}
 
 
 def test_the_slider_is_the_window(explorer):

@@ -1,0 +1,136 @@
+"""Flags on a timeline: the tags of a version, and the branches that begin with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.render.commits import TOLD_NAMES, names_told
+from snapshot_explorer.render.figures import BLUE, INK, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+    import plotly.graph_objects as go
+
+_NAMED = 12
+"""Versions with flags up to which the names stand in the figure; of more they are told where the pointer is."""
+_LONGEST_NAME = 16
+_TOLD = 1_000
+"""Versions with flags up to which all that fits is told of each."""
+_TOP = 0.97
+"""Where the first line is, 1 being the top of the bars' part of the figure."""
+_LINES, _LINE = 3, 0.08
+"""Neighbours would write over each other on one line: how many lines there are, and how high one is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """A sort of flag."""
+
+    noun: str
+    """What it is of, in the plural; the column that holds the names."""
+    word: str
+    """What stands before a name."""
+    symbol: str
+    """The marker."""
+    colour: str
+    """Its colour."""
+    width: int
+    """How wide its outline is."""
+
+
+FLAGS = (
+    Flag(noun="tags", word="", symbol="triangle-right", colour=BLUE, width=1),
+    Flag(noun="branches", word="branch ", symbol="y-down-open", colour=INK, width=2),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """The flags of a sort."""
+
+    flag: Flag
+    """The sort."""
+    x: npt.NDArray[np.int64]
+    """Where they stand."""
+    y: npt.NDArray[np.float64]
+    """How high, 1 being the top of the bars' part of the figure."""
+    names: Sequence[Sequence[str]]
+    """The names at each, one at least."""
+
+    @property
+    def are_named(self) -> bool:
+        """Return whether they are so few that names stand beside them."""
+        return len(self.names) <= _NAMED
+
+
+def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[Placed]:
+    """Return the flags of commits at their places, tags first.
+
+    Flags with names share some lines in turns, below those without, which need one for each sort.
+    """
+    flagged = [(flag, _has_names(rows[flag.noun])) for flag in FLAGS]
+    flagged = [(flag, chosen) for flag, chosen in flagged if chosen.any()]
+    unnamed = [flag for flag, chosen in flagged if chosen.sum() > _NAMED]
+    named = np.concatenate([np.empty(0, np.int64), *(x[chosen] for flag, chosen in flagged if flag not in unnamed)])
+    turns = len(unnamed) + np.argsort(np.argsort(named, kind="stable"), kind="stable") % _LINES
+    found = []
+    for flag, chosen in flagged:
+        count = int(chosen.sum())
+        if flag in unnamed:
+            lines = np.full(count, unnamed.index(flag))
+        else:
+            lines, turns = turns[:count], turns[count:]
+        names = rows[flag.noun].filter(pa.array(chosen)).to_pylist()
+        found.append(Placed(flag=flag, x=x[chosen], y=_TOP - _LINE * lines, names=names))
+    return found
+
+
+def below(flags: Sequence[Placed]) -> float:
+    """Return up to where bars may reach, 1 being the top: names of branches are long, and cannot be read on a bar."""
+    if all(one.flag.noun != "branches" for one in flags):
+        return 1.0
+    return min(float(one.y.min()) for one in flags) - _LINE / 2
+
+
+def draw(flags: Placed, *, spelled: str | None) -> go.Scatter | go.Scattergl:
+    """Return flags as a part of a figure, with the first of their names where there are few.
+
+    Args:
+        flags: The flags.
+        spelled: How a template spells the version, for flags that tell their names themselves.
+    """
+    import plotly.graph_objects as go
+
+    flag, names = flags.flag, flags.names
+    most = TOLD_NAMES if len(names) <= _TOLD else 1
+    kind = go.Scatter if len(names) <= _TOLD else go.Scattergl
+    return kind(
+        x=flags.x,
+        y=flags.y,
+        yaxis="y3",
+        mode="markers+text" if flags.are_named else "markers",
+        text=[_label(flag, at) for at in names] if flags.are_named else None,
+        textposition="middle right",
+        customdata=[names_told(flag.noun, at, most) for at in names],
+        marker={"symbol": flag.symbol, "size": 10, "color": flag.colour, "line": {"width": flag.width, "color": INK}},
+        name=flag.noun,
+        hovertemplate=f"version {spelled}<br>%{{customdata}}<extra></extra>" if spelled else None,
+        hoverinfo=None if spelled else "skip",
+    )
+
+
+def _has_names(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    has: npt.NDArray[np.bool_] = pc.fill_null(pc.greater(pc.list_value_length(column), 0), False).to_numpy()  # noqa: FBT003 - the value that null becomes
+    return has
+
+
+def _label(flag: Flag, names: Sequence[str]) -> str:
+    more = f" +{len(names) - 1}" if len(names) > 1 else ""
+    return flag.word + plain(names[0], _LONGEST_NAME) + more
