@@ -9,7 +9,7 @@ from typing import Protocol
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.model import Listing
-from snapshot_explorer.refs import AsOf, Earliest, parse_range, parse_ref, resolve
+from snapshot_explorer.refs import AsOf, Earliest, Ref, parse_range, parse_ref, resolve
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 
 
@@ -84,7 +84,7 @@ class Past:
         """
         versions = self.listed
         if between is not None and versions:
-            first, last = sorted(resolve(ref, self) for ref in parse_range(between))
+            first, last = sorted(self._existing(ref) for ref in parse_range(between))
             versions = tuple(version for version in versions if first <= version <= last)
         if since is not None and versions:
             before = self._last_at(_time("since", since) - timedelta(milliseconds=1))
@@ -107,6 +107,13 @@ class Past:
             return versions
         lost = set(self._listing.commitless)
         return tuple(dropwhile(lost.__contains__, versions))
+
+    def _existing(self, ref: Ref) -> int:
+        """Return the version that a ref names; a number must be that of a version, as it must where one is loaded."""
+        version = resolve(ref, self)
+        if version not in self.listed:
+            self._format.check_reachable(version)
+        return version
 
     def _last_at(self, time: datetime) -> int:
         """Return the last version committed at or before a time, one less than any if all came after it."""

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import Inspection, Listing, TableSchema
 
+_COLUMNS = 50
+"""Columns that are named on the card of a table."""
+
 
 class Table:
     """A table through time, bound to one branch; `opening.open_table` is the way to get one.
@@ -447,7 +450,7 @@ class Table:
             ("branch", self.branch),
             ("newest version", "none yet" if newest == NO_VERSION else newest),
             ("versions", count),
-            ("columns", ", ".join(known.columns) or None),
+            ("columns", _named(known.columns) or None),
         )
         return Drawing(title=self.path, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
 
@@ -461,3 +464,9 @@ class Table:
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
         version = NO_VERSION if listing.latest is None else listing.latest
         return Snapshot(self.path, self._format, version, listing)
+
+
+def _named(columns: Sequence[str]) -> str:
+    """Return the names, of very many the first ones."""
+    more = len(columns) - _COLUMNS
+    return ", ".join(columns[:_COLUMNS]) + (f" and {more:,} more" if more > 0 else "")

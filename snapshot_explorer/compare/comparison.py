@@ -242,7 +242,7 @@ class Comparison:
     def _facts(self) -> Sequence[Part]:
         kinds = Counter(self.commits["kind"].to_pylist())
         told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
-        gone = f"; {self._missing:,} more have expired" if self._missing else ""
+        gone = f"; {self._missing:,} more {'is' if self._missing == 1 else 'are'} gone" if self._missing else ""
         rows = [("A", self._spelled(self.a)), ("B", self._spelled(self.b)), ("commits between", told + gone)]
         return [Line(self.proven), Pairs(tuple(rows))]
 

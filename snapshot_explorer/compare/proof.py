@@ -39,7 +39,9 @@ def proven(
     rows = _most(difference, files, changes, reveals=reveals)
     if rows is None:
         return f"{told}; how many rows changed cannot be told from metadata."
-    return f"{told}, at most {rows:,} rows changed." if rows else f"{told}: the rows are the same."
+    if not rows:
+        return f"{told}: the rows are the same."
+    return f"{told}, at most {rows:,} {'row' if rows == 1 else 'rows'} changed."
 
 
 def _all(files: int) -> str:

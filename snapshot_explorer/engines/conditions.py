@@ -330,7 +330,8 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
 def unknown_column(name: str, names: Iterable[str]) -> str:
     """Return the end of a sentence that says that a column is not there, and which are."""
     known = list(names)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    alike = [one for one in known if one.casefold() == name.casefold()]
+    near = alike or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     shown = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
     return f"column {name!r}, which is not in the table. {hint}Columns: {shown}."

@@ -207,8 +207,10 @@ def show(call: Call) -> Snapshot:
 
 
 def schema(call: Call) -> object:
-    """Return the schema at a version."""
+    """Return the schema at a version; without one the newest, which a table has before its first commit."""
     _, table = call.table()
+    if call.arguments.get("ref") is None:
+        return table.update(staleness_acceptable=True).schema
     return table.schema(_ref(call))
 
 
@@ -263,7 +265,7 @@ def retention(call: Call) -> Retention:
     """Return what a rule would take from the table."""
     given = call.arguments
     last = given.get("keep-last")
-    keep_last = None if last is None else _number("--keep-last", last)
+    keep_last = None if last is None else _number("--keep-last", last, least=1)
     return call.table()[1].retention(given.get("keep"), keep_last=keep_last)
 
 
@@ -336,15 +338,17 @@ def _ref(call: Call) -> str:
 
 
 def _names(text: str) -> list[str]:
-    return [_unquoted(name.strip()) for name in text.split(",") if name.strip()]
+    names = [_unquoted(name.strip()) for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--columns names no column. Write names with commas between: --columns id,amount.")
+    return names
 
 
-def _number(flag: str, text: str, also: str = "") -> int | None:
+def _number(flag: str, text: str, *, least: int = 0, also: str = "") -> int | None:
     if also and text == also:
         return None
     digits = text.replace("_", "").replace(",", "")
     if not (digits.isascii() and digits.isdigit()):
-        raise UsageError(
-            f"{flag} wants a whole number{f' or {also}' if also else ''}, not {text!r}. Example: {flag} 20."
-        )
+        other = f", or {also}" if also else ""
+        raise UsageError(f"{flag} wants a whole number, {least} or more{other}, not {text!r}. Example: {flag} 20.")
     return int(digits)

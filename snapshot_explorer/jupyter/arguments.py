@@ -88,9 +88,10 @@ class _Parser:
         option = self._command.option(flag)
         if option is not None:
             return option
-        flags = [spelled for known in self._command.all_options for spelled in known.flags]
-        near = get_close_matches(flag, flags, 1)
-        hint = f"Did you mean {near[0]}?" if near else f"Options: {', '.join(flags)}."
+        flags = {spelled.lstrip("-"): spelled for known in self._command.all_options for spelled in known.flags}
+        # Without the dashes, which would make any two alike.
+        near = get_close_matches(flag.lstrip("-"), flags, 1)
+        hint = f"Did you mean {flags[near[0]]}?" if near else f"Options: {', '.join(flags.values())}."
         raise UsageError(f"%snapshot {self._command.name} has no option {flag}. {hint}")
 
     def _by_word(self, text: str) -> Option | None:
@@ -159,6 +160,11 @@ class _Parser:
 
     def _too_many(self, value: str) -> str:
         arguments = self._command.arguments
+        if self._command.is_about_a_table and not arguments and "table" not in self._values:
+            return (
+                f"%snapshot {self._command.name} takes no argument but the name of an open table, and {value!r} is "
+                "none. %snapshot tables lists them."
+            )
         takes = f"{arguments[0].name} only" if arguments else "no argument"
         # A command that takes secrets may have been given one in the wrong place.
         extra = "there" if any(option.is_secret for option in self._command.options) else repr(value)

@@ -62,8 +62,12 @@ class OpenTables:
             raise UsageError(f"No open table is called {name!r}. {self._what_is_open(name)}")
         current = self.current
         if current is None:
-            which = "Say which with -t NAME, or choose one with %snapshot use NAME." if tables else ""
-            raise UsageError(f"No table is chosen. {self._what_is_open()} {which}".rstrip())
+            if not tables:
+                raise UsageError(self._what_is_open())
+            raise UsageError(
+                f"No table is chosen. {self._what_is_open()} Say which with -t NAME, or choose one with "
+                "%snapshot use NAME."
+            )
         return current, tables[current]
 
     def add(self, name: str, table: Table) -> None:

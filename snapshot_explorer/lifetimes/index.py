@@ -264,13 +264,13 @@ class FileLifetimes:
         place = int(np.searchsorted(np.asarray(self.versions, np.int64), version))
         if place < len(self.versions) and self.versions[place] == version:
             return place
-        known = "None are known"
+        known = "No version is known: make the lifetimes anew after the first commit."
         if self.versions:
-            known = f"Known are {len(self.versions):,} from {self.versions[0]} to {self.versions[-1]}"
-        raise SnapshotNotFoundError(
-            f"The files of version {version} are not known to these lifetimes. {known}; "
-            "choose one of them, or make the lifetimes anew."
-        )
+            known = (
+                f"Known are {len(self.versions):,} from {self.versions[0]} to {self.versions[-1]}; "
+                "choose one of them, or make the lifetimes anew."
+            )
+        raise SnapshotNotFoundError(f"The files of version {version} are not known to these lifetimes. {known}")
 
     def _ranges(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         return self.stays.rows.column("first").to_numpy(), self.stays.rows.column("last").to_numpy()

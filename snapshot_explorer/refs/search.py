@@ -111,9 +111,10 @@ def _stepped(ref: Ref, place: int, history: History) -> int:
     """Return the version so many steps before a place in the list of existing ones."""
     versions = _existing(ref, history)
     if place < ref.back:
+        several = f"{versions[0]} to {versions[-1]}, {len(versions):,} versions"
         raise SnapshotNotFoundError(
             f"No snapshot answers to {ref}: it goes back past the earliest. "
-            f"Available: {versions[0]} to {versions[-1]}, {len(versions):,} versions. Try earliest."
+            f"Available: {several if len(versions) > 1 else f'only {versions[0]}'}. Try earliest."
         )
     return versions[place - ref.back]
 

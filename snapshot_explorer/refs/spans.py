@@ -47,7 +47,20 @@ def _check_whole(first: int, last: int, versions: Sequence[int]) -> None:
         return
     missing = next(first + place for place, found in enumerate([*there, -1], 1) if found != first + place)
     some = ", ".join(map(str, there[:_SHOWN])) + (", ..." if len(there) > _SHOWN else "")
+    # Where versions count from 0, what is before the earliest has no number to speak of.
+    after = f"after {first} and " if first >= 0 else ""
+    begin = _whole_from(there, last)
+    advice = f"Ask from {begin} on" if begin < last else "Ask for a range without it, or compare the two versions"
     raise SnapshotNotFoundError(
-        f"Version {missing}, after {first} and up to {last}, does not exist or has expired. "
-        f"There are: {some or 'none'}."
+        f"Version {missing}, {after}up to {last}, does not exist or has expired. There are: {some or 'none'}. {advice}."
     )
+
+
+def _whole_from(there: Sequence[int], last: int) -> int:
+    """Return the version from which on, up to the last, none is missing; the last one if there is no such."""
+    begin = last + 1
+    for version in reversed(there):
+        if version != begin - 1:
+            break
+        begin = version
+    return min(begin, last)

@@ -342,7 +342,7 @@ def test_where_commits_between_have_expired_it_is_not_told_what_they_were(table)
 
     assert comparison.files["version"].to_pylist() == [None] * 4
     assert comparison.files["data_change"].to_pylist() == [None] * 4
-    assert "commits between  2 append; 2 more have expired" in repr(comparison)
+    assert "commits between  2 append; 2 more are gone" in repr(comparison)
     assert comparison.proven == "1 of 5 files are shared, at most 4 rows changed."
 
 

@@ -66,6 +66,13 @@ def test_shared_files_and_the_rows_of_the_others_are_counted(table):
     assert said(table, 4, 2) == said(table, 2, 4)
 
 
+def test_one_row_is_told_as_one(table):
+    table.commit([(1, "x")])
+    table.commit([(1, "x")])
+
+    assert said(table, 1, 2) == "1 of 2 files are shared, at most 1 row changed."
+
+
 def test_what_only_compactions_did_leaves_the_rows_the_same(table):
     table.commit()
     table.commit()

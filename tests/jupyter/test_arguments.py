@@ -89,7 +89,21 @@ def test_a_repeated_option_keeps_all_its_values() -> None:
             "load --where a > 3",
             "%snapshot load takes REF only; '3' is one too many. Put a value with blanks in quotes.",
         ),
-        ("tags v1", "%snapshot tags takes no argument; 'v1' is one too many. Put a value with blanks in quotes."),
+        (
+            "tags v1",
+            (
+                "%snapshot tags takes no argument but the name of an open table, and 'v1' is none. "
+                "%snapshot tables lists them."
+            ),
+        ),
+        (
+            "tags orders v1",
+            "%snapshot tags takes no argument; 'v1' is one too many. Put a value with blanks in quotes.",
+        ),
+        (
+            "tags --nope",
+            "%snapshot tags has no option --nope. Options: -t, --table, -o, --out, --debug, -h, --help.",
+        ),
         ("show orders@17 -t items", "Two tables are named, items and orders. A command acts on one."),
         ("log orders@3..items@5", "Two tables are named, orders and items. A command acts on one."),
     ],

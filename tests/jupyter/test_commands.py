@@ -273,6 +273,8 @@ def test_an_empty_table_opens_and_loads_no_rows(shell, memory_root):
 
     assert "none yet" in shell.ok(f"%snapshot open memory://{root} as empty").shown["text/plain"]
     assert shell.ok("%snapshot log").result.num_rows == 0
+    assert [column.name for column in shell.ok("%snapshot schema").result.columns] == ["id", "name"]
+    assert "has no version yet" in shell.fails("%snapshot schema latest")
     assert shell.ok("%snapshot tables").result["version"].to_pylist() == [None]
 
 
@@ -388,7 +390,9 @@ def test_retention_says_what_would_go_and_returns_it(orders):
 
 def test_retention_refuses_what_makes_no_sense(orders):
     assert orders.fails("%snapshot retention --keep 7").startswith("keep='7' is no duration. Give a whole number with")
-    assert orders.fails("%snapshot retention --keep-last -1").startswith("--keep-last wants a whole number, not '-1'.")
+    assert orders.fails("%snapshot retention --keep-last -1").startswith(
+        "--keep-last wants a whole number, 1 or more, not '-1'."
+    )
     assert "keep_last=0 makes no sense" in orders.fails("%snapshot retention --keep-last 0")
 
 

@@ -104,8 +104,8 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot vacuum", "%snapshot has no command vacuum. "),
         ("%snapshot orders", "orders is a table, not a command. Try %snapshot status orders or %snapshot log orders."),
         ("%snapshot log --knd x", "%snapshot log has no option --knd. Did you mean --kind?"),
-        ("%snapshot log -n many", "-n wants a whole number or all, not 'many'. Example: -n 20."),
-        ("%snapshot load --limit -5", "--limit wants a whole number, not '-5'. Example: --limit 20."),
+        ("%snapshot log -n many", "-n wants a whole number, 0 or more, or all, not 'many'. Example: -n 20."),
+        ("%snapshot load --limit -5", "--limit wants a whole number, 0 or more, not '-5'. Example: --limit 20."),
         (
             "%snapshot load --engine dask",
             "The engine 'dask' is unknown. Use --engine pandas or --engine arrow or --engine spark.",
@@ -123,6 +123,17 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot help lod", "%snapshot has no command lod. Did you mean load?"),
         ('%snapshot load --where "id >"', ""),
         ("%snapshot load --columns nope", ""),
+        (
+            "%snapshot load --columns ID",
+            "The columns asked for name a column 'ID', which is not in the table. Did you mean id? Columns: id, name.",
+        ),
+        (
+            '%snapshot load --columns ""',
+            "--columns names no column. Write names with commas between: --columns id,amount.",
+        ),
+        ("%snapshot log 5..99", "Version 99 does not exist. Versions 1 to 5 exist; `latest` is 5."),
+        ("%snapshot timeline 99..", "Version 99 does not exist. Versions 1 to 5 exist; `latest` is 5."),
+        ("%snapshot health --over 99..", "Version 99 does not exist. Versions 1 to 5 exist; `latest` is 5."),
         ("%snapshot show 99", ""),
         ("%snapshot show nonsense", ""),
         ("%snapshot show tag:v2", ""),
@@ -144,9 +155,7 @@ def test_an_error_is_one_line_that_says_what_to_do(orders, line, said):
 
 def test_without_a_table_every_command_about_one_says_how_to_open_one(shell):
     for command in ("status", "log", "show", "schema", "manifests", "files", "tags", "branches", "load", "close"):
-        assert shell.fails(f"%snapshot {command}") == (
-            "No table is chosen. No table is open. Open one: %snapshot open PATH as NAME."
-        )
+        assert shell.fails(f"%snapshot {command}") == ("No table is open. Open one: %snapshot open PATH as NAME.")
 
 
 def test_with_several_handles_and_none_chosen_a_command_asks(shell, path):

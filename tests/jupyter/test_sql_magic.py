@@ -131,7 +131,7 @@ def test_what_is_wrong_is_told_in_one_line(orders, cell, message):
 
 def test_without_an_open_table_the_way_to_open_one_is_told(shell):
     assert shell.fails("%%snapshot sql\nselect * from orders") == (
-        "No table is chosen. No table is open. Open one: %snapshot open PATH as NAME."
+        "No table is open. Open one: %snapshot open PATH as NAME."
     )
 
 

@@ -38,7 +38,9 @@ def test_the_table_beside_a_figure_is_as_long_as_the_setting_says(orders):
 
 def test_what_cannot_be_counted_is_said_in_a_line(orders):
     assert orders.fails("%snapshot timeline -y cows") == "-y wants rows, files, bytes, not 'cows'. Example: -y files."
-    assert orders.fails("%snapshot timeline -n few").startswith("-n wants a whole number or all, not 'few'.")
+    assert orders.fails("%snapshot timeline -n few").startswith(
+        "-n wants a whole number, 0 or more, or all, not 'few'."
+    )
 
 
 def test_measures_are_completed(orders):

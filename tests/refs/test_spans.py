@@ -52,8 +52,16 @@ def test_before_the_earliest_has_a_name_also_where_the_earliest_is_0():
 
 
 def test_a_gap_is_refused_unless_only_the_ends_count():
-    with pytest.raises(SnapshotNotFoundError, match="Version 4, after 3 and up to 6, does not exist.*There are: 5, 6."):
+    with pytest.raises(
+        SnapshotNotFoundError, match="Version 4, after 3 and up to 6, does not exist.*There are: 5, 6. Ask from 5 on."
+    ):
         span(3, 6, 3, 5, 6)
+    with pytest.raises(
+        SnapshotNotFoundError, match="Version 2, up to 5, does not exist or has expired.*Ask from 3 on."
+    ):
+        span("earliest^", 5, 0, 1, 3, 4, 5)
+    with pytest.raises(SnapshotNotFoundError, match="There are: 4. Ask for a range without it, or compare the two ver"):
+        span(3, 6, 3, 4)
     assert span(3, 6, 3, 5, 6, whole=False) == (3, 6)
 
 

@@ -134,6 +134,13 @@ def test_history_can_be_of_a_range(table, story, version):
         assert nths(story, table.history(between)) == expected
 
 
+@pytest.mark.parametrize("between", ["99..", "..99", "99..100", "latest..99"])
+def test_a_range_that_names_a_version_which_is_not_there_is_refused(table, between):
+    for asked in (table.history, table.changes, table.health_over):
+        with pytest.raises(SnapshotNotFoundError, match=r"[vV]ersion 99\b.* not "):
+            asked(between)
+
+
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [

@@ -67,6 +67,34 @@ def test_history_rewritten_under_the_same_numbers_is_noticed(table, written):
     assert ids(table.at(4).to_arrow()) == [1, 2, 3, 4, 7]
 
 
+def test_a_range_may_begin_at_an_expired_version_only_if_a_tag_holds_it(written):
+    written.tag("kept", 2)
+    written.expire(4)
+    table = open_table(f"memory://{written.root}")
+
+    assert table.history("2..")["version"].to_pylist() == table.history("tag:kept..")["version"].to_pylist()
+    assert table.history("2..")["version"].to_pylist() == [5, 4, 2]
+    with pytest.raises(SnapshotNotFoundError, match="Version 3 has expired. Versions 2 to 5 exist, with gaps"):
+        table.history("3..")
+
+
+def test_before_the_only_version_is_none(memory_root):
+    written = PaimonTable(*memory_root)
+    written.commit()
+
+    with pytest.raises(SnapshotNotFoundError, match=r"goes back past the earliest. Available: only 1. Try earliest.$"):
+        open_table(f"memory://{written.root}").at("latest~1")
+
+
+def test_of_very_many_columns_the_card_names_the_first(tmp_path):
+    DeltaTable(None, tmp_path / "wide", fields=[(f"c{number}", "long") for number in range(500)])
+    table = open_table(str(tmp_path / "wide"))
+
+    assert len(table.current.schema.columns) == 500
+    card = " ".join(table._repr_mimebundle_()["text/plain"].split())
+    assert card.endswith("c48, c49 and 450 more")
+
+
 def test_an_empty_table_opens_and_says_so(memory_root):
     written = PaimonTable(*memory_root)
 
@@ -84,6 +112,8 @@ def test_an_empty_table_opens_and_says_so(memory_root):
         table.at("latest")
     with pytest.raises(SnapshotNotFoundError, match="has no version yet"):
         _ = table.current.commit
+    with pytest.raises(SnapshotNotFoundError, match="No version is known: make the lifetimes anew after the first"):
+        table.lifetimes().files_at(1)
 
 
 def test_the_first_commit_of_an_empty_table_is_found_by_update(memory_root):

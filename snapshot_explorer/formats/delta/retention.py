@@ -160,7 +160,7 @@ class Vacuum:
             begins = f"begins with version {commits[0].version}" if commits else "has no commits left"
             raise UnsupportedFeatureError(
                 f"What VACUUM keeps is not told: the log {begins}, not {spelled(keep)} ago or earlier, and what was "
-                "removed before is in a checkpoint. Keep less."
+                f"removed before is in a checkpoint. {'Keep less' if keep else 'Ask VACUUM itself, with DRY RUN'}."
             )
         removes = self._log.actions(wanted, infos=False).removes
         rows = zip(

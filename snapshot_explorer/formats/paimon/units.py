@@ -19,6 +19,7 @@ from snapshot_explorer.formats.paimon.scans import changes_of, paths_of, vectors
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.units import Reader, Unit, of_changes, of_state, runs
+from snapshot_explorer.frames import together
 from snapshot_explorer.storage import Storage
 
 _COMMITS = 100
@@ -113,7 +114,7 @@ def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: Commit
         return of_changes(changes)
     times = pa.array([one.committed_at for one in snapshots], frames.UTC_MILLIS)
     places = pc.subtract(changes.column("version"), unit.version)
-    return of_changes(changes, times.take(places.combine_chunks()))
+    return of_changes(changes, times.take(together(places)))
 
 
 def _of_state(storage: Storage, schemas: Schemas, unit: Manifests) -> pa.Table:
@@ -124,7 +125,7 @@ def _of_state(storage: Storage, schemas: Schemas, unit: Manifests) -> pa.Table:
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= old))
     indexes = index_of(storage, snapshot)
     # Of other units' files there may be very many.
-    indexes = indexes.filter(pc.is_in(indexes.column("data_file"), _flat(entries.column("file_name"))))
+    indexes = indexes.filter(pc.is_in(indexes.column("data_file"), together(entries.column("file_name"))))
     partitions = partitions_of(entries.column("partition"), schema)
     frame = files_frame(
         State(entries=entries, indexes=indexes),
@@ -133,7 +134,7 @@ def _of_state(storage: Storage, schemas: Schemas, unit: Manifests) -> pa.Table:
         paths=paths_of(storage, entries, partitions, schema, options, strict=False),
         vectors=vectors_in(storage, indexes, schema, options),
     )
-    removed = pc.equal(_flat(entries.column("kind")), DELETE)
+    removed = pc.equal(together(entries.column("kind")), DELETE)
     return of_state(
         frame,
         snapshot.id,
@@ -149,19 +150,14 @@ def identities(entries: pa.Table) -> pa.Array:
 
     Source: paimon FileEntry.Identifier.
     """
-    extra = _flat(entries.column("extra_files"))
+    extra = together(entries.column("extra_files"))
     lists = pc.if_else(pc.is_null(extra), pa.scalar([], extra.type), extra)
     lengths = pa.ListArray.from_arrays(lists.offsets, pc.binary_length(lists.values).cast(pa.string()))
-    parts = [_flat(entries.column(name)).cast(pa.string()) for name in ("bucket", "level", "file_name")]
+    parts = [together(entries.column(name)).cast(pa.string()) for name in ("bucket", "level", "file_name")]
     parts.append(pc.binary_join(lengths, ","))
-    texts = [_flat(entries.column(name)) for name in ("partition", "embedded_index", "external_path")]
+    texts = [together(entries.column(name)) for name in ("partition", "embedded_index", "external_path")]
     # Lengths come first, so that no two identities are spelled alike whatever is in the values.
     parts += [pc.fill_null(pc.binary_length(text).cast(pa.string()), "-") for text in texts]
     joined = pc.binary_join(lists, ",")
     values = [pc.fill_null(text.cast(pa.binary()), b"") for text in (*texts, joined)]
     return pc.binary_join_element_wise(*(part.cast(pa.binary()) for part in parts), *values, b"/")
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined

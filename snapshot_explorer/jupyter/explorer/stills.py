@@ -77,7 +77,7 @@ def still(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, t
     """Return the explorer as one drawing: what the table is, its commits, and the view in front."""
     lines = tuple(Line(line) for line in lead)
     shown = (Line(view.title), *view.parts) if view is not None else ()
-    lines += (Line("A picture of the explorer. Run the cell for the explorer itself."),)
+    lines += (Line("A picture of the explorer. Run this in a notebook for the explorer itself."),)
     return Drawing(title=title, parts=(*lines, *parts, *shown))
 
 
