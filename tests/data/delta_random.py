@@ -20,7 +20,7 @@ _PROPERTIES = (
 _COLUMNS = "id BIGINT, a INT, b STRING, part STRING"
 
 
-def stories(seed: int, count: int = 3, steps: int = 12) -> tuple[Story, ...]:
+def stories(seed: int, count: int = 2, steps: int = 12) -> tuple[Story, ...]:
     """Return so many random stories with so many steps each."""
     return tuple(_story(random.Random(seed * 1000 + number), f"random_{number}", steps) for number in range(count))
 

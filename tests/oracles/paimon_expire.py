@@ -24,7 +24,7 @@ from paimon_story import Story  # noqa: E402
 from paimon_values import Dice  # noqa: E402
 
 NAMES = ("keyed_0", "keyed_1", "keyed_3", "keyed_5", "aggregation_0", "append_1", "vectors", "rescaled")
-ROUNDS = 4
+ROUNDS = 2
 BRANCHED = 2
 """The round in which the branch expires."""
 

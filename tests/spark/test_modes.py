@@ -15,7 +15,7 @@ import sparks
 HERE = Path(__file__).parent
 ONCE = ("test_every_test_passes_in_another_kind_of_session", "test_failures", "test_processes")
 """What starts all that it needs by itself, and so need not run in every kind."""
-EVERYWHERE = ("test_source", "any_kind", "those_of_the_local_rows", "any_thread")
+EVERYWHERE = ("test_source", "any_kind", "any_thread")
 """What runs in every kind each time. All of the folder does with SNAPSHOT_EXPLORER_SPARK=connect, or cluster."""
 
 
