@@ -30,8 +30,10 @@ from snapshot_explorer.formats.delta.times import Listed
 from snapshot_explorer.formats.units import NOTES, Look, Reader, Unit, of_changes, of_state, runs
 from snapshot_explorer.storage import Storage
 
-_BYTES = 4 << 20
-"""Bytes of the commits that are a unit, about."""
+_BYTES = 16 << 20
+"""Bytes of the commits that are a unit, about: parsing them takes several times as long as starting a task for them."""
+_LOOK_BYTES = 64 << 20
+"""Bytes of the commits that are a unit where only protocol and metaData are looked for, which is much faster."""
 _COMMITS = 500
 """The most commits that are a unit: each takes a request."""
 _HERE = 16 << 20
@@ -172,11 +174,11 @@ def unit_reader(storage: Storage) -> Reader:
     return partial(_read, storage)
 
 
-def _pieces(commits: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
+def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[LogFile, ...]]:
     """Return commits in pieces of so many bytes, and so many of them, as a unit may hold."""
     left, pieces = commits, []
     while left:
-        some, _ = first_batch(left[:_COMMITS], _BYTES)
+        some, _ = first_batch(left[:_COMMITS], size_bytes)
         pieces.append(tuple(some))
         left = left[len(some) :]
     return pieces
@@ -207,7 +209,7 @@ def _in_force(storage: Storage, version: int, before: Tally, commits: Sequence[L
 
 def _settings(storage: Storage, commits: Sequence[LogFile], look: Look) -> Actions:
     """Return the protocols and metaData of commits, read here if they are small."""
-    pieces = [Settings(version=some[0].version, commits=some) for some in _pieces(commits)]
+    pieces = [Settings(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
     if not pieces:
         notes = NOTES.empty_table()
     elif sum(_HERE if one.size_bytes is None else one.size_bytes for one in commits) > _HERE:
