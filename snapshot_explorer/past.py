@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import dropwhile
-from typing import Protocol
+from typing import Protocol, get_args
 
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.model import Listing
-from snapshot_explorer.refs import AsOf, Earliest, Ref, parse_range, parse_ref, resolve
+from snapshot_explorer.model import ChangeMode, Listing
+from snapshot_explorer.refs import AsOf, Earliest, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 
 
@@ -107,6 +107,23 @@ class Past:
             return versions
         lost = set(self._listing.commitless)
         return tuple(dropwhile(lost.__contains__, versions))
+
+    def span(
+        self, a: int | str | datetime | Ref, b: int | str | datetime | Ref, mode: ChangeMode
+    ) -> tuple[int, int, ChangeMode]:
+        """Return the versions of two refs between which rows change, and the mode: `diff` for `auto` and two tags.
+
+        Raises:
+            BadReferenceError: A text is no ref, there is no such mode, or `b` is before `a`.
+            SnapshotNotFoundError: No version answers to a ref, or one between is not there.
+        """
+        if mode not in get_args(ChangeMode):
+            raise BadReferenceError(f"No mode is called {mode!r}. Modes: {', '.join(get_args(ChangeMode))}.")
+        first, last = (parse_ref(ref, tags=self.tags) for ref in (a, b))
+        if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
+            mode = "diff"
+        start, end = resolve_span(first, last, self, whole=mode != "diff")
+        return start, end, mode
 
     def _existing(self, ref: Ref) -> int:
         """Return the version that a ref names; a number must be that of a version, as it must where one is loaded."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args, overload
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
@@ -15,11 +13,11 @@ from snapshot_explorer.health import Health, health_over, read_health
 from snapshot_explorer.history import CommitFilter, Known, drawn, read_history
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.model import ChangeMode
+from snapshot_explorer.overview import branches_frame, card, tags_frame
 from snapshot_explorer.past import Past
 from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import Ref, Tag, parse_ref, resolve, resolve_span
-from snapshot_explorer.render import Drawing, Pairs, mimebundle
+from snapshot_explorer.refs import Ref, parse_ref, resolve
+from snapshot_explorer.render import Drawing, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
 from snapshot_explorer.row_changes import changes_condition, read_changes
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
@@ -30,14 +28,12 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import Inspection, Listing, TableSchema
-
-_COLUMNS = 50
-"""Columns that are named on the card of a table."""
+    from snapshot_explorer.model import ChangeMode, Inspection, Listing, TableSchema
 
 
 class Table:
@@ -284,15 +280,7 @@ class Table:
     def tags(self) -> Frame:
         """Return the tags, sorted by name: tag, version, committed_at. Reads one small file per tag."""
         tags = self.tag_versions()
-        times = self.committed_at(list(tags.values()))
-        rows = pa.table(
-            {
-                "tag": pa.array(list(tags), pa.string()),
-                "version": pa.array(list(tags.values()), pa.int64()),
-                "committed_at": pa.array(times, frames.UTC_MILLIS),
-            }
-        )
-        return Frame(rows, title=f"Tags of {self.path}", noun="tags")
+        return tags_frame(tags, self.committed_at(list(tags.values())), path=self.path)
 
     def branches(self) -> Frame:
         """Return the branches other than the main one, sorted: branch, forked_version, newest_version.
@@ -303,15 +291,7 @@ class Table:
         `branch=`. A listing, and for each branch a listing and at most two small files, and the tags where versions
         have expired; of more than 100 branches there are only names.
         """
-        found = self._format.forks()
-        rows = pa.table(
-            {
-                "branch": pa.array([one.name for one in found], pa.string()),
-                "forked_version": pa.array([one.forked_version for one in found], pa.int64()),
-                "newest_version": pa.array([one.newest_version for one in found], pa.int64()),
-            }
-        )
-        return Frame(rows, title=f"Branches of {self.path}", noun="branches")
+        return branches_frame(self._format.forks(), path=self.path)
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:
@@ -396,16 +376,10 @@ class Table:
             UnsupportedFeatureError: The mode needs a feature that is not read; nothing has been read.
             BrokenTableError: A file is missing or damaged; it is named.
         """
-        if mode not in get_args(ChangeMode):
-            raise BadReferenceError(f"No mode is called {mode!r}. Modes: {', '.join(get_args(ChangeMode))}.")
-        history = Past(self, self._format)
-        first, last = (parse_ref(ref, tags=history.tags) for ref in (a, b))
-        if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
-            mode = "diff"
-        start, end = resolve_span(first, last, history, whole=mode != "diff")
+        start, end, settled = Past(self, self._format).span(a, b, mode)
         schema = self._format.change_schema(start, end)
         condition = changes_condition(self._format, where, schema)
-        splits = self._format.row_changes(start, end, mode, condition) if start < end else ()
+        splits = self._format.row_changes(start, end, settled, condition) if start < end else ()
         return read_changes(self._format, splits, schema, columns=columns, condition=condition)
 
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
@@ -442,17 +416,14 @@ class Table:
 
     def drawing(self) -> Drawing:
         """Return how the table looks, from what is known."""
-        known = self.cached
-        count = f"{len(known.versions):,}" if self._versions else None
-        newest = self.current.version
-        rows = (
-            ("format", self.format),
-            ("branch", self.branch),
-            ("newest version", "none yet" if newest == NO_VERSION else newest),
-            ("versions", count),
-            ("columns", _named(known.columns) or None),
-        )
-        return Drawing(title=self.path, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
+        known, newest = self.cached, self.current.version
+        facts = {
+            "format": self.format,
+            "branch": self.branch,
+            "newest version": "none yet" if newest == NO_VERSION else newest,
+            "versions": f"{len(known.versions):,}" if self._versions else None,
+        }
+        return card(self.path, facts, known.columns)
 
     def __repr__(self) -> str:
         branch = f", branch={self.branch!r}" if self.branch else ""
@@ -464,9 +435,3 @@ class Table:
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
         version = NO_VERSION if listing.latest is None else listing.latest
         return Snapshot(self.path, self._format, version, listing)
-
-
-def _named(columns: Sequence[str]) -> str:
-    """Return the names, of very many the first ones."""
-    more = len(columns) - _COLUMNS
-    return ", ".join(columns[:_COLUMNS]) + (f" and {more:,} more" if more > 0 else "")

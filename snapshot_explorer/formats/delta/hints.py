@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.formats.damage import DamageError
@@ -73,6 +75,22 @@ def read_checksum(storage: Storage, version: int) -> Checksum | None:
         )
     except (DamageError, ValueError):
         return None
+
+
+def contradictions(told: Checksum, protocol: Protocol, metadata: Metadata, adds: pa.Table | None) -> list[str]:
+    """Return how a checksum contradicts the log, a sentence each; counts where the live files are known."""
+    pairs: list[tuple[str, object, object]] = [
+        ("protocol", told.protocol, protocol),
+        ("table id", told.metadata.id if told.metadata else None, metadata.id),
+    ]
+    if adds is not None:
+        pairs.append(("number of files", told.files, adds.num_rows))
+        pairs.append(("bytes of files", told.size_bytes, pc.sum(adds.column("size_bytes")).as_py() or 0))
+    return [
+        f"{told.path} contradicts the log: its {what} is {stated}, that of the log {found}. The log counts."
+        for what, stated, found in pairs
+        if stated is not None and stated != found
+    ]
 
 
 def _count(told: Mapping[str, Any], name: str) -> int | None:

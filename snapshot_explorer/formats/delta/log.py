@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.batches import Commits, first_batch
 from snapshot_explorer.formats.delta.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
-from snapshot_explorer.formats.delta.hints import Checksum, read_checksum
+from snapshot_explorer.formats.delta.hints import Checksum, contradictions, read_checksum
 from snapshot_explorer.formats.delta.layout import LOG, LogFile, commit_name
 from snapshot_explorer.formats.delta.log_segment import LogListing, LogSegment, earliest, for_version, list_log
 from snapshot_explorer.formats.delta.records import Actions, Metadata, Protocol, State
@@ -207,20 +207,7 @@ class Log:
 
     def _contradictions(self, version: int, protocol: Protocol, metadata: Metadata) -> list[str]:
         told, state = self._checksums.get(version), self._states.get(version)
-        if told is None:
-            return []
-        pairs: list[tuple[str, object, object]] = [
-            ("protocol", told.protocol, protocol),
-            ("table id", told.metadata.id if told.metadata else None, metadata.id),
-        ]
-        if state is not None:
-            pairs.append(("number of files", told.files, state.adds.num_rows))
-            pairs.append(("bytes of files", told.size_bytes, pc.sum(state.adds.column("size_bytes")).as_py() or 0))
-        return [
-            f"{told.path} contradicts the log: its {what} is {stated}, that of the log {found}. The log counts."
-            for what, stated, found in pairs
-            if stated is not None and stated != found
-        ]
+        return [] if told is None else contradictions(told, protocol, metadata, state.adds if state else None)
 
     def actions(self, versions: Sequence[int], *, infos: bool = True) -> Actions:
         """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
