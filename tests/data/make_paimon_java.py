@@ -261,6 +261,7 @@ def _arrow(kind: Any) -> pa.DataType:
         "BIGINT": pa.int64(),
         "DOUBLE": pa.float64(),
         "FLOAT": pa.float32(),
+        "CHAR": pa.string(),
         "VARCHAR": pa.string(),
         "BLOB": pa.binary(),
         "VARBINARY": pa.binary(),
@@ -303,7 +304,7 @@ def _simple(row: Any, index: int, kind: Any, root: str) -> Any:
         return decimal.Decimal(row.getDecimal(index, kind.getPrecision(), kind.getScale()).toString())
     if root == "DATE":
         return _EPOCH.date() + dt.timedelta(days=row.getInt(index))
-    if root == "VARCHAR":
+    if root in ("CHAR", "VARCHAR"):
         return row.getString(index).toString()
     if root == "VARBINARY":
         return bytes(row.getBinary(index))
@@ -382,6 +383,24 @@ def ltz_orc(core: Core, name: str) -> None:
     core.write(name, [*((number, moment, moment) for number, moment in enumerate(moments)), (9, None, None)])
 
 
+def char_orc(core: Core, name: str) -> None:
+    """Write CHAR into ORC, which fills it up with blanks: as the bucket key and in a ROW, with blanks and without."""
+    row = {"type": "ROW", "fields": [{"id": 5, "name": "c", "type": "CHAR(4)"}]}
+    options = {"bucket": "4", "bucket-key": "c", "file.format": "orc"}
+    core.create(name, {"c": "CHAR(5)", "n": "INT", "v": "VARCHAR(5)", "r": row}, "", options)
+    core.write(
+        name, [("ab", 1, "ab ", ("a",)), ("ab   ", 2, "", ("a   ",)), ("q", 3, None, None), (None, 4, "q", None)]
+    )
+    core.write(name, [("q    ", 5, "q", ("",)), ("zz", 6, "zz", (None,))])
+
+
+def char_orc_keyed(core: Core, name: str) -> None:
+    """Write keys of CHAR into ORC, with and without blanks, and merge them."""
+    core.create(name, {"c": "CHAR(5) NOT NULL", "n": "INT"}, "c", {"bucket": "1", "file.format": "orc"})
+    for number, key in enumerate(("ab   ", "ab", "aa   ", "b")):
+        core.write(name, [(key, number)])
+
+
 def of_history(history: History) -> Callable[[Core, str], None]:
     """Return a writer of a table of a merge engine."""
 
@@ -425,6 +444,8 @@ TABLES: dict[str, tuple[str, Callable[[Core, str], None]]] = {
     "partition_names": ("UTC", partition_names),
     "ltz_orc_utc": ("UTC", ltz_orc),
     "ltz_orc_tokyo": ("Asia/Tokyo", ltz_orc),
+    "char_orc": ("UTC", char_orc),
+    "char_orc_keyed": ("UTC", char_orc_keyed),
     **tables_of_branches.TABLES,
     **tables_of_files.TABLES,
     "aggregates_lookup": ("UTC", aggregates_lookup),

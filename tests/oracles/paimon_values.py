@@ -136,8 +136,8 @@ def _bytes(dice: Dice, kind: str) -> bytes:
 def _text(dice: Dice, kind: str) -> str:
     text = dice.choice((*_TEXTS, str(dice.randrange(-50, 50))))
     if root(kind) == "CHAR":
-        # Paimon's core strips blanks at the end of a CHAR in ORC, and its Spark connector puts them there again.
-        return text[: numbers(kind)[0]].strip().ljust(numbers(kind)[0], ".")
+        # As an engine of SQL fills it up. Paimon's core gives blanks at its end back, but for those in ORC files.
+        return text[: numbers(kind)[0]].strip().ljust(numbers(kind)[0], dice.choice(". "))
     return text[: numbers(kind)[0]] if numbers(kind) else text
 
 

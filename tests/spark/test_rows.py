@@ -201,6 +201,20 @@ def test_every_pair_of_comparisons_means_the_same_to_spark(here, numbers):
     assert list(sums) == [snapshot.count(text) for text in texts]
 
 
+@pytest.mark.parametrize("where", ["x > 5", "NOT (x <= 5)", "y = 0", "y >= 0", "NOT (z < 0)", "x IN (0, 5)"])
+def test_doubles_that_statistics_leave_out_are_found(spark, tmp_path, where):
+    table = DeltaTable(None, tmp_path / "t", fields=[("x", "double"), ("y", "double"), ("z", "float")])
+    kinds = {"x": pa.float64(), "y": pa.float64(), "z": pa.float32()}
+    values = {"x": [1.0, float("nan")], "y": [-0.0, -0.0], "z": [-1.0, float("nan")]}
+    append(table, pa.table({name: pa.array(values[name], kinds[name]) for name in kinds}))
+    snapshot = open_table(str(tmp_path / "t")).current
+
+    asked, filtered = snapshot.to_spark(spark, where=where), snapshot.to_spark(spark).filter(where)
+
+    assert scans(filtered) == {"parquet"}
+    assert asked.count() == filtered.count() == snapshot.count(where)
+
+
 def test_columns_come_in_the_order_asked_for_hidden_ones_too(spark):
     snapshot = open_table(str(DATA / "delta" / "row_tracking")).current
 

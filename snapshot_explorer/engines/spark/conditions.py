@@ -82,6 +82,8 @@ def _passes(tree: dict[str, Any], schema: pa.Schema) -> Column:
     if kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
         first, *others = children(tree)
         column, its = _column(first, schema)
+        if its == pa.float64():
+            raise _OtherwiseError  # of many values Spark makes a hash table, in which -0.0 is not 0.0
         found = column.isin([_literal(other, its) for other in others])
         return found if kind == "COMPARE_IN" else ~found
     if kind == "COLUMN_REF":

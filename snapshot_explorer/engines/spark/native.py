@@ -9,6 +9,7 @@ Rows that deletion vectors take away from parquet files are left out by Spark to
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -331,9 +332,15 @@ def _scanned(
 def _column(source: _Source, kind: Any) -> Column:
     """Return the values of a source in the type of the table."""
     from pyspark.sql import functions as f
+    from pyspark.sql.types import DoubleType, FloatType
 
     if source.name is not None:
-        return f.col(quoted(source.name)).cast(kind.dataType)
+        values = f.col(quoted(source.name)).cast(kind.dataType)
+        if not isinstance(kind.dataType, (DoubleType, FloatType)):
+            return values
+        # The same values in a form of which Spark pushes no filter to its readers: these pass over files whose
+        # statistics leave out NaN, which is greater than any number, and look bit by bit for 0.0 where there is -0.0.
+        return f.nanvl(values, f.lit(math.nan).cast(kind.dataType))
     value = f.lit(source.constant).cast(kind.dataType)
     # Spark knows that a literal is not null; the column may be.
     return f.nullif(value, f.lit(None).cast(kind.dataType)) if kind.nullable else value

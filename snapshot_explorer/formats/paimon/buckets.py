@@ -22,7 +22,8 @@ _PACKED = {
     "DATE": "<i4x",
     "BIGINT": "<q",
 }
-_TEXTS = ("CHAR", "VARCHAR")
+_TEXTS = ("VARCHAR",)
+"""Not CHAR: ORC files do not keep the blanks at its end, by which the writer hashed it."""
 _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _INLINE = 7
 _COMPACT_DECIMAL = 18

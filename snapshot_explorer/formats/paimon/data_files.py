@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer.errors import (
     BrokenTableError,
@@ -213,7 +214,7 @@ def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -
     columns = []
     for field in fields:
         try:
-            columns.append(conform(batch.column(field.name), field.type))
+            columns.append(conform(batch.column(field.name), field.type, is_orc=file.format == "orc"))
         except (pa.ArrowException, KeyError) as error:
             if "out of range" in str(error):
                 raise
@@ -228,37 +229,43 @@ def _nullable(field: Field) -> pa.Field:
     return arrow_field(field).with_nullable(True)  # noqa: FBT003 - pyarrow's own signature
 
 
-def conform(values: pa.Array, kind: DataType) -> pa.Array:
+def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Array:
     """Return physical values in the Arrow type of a Paimon type; structs are matched by field name.
 
     Args:
         values: What the file's reader gave.
         kind: The type in the file's schema.
+        is_orc: Whether they are of an ORC file: blanks at the end of a CHAR are the file's, not the value's.
 
     Raises:
         pyarrow.ArrowException: The values are not of the type.
         KeyError: A struct lacks a field.
+
+    Source: orc StringExpr.rightTrimAndTruncate, by which Paimon's own reader gives them.
     """
     values, wanted = plain(values), arrow_type(kind)
     if kind.root in ("ROW", "VARIANT"):
-        return _conform_struct(values, kind, wanted)
+        return _conform_struct(values, kind, wanted, is_orc=is_orc)
     if kind.root in ("MAP", "MULTISET"):
         keys, items = (kind.element, DataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
         if not isinstance(values, pa.MapArray) or keys is None or items is None:
             raise pa.ArrowTypeError(f"it is {values.type}")
-        return with_entries(values, wanted, conform(values.keys, keys), conform(values.items, items))
+        children = (conform(values.keys, keys, is_orc=is_orc), conform(values.items, items, is_orc=is_orc))
+        return with_entries(values, wanted, *children)
     if kind.root == "ARRAY" and kind.element:
         if not isinstance(values, pa.ListArray):
             values = values.cast(pa.list_(values.type.value_type))
-        return with_items(values, wanted, conform(values.values, kind.element))
+        return with_items(values, wanted, conform(values.values, kind.element, is_orc=is_orc))
     if pa.types.is_timestamp(wanted):
         return _conform_timestamp(values, wanted)
     if kind.root in ("TIME", "DATE") and pa.types.is_int32(values.type):
         return values.view(wanted)
+    if is_orc and kind.root == "CHAR":
+        values = pc.utf8_rtrim(values, " ")
     return values if values.type == wanted else values.cast(wanted)
 
 
-def _conform_struct(values: pa.Array, kind: DataType, wanted: pa.StructType) -> pa.Array:
+def _conform_struct(values: pa.Array, kind: DataType, wanted: pa.StructType, *, is_orc: bool) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise pa.ArrowTypeError(f"it is {values.type}")
     there = {item.name: index for index, item in enumerate(values.type)}
@@ -269,7 +276,7 @@ def _conform_struct(values: pa.Array, kind: DataType, wanted: pa.StructType) -> 
         fields = tuple(
             Field(id=0, name=item.name, type=DataType(root="VARBINARY", length=2_147_483_647)) for item in wanted
         )
-    children = [conform(values.field(there[field.name]), field.type) for field in fields]
+    children = [conform(values.field(there[field.name]), field.type, is_orc=is_orc) for field in fields]
     return with_fields(values, wanted, children)
 
 

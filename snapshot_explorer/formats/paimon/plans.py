@@ -62,11 +62,12 @@ def is_plain(file: DataFile, schema: Schema, theirs: Schema) -> bool:
 def is_peculiar(kind: DataType, file_format: str) -> bool:
     """Return whether a type is stored in a way that other readers take for something else.
 
-    INT96 says nothing of zones; ORC holds a TIME as an integer, and a TIMESTAMP_LTZ by the writer's clock.
+    INT96 says nothing of zones; ORC holds a TIME as an integer, a TIMESTAMP_LTZ by the writer's clock, and blanks
+    behind a CHAR, of which its readers and their filters think differently.
     """
     if file_format == "parquet" and kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (kind.precision or 0) > 6:  # noqa: PLR2004 - microseconds
         return True
-    if file_format == "orc" and kind.root in ("TIME", "TIMESTAMP_LTZ"):
+    if file_format == "orc" and kind.root in ("TIME", "TIMESTAMP_LTZ", "CHAR"):
         return True
     parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
     return any(is_peculiar(part, file_format) for part in parts)

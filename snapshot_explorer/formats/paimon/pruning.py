@@ -29,6 +29,8 @@ from snapshot_explorer.model import Bounds, Predicate, Split
 
 log = logging.getLogger(__name__)
 
+_ORC_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
+
 Reasons = npt.NDArray[np.object_]
 """For each entry why it is not read; None where it is."""
 
@@ -202,9 +204,10 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
         known = statistics.key_bounds(files.entries, files.schema, files.file_schemas)
     except BrokenTableError as error:
         return _unjudged(files, error)
+    first, *others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys]
     # The least and greatest whole key are by the writer, not by the file: so is what is known of the first column.
-    others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys[1:]]
-    found = part.ruled_out(_with_partition(_without_orc_times(known, others, files), files))
+    judged = _without_orc_ends(known, others if first.type.root in _ORC_TIMES else [first, *others], files)
+    found = part.ruled_out(_with_partition(judged, files))
     return [None if columns is None else "key range" for columns in found.to_pylist()]
 
 
@@ -217,7 +220,7 @@ def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
         known = statistics.bounds(files.entries, fields, files.file_schemas)
     except BrokenTableError as error:
         return _unjudged(files, error)
-    found = predicate.ruled_out(_with_partition(_without_orc_times(known, fields, files), files))
+    found = predicate.ruled_out(_with_partition(_without_orc_ends(known, fields, files), files))
     return [None if columns is None else f"statistics of {columns}" for columns in found.to_pylist()]
 
 
@@ -227,16 +230,16 @@ def _unjudged(files: Files, error: BrokenTableError) -> list[str | None]:
     return [None] * len(files.entries)
 
 
-def _without_orc_times(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
-    """Return bounds without those of timestamps in ORC files.
+def _without_orc_ends(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
+    """Return bounds without those of timestamps and of CHAR in ORC files.
 
     Those of a TIMESTAMP_LTZ are by the clock of the writer's zone, and writers are known whose greatest TIMESTAMP lies
-    below values that are there.
+    below values that are there. Those of a CHAR have blanks behind them that its values have not.
     """
     is_orc = _truths(pc.match_substring(files.entries.column("file_name"), ".orc"))
     lower, upper = known.lower, known.upper
     for field in fields:
-        if field.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and is_orc.any():
+        if field.type.root in (*_ORC_TIMES, "CHAR") and is_orc.any():
             lower, upper = (_masked(ends, field.name, is_orc) for ends in (lower, upper))
     return replace(known, lower=lower, upper=upper)
 

@@ -65,9 +65,11 @@ def columns_of(form):
     ]
 
 
-def expected(field):
+def expected(field, form):
     """The column as Arrow, its times from their integers."""
     kind, values = arrow_type(field.type), [*COLUMNS[field.name][1], None]
+    if form == "orc" and field.type.root == "CHAR":
+        values = [value and value.rstrip(" ") for value in values]  # as Paimon reads it: ORC fills it up with blanks
     if pa.types.is_temporal(kind):
         return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
     return pa.array(values, kind)
@@ -111,7 +113,7 @@ def test_every_type_is_read_exactly_from_a_file_that_paimon_wrote(form):
     for item in fields:
         found = table.column(item.name).combine_chunks()
         assert found.type == arrow_type(item.type), item.name
-        assert found.equals(expected(item)), item.name
+        assert found.equals(expected(item, form)), item.name
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc", "avro"])

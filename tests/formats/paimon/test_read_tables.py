@@ -23,6 +23,9 @@ CASES = sorted(
 UNORDERED = ("aggregates", "aggregates_limited", "aggregates_nested", "partial_aggregates")
 """Tables with arrays that Paimon keeps in a hash table, so that their order says nothing."""
 
+FILLED = ("append_orc",)
+"""Tables with CHAR in ORC whose rows Spark's connector read: it fills it up with blanks, which Paimon's core strips."""
+
 NEEDED = {"aggregates_sketches": "datasketches"}
 """Tables whose rows need an optional package."""
 
@@ -44,8 +47,18 @@ def test_rows_are_what_paimon_reads(case):
     rows.validate(full=True)
     assert rows.column_names == expected["columns"]
     arrays = [pa.types.is_list(kind) and table in UNORDERED for kind in rows.schema.types]
-    assert sorted_arrays(canonical_rows(rows), arrays) == sorted_arrays(expected["rows"], arrays)
+    wanted = unfilled(snapshot, expected["rows"]) if table in FILLED else expected["rows"]
+    assert sorted_arrays(canonical_rows(rows), arrays) == sorted_arrays(wanted, arrays)
     assert snapshot.count() == len(expected["rows"])
+
+
+def unfilled(snapshot, rows):
+    """The rows without blanks at the end of CHAR."""
+    chars = [column.type.startswith("CHAR(") for column in snapshot.schema.columns]
+    return [
+        [value.rstrip(" ") if is_char and value else value for value, is_char in zip(row, chars, strict=True)]
+        for row in rows
+    ]
 
 
 def sorted_arrays(rows, arrays):
