@@ -99,7 +99,9 @@ class Notebook:
         cell = self.cell(index)
         prompt = cell.locator(".jp-InputPrompt")
         for _ in range(10):
-            # What is typed before the page has its kernel is lost.
+            # What is typed before the page has its kernel is lost, or the page asks which kernel to take.
+            if self.page.locator(".jp-Dialog", has_text="Select Kernel").is_visible():
+                self.page.keyboard.press("Escape")
             cell.locator(".cm-content").click()
             self.page.keyboard.press("Control+Enter")
             self.page.wait_for_timeout(500)
