@@ -401,6 +401,12 @@ def char_orc_keyed(core: Core, name: str) -> None:
         core.write(name, [(key, number)])
 
 
+def orc_hive_names(core: Core, name: str) -> None:
+    """Write ORC with columns called as an old Hive did, which Spark's reader takes by their places."""
+    core.create(name, {"_col1": "INT", "_col0": "INT"}, "", {"bucket": "-1", "file.format": "orc"})
+    core.write(name, [(10, 1), (20, 2)])
+
+
 def of_history(history: History) -> Callable[[Core, str], None]:
     """Return a writer of a table of a merge engine."""
 
@@ -444,6 +450,7 @@ TABLES: dict[str, tuple[str, Callable[[Core, str], None]]] = {
     "partition_names": ("UTC", partition_names),
     "ltz_orc_utc": ("UTC", ltz_orc),
     "ltz_orc_tokyo": ("Asia/Tokyo", ltz_orc),
+    "orc_hive_names": ("UTC", orc_hive_names),
     "char_orc": ("UTC", char_orc),
     "char_orc_keyed": ("UTC", char_orc_keyed),
     **tables_of_branches.TABLES,

@@ -133,6 +133,15 @@ def test_orc_files_are_read_by_spark_with_columns_that_are_never_null(spark):
     assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow(columns=["k", "a", "b"]))
 
 
+@pytest.mark.parametrize("columns", [None, ["_col0", "_col1"], ["_col0"]])
+def test_columns_of_orc_files_are_found_by_name_whatever_spark_takes_the_names_for(spark, columns):
+    snapshot = open_table(str(DATA / "paimon" / "orc_hive_names")).current
+
+    found = snapshot.to_spark(spark, columns=columns)
+
+    assert canonical_rows(found.toArrow()) == canonical_rows(snapshot.to_arrow(columns=columns))
+
+
 def test_nothing_is_read_and_nothing_is_kept_until_rows_are_asked_for(classic, numbers):
     spark = classic
     spark.sparkContext.setJobGroup("lazy", "lazy")

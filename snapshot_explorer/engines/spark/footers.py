@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _SPARK = b"org.apache.spark."
 _TODAYS_CALENDAR = (3, 1)
 """From this version of Spark on, files say so where they are by the old calendar."""
+_OF_HIVE = "_col"
+"""How all columns begin in ORC files that Spark takes for those of an old Hive: it goes by their places, among the
+columns that are asked for."""
 _ORC = frozenset(
     (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary())
 )
@@ -50,6 +53,8 @@ def footer(file: StoredFile) -> Footer | None:
         size = os.stat(file.address or "").st_size  # noqa: PTH116 - a Path costs more than the question
         if file.kind == "orc":
             reader = orc.ORCFile(file.address)
+            if all(name.startswith(_OF_HIVE) for name in reader.schema.names):
+                return None
             types = {field.name: field.type for field in reader.schema if field.type in _ORC}
             return _found(reader.nrows, size, types, reader.schema)
         with pq.ParquetFile(file.address) as parquet:

@@ -70,6 +70,7 @@ _OPTIONS = {
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
+    "orc.force.positional.evolution": "false",
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
