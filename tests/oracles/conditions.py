@@ -8,7 +8,7 @@ import pyarrow as pa
 from canonical import canonical_rows
 
 
-def conditions(rows, dice, count=5):
+def conditions(rows, dice, count=3):
     """Random conditions in SQL on the simple columns of a table, about values that it holds."""
     simple = [name for name, kind in zip(rows.column_names, rows.schema.types, strict=True) if is_simple(kind)]
     return [condition(rows, dice, dice.choice(simple)) for _ in range(count)] if simple and rows.num_rows else []
