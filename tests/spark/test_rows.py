@@ -224,6 +224,15 @@ def test_doubles_that_statistics_leave_out_are_found(spark, tmp_path, where):
     assert asked.count() == filtered.count() == snapshot.count(where)
 
 
+def test_doubles_in_structs_are_found_though_spark_pushes_filters_on_them(spark, tmp_path):
+    inner = {"type": "struct", "fields": [{"name": "x", "type": "double", "nullable": True, "metadata": {}}]}
+    table = DeltaTable(None, tmp_path / "t", fields=[("s", inner)])
+    append(table, pa.table({"s": pa.array([{"x": 1.0}, {"x": float("nan")}])}))
+    snapshot = open_table(str(tmp_path / "t")).current
+
+    assert snapshot.to_spark(spark).filter("s.x > 5").count() == snapshot.count("s.x > 5") == 1
+
+
 def test_columns_come_in_the_order_asked_for_hidden_ones_too(spark):
     snapshot = open_table(str(DATA / "delta" / "row_tracking")).current
 

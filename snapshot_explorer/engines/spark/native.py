@@ -281,11 +281,19 @@ def _source(column: pa.Field, file: StoredFile, there: Footer, constants: dict[s
         return constants[column.name]
     if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):
         return None  # Spark can not be told that such a column is never null
+    if _has_doubles(column.type):
+        return None  # filters on them are pushed to Spark's readers: see `_column`
     stored = file.names[column.name]
     if stored is None or (stored not in there.columns and stored.lower() not in there.folded):
         return _Source(kind=column.type)
     kind = there.columns.get(stored)
     return _Source(name=stored, kind=kind) if kind is not None and _keeps(kind, column.type) else None
+
+
+def _has_doubles(kind: pa.DataType) -> bool:
+    """Return whether fields of a struct are doubles or floats, or have such fields."""
+    fields = kind if pa.types.is_struct(kind) else ()
+    return any(pa.types.is_floating(one.type) or _has_doubles(one.type) for one in fields)
 
 
 def _keeps(kind: pa.DataType, wanted: pa.DataType) -> bool:
