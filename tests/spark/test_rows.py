@@ -233,6 +233,17 @@ def test_doubles_in_structs_are_found_though_spark_pushes_filters_on_them(spark,
     assert snapshot.to_spark(spark).filter("s.x > 5").count() == snapshot.count("s.x > 5") == 1
 
 
+@pytest.mark.parametrize("sign", ["<", "<>", "<="])
+def test_times_in_milliseconds_are_found_by_times_between_them(spark, tmp_path, sign):
+    table = DeltaTable(None, tmp_path / "t", fields=[("at", "timestamp"), ("id", "long")])
+    append(table, pa.table({"at": pa.array([0, 0], pa.timestamp("ms", tz="UTC")), "id": pa.array([1, 2], pa.int64())}))
+    rows = open_table(str(tmp_path / "t")).current.to_spark(spark)
+
+    found = rows.filter(f"at {sign} timestamp'1970-01-01 00:00:00.0005 UTC'")
+
+    assert (scans(found), found.count()) == ({"parquet"}, 2)
+
+
 def test_columns_come_in_the_order_asked_for_hidden_ones_too(spark):
     snapshot = open_table(str(DATA / "delta" / "row_tracking")).current
 

@@ -101,7 +101,7 @@ def _as_spark_reads(kind: pa.DataType) -> pa.DataType | None:
         return plain
     if pa.types.is_timestamp(plain):
         # INT96, which says nothing of zones, is one of nanoseconds here.
-        return pa.timestamp("us", tz=None if plain.tz is None else "UTC") if plain.unit in ("ms", "us") else None
+        return pa.timestamp(plain.unit, tz=None if plain.tz is None else "UTC") if plain.unit in ("ms", "us") else None
     if pa.types.is_struct(plain):
         parts = [_as_spark_reads(item.type) for item in plain]
         if not parts or None in parts:

@@ -72,6 +72,10 @@ _OPTIONS = {
     "int96RebaseMode": "CORRECTED",
     "orc.force.positional.evolution": "false",
 }
+_OVERLOOKED = (pa.float32(), pa.float64(), pa.timestamp("ms", tz="UTC"))
+"""Types of values that Spark's readers overlook where a filter is pushed to them. They pass over files whose statistics
+leave out NaN, which is greater than any number; look bit by bit for 0.0 where there is -0.0; and cut a filter's
+time to milliseconds. Source: spark ParquetFilters; parquet-format, "Statistics"."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
@@ -281,19 +285,19 @@ def _source(column: pa.Field, file: StoredFile, there: Footer, constants: dict[s
         return constants[column.name]
     if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):
         return None  # Spark can not be told that such a column is never null
-    if _has_doubles(column.type):
-        return None  # filters on them are pushed to Spark's readers: see `_column`
     stored = file.names[column.name]
     if stored is None or (stored not in there.columns and stored.lower() not in there.folded):
         return _Source(kind=column.type)
     kind = there.columns.get(stored)
-    return _Source(name=stored, kind=kind) if kind is not None and _keeps(kind, column.type) else None
+    if kind is None or not _keeps(kind, column.type) or _has_overlooked(kind):
+        return None
+    return _Source(name=stored, kind=kind)
 
 
-def _has_doubles(kind: pa.DataType) -> bool:
-    """Return whether fields of a struct are doubles or floats, or have such fields."""
+def _has_overlooked(kind: pa.DataType) -> bool:
+    """Return whether a struct has fields, at any depth, on which Spark would push filters that it must not push."""
     fields = kind if pa.types.is_struct(kind) else ()
-    return any(pa.types.is_floating(one.type) or _has_doubles(one.type) for one in fields)
+    return any(one.type in _OVERLOOKED or _has_overlooked(one.type) for one in fields)
 
 
 def _keeps(kind: pa.DataType, wanted: pa.DataType) -> bool:
@@ -341,14 +345,14 @@ def _scanned(
 def _column(source: _Source, kind: Any) -> Column:
     """Return the values of a source in the type of the table."""
     from pyspark.sql import functions as f
-    from pyspark.sql.types import DoubleType, FloatType
 
     if source.name is not None:
         values = f.col(quoted(source.name)).cast(kind.dataType)
-        if not isinstance(kind.dataType, (DoubleType, FloatType)):
+        if source.kind not in _OVERLOOKED:
             return values
-        # The same values in a form of which Spark pushes no filter to its readers: these pass over files whose
-        # statistics leave out NaN, which is greater than any number, and look bit by bit for 0.0 where there is -0.0.
+        # The same values in a form of which Spark pushes no filter to its readers.
+        if pa.types.is_timestamp(source.kind):
+            return f.timestamp_micros(f.unix_micros(values))
         return f.nanvl(values, f.lit(math.nan).cast(kind.dataType))
     value = f.lit(source.constant).cast(kind.dataType)
     # Spark knows that a literal is not null; the column may be.
