@@ -29,35 +29,12 @@ import paimon_history
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from delta_builder import ACTIONS
 from snapshot_explorer import open_table
 
 ENGINES = ("local[1]", "local[2]", "local engine")
-TEXTS = pa.map_(pa.string(), pa.string())
-CHECKPOINT = pa.schema(
-    {
-        "protocol": pa.struct({"minReaderVersion": pa.int32(), "minWriterVersion": pa.int32()}),
-        "metaData": pa.struct(
-            {
-                "id": pa.string(),
-                "format": pa.struct({"provider": pa.string(), "options": TEXTS}),
-                "schemaString": pa.string(),
-                "partitionColumns": pa.list_(pa.string()),
-                "configuration": TEXTS,
-                "createdTime": pa.int64(),
-            }
-        ),
-        "add": pa.struct(
-            {
-                "path": pa.string(),
-                "partitionValues": TEXTS,
-                "size": pa.int64(),
-                "modificationTime": pa.int64(),
-                "dataChange": pa.bool_(),
-                "stats": pa.string(),
-            }
-        ),
-    }
-)
 
 
 def write_delta(root: Path, changes: int, commits: int) -> None:
@@ -78,7 +55,7 @@ def write_delta(root: Path, changes: int, commits: int) -> None:
         told += before[each // 2 :]
         before = added
     # Writers leave a checkpoint every few commits; without any, opening reads the whole log.
-    pq.write_table(pa.Table.from_pylist(told + before, CHECKPOINT), log / f"{commits:020d}.checkpoint.parquet")
+    pq.write_table(pa.Table.from_pylist(told + before, pa.schema(ACTIONS)), log / f"{commits:020d}.checkpoint.parquet")
 
 
 def watch(process: int, done: threading.Event) -> tuple[int, float]:
