@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.model import Examined, Listing
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,8 @@ class SnapshotManagement(Generic[S]):
                 the background.
 
         Raises:
-            SnapshotExplorerError: The log could not be read; the current snapshot stays.
+            TableNotFoundError: There were versions, and there are none any more; the current snapshot stays.
+            SnapshotExplorerError: The log could not be read, or shows fewer versions than before; likewise.
         """
         if staleness_acceptable and not self.is_snapshot_stale:
             self._update_in_background()
@@ -186,6 +187,11 @@ class SnapshotManagement(Generic[S]):
             return before
         if listing.latest is None:
             log.info("No %s", self._log_name)
+            if before.listing is not None and before.listing.latest is not None:
+                raise TableNotFoundError(
+                    f"No {self._log_name} any more; version {before.listing.latest} was the newest. It stays the "
+                    "current one. Try again; if the table is gone for good, or was made anew, open it again."
+                )
         else:
             log.info("Loading version %s%s.", listing.latest, _starting_from(listing))
         snapshot, table_id = self._created(listing)

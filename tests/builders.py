@@ -139,6 +139,14 @@ class PaimonTable:
                 self.remove(f"snapshot/snapshot-{number}")
         self.write("snapshot/EARLIEST", str(before).encode())
 
+    def rollback(self, to):
+        """Go back to a version as `rollback_to` does: first the hint, then the snapshots from the newest on."""
+        self.write("snapshot/LATEST", str(to).encode())
+        for number in range(self.snapshots, to, -1):
+            self.remove(f"snapshot/snapshot-{number}")
+            self.live.pop(f"data-{number}.parquet", None)
+        self.snapshots, self.base = to, self.base[:to]
+
     def _manifest(self, name, entries):
         content = avro(MANIFEST, entries)
         self.write(f"manifest/{name}", content)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from snapshot_explorer.errors import StorageError
+from snapshot_explorer.errors import StorageError, TableNotFoundError
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import Examined, Listing
 
@@ -195,20 +195,33 @@ def test_try_update_returns_the_current_snapshot_while_another_thread_updates():
     assert management.current_snapshot.version == 2
 
 
-def test_a_table_whose_log_vanished_is_shown_as_empty():
+def test_a_table_whose_log_vanished_keeps_its_snapshot():
     log = Log(versions=(1,))
     management = manage(log)
-    log.versions = ()
+    first, log.versions, log.now = management.current_snapshot, (), 5_000
+
+    with pytest.raises(TableNotFoundError, match="any more; version 1 was the newest. It stays the current one."):
+        management.update()
+    assert management.current_snapshot is first
+    assert first.cached
+    assert management.last_update_timestamp == 1_000
+
+    log.versions = (1, 2)
+    assert management.update().version == 2
+
+
+def test_a_table_that_never_had_a_version_stays_empty():
+    management = manage(Log())
 
     assert management.update().version == -1
 
 
-def test_a_vanished_log_is_told_by_its_place(caplog):
+def test_a_vanished_log_is_named_by_its_place(caplog):
     log = Log(versions=(1,))
     management = manage(log, log_name="delta log found for the Delta table at /data/t")
     log.versions = ()
 
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO), pytest.raises(TableNotFoundError, match="at /data/t any more"):
         management.update()
 
     assert caplog.messages[0] == "No delta log found for the Delta table at /data/t"

@@ -3,9 +3,11 @@
 import itertools
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 import pyarrow.compute as pc
@@ -18,6 +20,7 @@ from snapshot_explorer.formats.delta.layout import LOG, LogFile, commit_name
 from snapshot_explorer.formats.delta.log_segment import LogListing, LogSegment, earliest, for_version, list_log
 from snapshot_explorer.formats.delta.records import Actions, Metadata, Protocol, State
 from snapshot_explorer.formats.delta.replay import Tally, complete, followed_by, joined, state_of, tally_of
+from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, fewer_versions, lost_versions, now, table_gone
 from snapshot_explorer.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -53,6 +56,7 @@ class Log:
         self._lock = threading.RLock()
         self._listing: LogListing | None = None
         self._listed = 0
+        self._listed_at = now()
         self._turns = itertools.count(1)
         self._generation = 0
         self._unusable: set[str] = set()
@@ -67,14 +71,38 @@ class Log:
         return self._generation
 
     def refresh(self) -> LogListing:
-        """Return what is in the log now. One listing. Forgets what it was about if the table was made anew."""
-        turn = next(self._turns)
-        found = list_log(self._storage, self._listing)
+        """Return what is in the log now. One listing. Forgets what it was about if the table was made anew.
+
+        A listing that shows less than the last one is made again a few times, and then refused: what is kept stays.
+        Less is right only where commits that both show are others, as in a table that was dropped and made anew.
+
+        Raises:
+            TableNotFoundError: The log was there, and is not any more.
+            StorageError: The log lacks versions that it had, other than its oldest ones.
+        """
+        for left in reversed(range(TRIES)):
+            turn, before, since = next(self._turns), self._listing, self._listed_at
+            found = list_log(self._storage, before)
+            lost = () if before is None else _lost(before, found)
+            if before is None or not lost:
+                break
+            if found.versions() and not before.goes_on_in(found):
+                break
+            if not left:
+                raise self._shortfall(before, found, lost, since)
+            time.sleep(PAUSE_SECONDS)
         with self._lock:
             if turn < self._listed:
                 return found  # one that began later has ended sooner: it is the newer one
-            self._listed = turn
+            self._listed, self._listed_at = turn, now()
             if self._listing is not None and not self._listing.goes_on_in(found):
+                log.warning(
+                    "The log of %s shows other commits than before under the same numbers; the newest version was %s "
+                    "and is %s now: the table was dropped and made anew, or its log was replaced.",
+                    self._storage.root,
+                    self._listing.versions()[-1],
+                    found.versions()[-1],
+                )
                 self._generation += 1
                 self._unusable.clear()
                 self._states.clear()
@@ -84,6 +112,14 @@ class Log:
                 self._kept_checkpoint = None
             self._listing = found
         return found
+
+    def _shortfall(
+        self, before: LogListing, found: LogListing, lost: Sequence[int], since: datetime
+    ) -> SnapshotExplorerError:
+        if not found.versions():
+            log.info("No delta log found for the Delta table at %s", self._storage.root)
+            return table_gone(self._storage.root, f"its folder {LOG}", before.versions()[-1], since)
+        return fewer_versions(self._storage.root, lost, found.versions(), since)
 
     def listing(self) -> LogListing:
         """Return the newest listing, made now if there is none yet."""
@@ -139,13 +175,10 @@ class Log:
             SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
             BrokenTableError: Commits are missing.
         """
-        with self._lock:
-            if self._listing is None:
-                self.refresh()
-            try:
-                return for_version(self.listing(), None, version, unusable=self._unusable)
-            except SnapshotExplorerError:
-                return for_version(self.refresh(), None, version, unusable=self._unusable)
+        try:
+            return for_version(self.listing(), None, version, unusable=self._unusable)
+        except SnapshotExplorerError:
+            return for_version(self.refresh(), None, version, unusable=self._unusable)
 
     def newest(self, listing: LogListing, start: int | None = None) -> LogSegment:
         """Return the files that make the newest version of a listing, looked for from a checkpoint on. No request.
@@ -153,8 +186,7 @@ class Log:
         Raises:
             BrokenTableError: Commits are missing.
         """
-        with self._lock:
-            return for_version(listing, start, unusable=self._unusable)
+        return for_version(listing, start, unusable=self._unusable)
 
     def state(self, version: int) -> State:
         """Return the table as it is at a version. Reads its checkpoint and the commits after it; the last few are kept.
@@ -163,6 +195,9 @@ class Log:
             SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
             BrokenTableError: A file is damaged or missing, or no protocol or metadata is found.
         """
+        kept = self._kept_state(version)
+        if kept is not None:
+            return kept
         with self._lock:
             if version not in self._states:
                 state = self._state(version)
@@ -172,6 +207,17 @@ class Log:
             self._states.move_to_end(version)
             return self._states[version]
 
+    def _kept_state(self, version: int) -> State | None:
+        """Return the state of a version if it is kept. Does not wait for one that is being read."""
+        kept = self._states.get(version)
+        if kept is not None and self._lock.acquire(blocking=False):
+            try:
+                if version in self._states:
+                    self._states.move_to_end(version)
+            finally:
+                self._lock.release()
+        return kept
+
     def protocol_and_metadata(self, version: int) -> tuple[Protocol, Metadata]:
         """Return the protocol and the metadata in force at a version, without its live files where that is less.
 
@@ -180,10 +226,10 @@ class Log:
 
         Raises: as `state`.
         """
+        kept = self._kept_state(version)
+        if kept is not None:
+            return kept.protocol, kept.metadata
         with self._lock:
-            if version in self._states:
-                state = self._states[version]
-                return state.protocol, state.metadata
             return self._attempts(version, self._protocol_and_metadata)
 
     def checksum(self, version: int) -> Checksum | None:
@@ -375,6 +421,19 @@ class _UnusableError(Exception):
         super().__init__(str(error))
         self.segment = segment
         self.error = error
+
+
+def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
+    """Return the versions that a later listing of the log lacks, other than its oldest ones, ascending.
+
+    Of commits behind the first one, and of the newest version: checkpoints may stay where commits before them go.
+    """
+    if found is before or not before.versions():
+        return ()
+    versions = found.versions()
+    newest = before.versions()[-1:] if not versions or before.versions()[-1] > versions[-1] else ()
+    commits = tuple(found.commits())
+    return tuple(sorted({*newest, *(lost_versions(before.commits(), commits) if commits else ())}))
 
 
 def _described(segment: LogSegment) -> str:

@@ -2,12 +2,21 @@
 
 import logging
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.paimon.layout import Layout, number_of, parse_hint
 from snapshot_explorer.formats.paimon.snapshots import Snapshot, digest_of, parse_again, read_snapshots
+from snapshot_explorer.formats.shortfall import (
+    PAUSE_SECONDS,
+    TRIES,
+    fewer_versions,
+    lost_versions,
+    now,
+    table_gone,
+)
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
 
@@ -18,8 +27,21 @@ _KEPT = 10_000
 _TRIES = 5
 
 
+class _ShortfallError(Exception):
+    """A listing shows less than an earlier one; holds the error that says so if it stays so."""
+
+    def __init__(self, error: SnapshotExplorerError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class History:
-    """The versions of one branch. Keeps the snapshots it has read until history is rewritten. Thread-safe."""
+    """The versions of one branch. Keeps the snapshots it has read until history is rewritten. Thread-safe.
+
+    A listing that shows less than the last one is made again a few times, and then refused: what is kept stays. Less is
+    right for the oldest snapshots, which expire, and for the newest ones where the hint says so too, as it does when
+    the table was rolled back or made anew; that is logged as a warning.
+    """
 
     def __init__(self, storage: Storage, layout: Layout) -> None:
         """Bind to a branch. Reads nothing."""
@@ -28,6 +50,8 @@ class History:
         self._lock = threading.Lock()
         self._known: OrderedDict[int, Snapshot] = OrderedDict()
         self._newest: Snapshot | None = None
+        self._numbers_seen: tuple[int, ...] = ()
+        self._seen_at = now()
         self._rewrites = 0
 
     @property
@@ -40,9 +64,27 @@ class History:
 
         Three requests, and a listing more where the hint is missing or wrong.
 
+        Raises:
+            TableNotFoundError: There were snapshots, and there are none any more.
+            StorageError: Snapshots are missing that were there, other than the oldest ones.
+
         Source: paimon SnapshotManager.latestSnapshotId, HintFileUtils; here the hinted file must exist too.
         """
-        hint = parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
+        return self._checked(self._newest_listing)
+
+    def _checked(self, make: Callable[[], Listing]) -> Listing:
+        """Return a listing that shows no less than the last one, made again a few times if it does."""
+        for left in reversed(range(TRIES)):
+            try:
+                return make()
+            except _ShortfallError as short:
+                if not left:
+                    raise short.error from None
+            time.sleep(PAUSE_SECONDS)
+        raise self._restless()
+
+    def _newest_listing(self) -> Listing:
+        hint = self._hint()
         if hint is None:
             return self._scanned(hint)
         before = self._newest
@@ -56,53 +98,63 @@ class History:
         newest = parse_again(self._storage, paths[:1], contents[:1])[0]
         if newest is None:
             return self._scanned(hint)
-        self._notice(newest, before, contents[2] if len(contents) > 2 else None)  # noqa: PLR2004 - the third asked for
+        self._notice(newest, before, contents[2] if len(contents) > 2 else None, hint=hint)  # noqa: PLR2004 - the third asked for
         return Listing(versions=(newest.id,), identity=_identity(newest))
 
     def _scanned(self, hint: int | None) -> Listing:
         for _ in range(_TRIES):
             versions = self._numbers(self._storage.list(self._layout.folder("snapshot")), "snapshot")
             if not versions:
-                self._forget()
+                self._check_empty(hint)
                 return Listing(versions=(), identity=())
-            newest = self._read_newest(versions[-1])
+            newest = self._read_newest(versions, hint)
             if newest is not None:
                 notes = self._hint_notes(hint, newest.id)
                 return Listing(versions=(newest.id,), identity=_identity(newest), notes=tuple(notes))
         raise self._restless()
 
-    def _read_newest(self, version: int) -> Snapshot | None:
-        """Return the newest snapshot, None if it has vanished, and notice if history was rewritten."""
-        before = self._newest
+    def _read_newest(self, versions: Sequence[int], hint: int | None) -> Snapshot | None:
+        """Return the newest of the snapshots listed, None if it has vanished, and notice if history was rewritten.
+
+        Args:
+            versions: The snapshots listed, ascending.
+            hint: The hint.
+        """
+        before, version = self._newest, versions[-1]
         asked = [version] + ([before.id] if before is not None and before.id != version else [])
         paths = [self._path(asked_for) for asked_for in asked]
         contents = self._storage.read_present(paths)
         newest = parse_again(self._storage, paths[:1], contents[:1])[0]
         if newest is not None:
-            self._notice(newest, before, contents[1] if len(contents) > 1 else None)
+            self._notice(newest, before, contents[1] if len(contents) > 1 else None, hint=hint, versions=versions)
         return newest
 
     def all_from(self, start: int) -> Listing:
         """Return a listing of every version from `start` on: snapshots, what only a tag holds, changelogs.
 
         Three listings at once, and a small file per tag.
+
+        Raises: as `newest`.
         """
+        return self._checked(lambda: self._all_from(start))
+
+    def _all_from(self, start: int) -> Listing:
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
             listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
             snapshots = self._numbers(listings[0], "snapshot")
             tags, notes = self._readable_tags([entry.name for entry in listings[1] if not entry.is_folder])
             if not snapshots:
+                self._check_empty(None)
                 newest = max(tags.values(), key=lambda tag: tag.id, default=None)
             else:
-                newest = self._read_newest(snapshots[-1])
+                hint = self._hint()
+                newest = self._read_newest(snapshots, hint)
                 if newest is None:
                     continue
-                notes += self._oddities(snapshots)
+                notes += self._oddities(snapshots, hint)
             whole = {*snapshots, *(tag.id for tag in tags.values())}
             found = whole.union(self._numbers(listings[2], "changelog"))
-            if newest is None:
-                self._forget()
             return Listing(
                 versions=tuple(sorted(version for version in found if version >= start)),
                 identity=_identity(newest) if newest else (),
@@ -111,9 +163,26 @@ class History:
             )
         raise self._restless()
 
-    def _oddities(self, snapshots: Sequence[int]) -> list[str]:
+    def _hint(self) -> int | None:
+        return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
+
+    def _check_empty(self, hint: int | None) -> None:
+        """Refuse to show no snapshot where there were some, or where the hint names one."""
+        folder = self._layout.folder("snapshot")
+        if self._newest is not None:
+            what = f"its folder {folder}"
+            raise _ShortfallError(table_gone(self._storage.root, what, self._newest.id, self._seen_at))
+        if hint is not None:
+            raise _ShortfallError(
+                StorageError(
+                    f"{self._storage.root} shows no snapshot in {folder}, but its hint "
+                    f"{self._layout.hint('snapshot', 'LATEST')} names version {hint}. The storage may be behind, or "
+                    "the snapshots were removed. Try again; check that the folder can be listed."
+                )
+            )
+
+    def _oddities(self, snapshots: Sequence[int], hint: int | None) -> list[str]:
         """Return what is odd about the hint and the numbers, a sentence each."""
-        hint = parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
         notes = self._hint_notes(hint, snapshots[-1])
         missing = snapshots[-1] - snapshots[0] + 1 - len(snapshots)
         if missing:
@@ -259,32 +328,60 @@ class History:
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
 
-    def _notice(self, newest: Snapshot, before: Snapshot | None, before_now: bytes | None) -> None:
+    def _notice(
+        self,
+        newest: Snapshot,
+        before: Snapshot | None,
+        before_now: bytes | None,
+        *,
+        hint: int | None,
+        versions: Sequence[int] = (),
+    ) -> None:
         """Drop what is kept if history was rewritten since: rolled back, or committed again under old numbers.
 
         Args:
             newest: The newest snapshot now.
             before: The one that was the newest when last looked at.
             before_now: The bytes that are now under its name; None if there are none, or it is the newest still.
+            hint: The version that the hint names.
+            versions: All snapshots listed, ascending, where they were listed.
+
+        Raises:
+            _ShortfallError: Snapshots are missing that were there, and nothing says that the table went back.
         """
         with self._lock:
+            went_back = before is not None and newest.id < before.id
+            lost: tuple[int, ...] = ()
+            if versions:
+                lost = tuple(one for one in lost_versions(self._numbers_seen, versions) if one < newest.id)
+            if before is not None and went_back and (hint != newest.id or before_now is not None):
+                lost = (*lost, before.id)
+            if lost:
+                shown = versions or (newest.id,)
+                raise _ShortfallError(fewer_versions(self._storage.root, lost, shown, self._seen_at))
+            if self._newest is not before and self._newest is not None and newest.id < self._newest.id:
+                return  # another thread has seen more meanwhile
             same = self._known.get(newest.id)
             changed = same is not None and same.digest != newest.digest
             shorter = any(version > newest.id for version in self._known)
             moved = before is not None and before.id != newest.id
-            other = moved and (before_now is None or digest_of(before_now) != (before.digest if before else ""))
-            if changed or shorter or other or (before is not None and not moved and before.digest != newest.digest):
+            replaced = before_now is not None and before is not None and digest_of(before_now) != before.digest
+            again = before is not None and not moved and before.digest != newest.digest
+            if changed or shorter or again or (moved and (before_now is None or replaced)):
                 self._known.clear()
                 self._rewrites += 1
-            self._newest = newest
+            if before is not None and (went_back or replaced or again):
+                log.warning(
+                    "%s went back: version %s, the newest before, is %s. The newest version is %s now. The table was "
+                    "rolled back, or dropped and made anew.",
+                    self._storage.root,
+                    before.id,
+                    "another commit now" if replaced or again else "not there any more",
+                    newest.id,
+                )
+            self._newest, self._seen_at = newest, now()
+            self._numbers_seen = tuple(versions) or tuple(one for one in self._numbers_seen if one <= newest.id)
             self._known[newest.id] = newest
-
-    def _forget(self) -> None:
-        with self._lock:
-            if self._known or self._newest:
-                self._known.clear()
-                self._rewrites += 1
-            self._newest = None
 
 
 def _identity(newest: Snapshot) -> tuple[object, ...]:

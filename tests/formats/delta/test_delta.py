@@ -342,13 +342,14 @@ def test_an_update_to_another_table_of_that_place_is_told(tmp_path, caplog):
     assert any(told in message for message in caplog.messages)  # text would be as PySpark has every logger spell it
 
 
-def test_a_table_that_vanished_is_shown_as_empty(tmp_path, caplog):
+def test_a_table_that_vanished_is_an_error_and_its_snapshot_stays(tmp_path, caplog):
     written = DeltaTable(None, tmp_path)
     opened = open_table(tmp_path)
     written.remove_file(commit_name(0))
 
-    with caplog.at_level(logging.INFO):
-        assert opened.update().version == -1
+    with caplog.at_level(logging.INFO), pytest.raises(TableNotFoundError, match="version 0 was the newest"):
+        opened.update()
+    assert opened.current.version == 0
     assert f"No delta log found for the Delta table at {tmp_path}" in caplog.messages
 
 

@@ -1,0 +1,214 @@
+"""A storage that shows less than before: refused, with what is known kept; never believed in silence."""
+
+import threading
+
+import pytest
+
+from builders import PaimonTable
+from delta_builder import DeltaTable, commit_name, metadata, protocol
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import StorageError, TableNotFoundError
+from support.blocking import blocking
+
+FORMATS = ("paimon", "delta")
+CALLS = {
+    "update": lambda table: table.update(),
+    "versions": lambda table: table.versions(),
+    "history": lambda table: table.history(),
+    "at": lambda table: table.at("latest~1"),
+    "compare": lambda table: table.compare(2, 3),
+    "lifetimes": lambda table: table.lifetimes(),
+    "readability": lambda table: table.readability(),
+    "retention": lambda table: table.retention(),
+    "changes": lambda table: table.changes(),
+    "changes_between": lambda table: table.changes_between("earliest", "latest"),
+    "health_over": lambda table: table.health_over(),
+}
+
+
+def write(kind, filesystem, root):
+    """Return a table of versions 1 to 4; of Delta also 0."""
+    if kind == "delta":
+        written = DeltaTable(filesystem, root)
+        for number in range(1, 5):
+            written.append([(number, f"n{number}")])
+        return written
+    written = PaimonTable(filesystem, root)
+    for number in range(1, 5):
+        written.commit([(number, f"n{number}")])
+    return written
+
+
+@pytest.fixture(params=FORMATS)
+def written(request, memory_root):
+    return write(request.param, *memory_root)
+
+
+def opened(written):
+    return open_table(f"memory://{written.root}")
+
+
+def log_of(written):
+    return f"{written.root}/{'_delta_log' if isinstance(written, DeltaTable) else 'snapshot'}"
+
+
+def file_of(written, version):
+    name = commit_name(version) if isinstance(written, DeltaTable) else f"snapshot/snapshot-{version}"
+    return f"{written.root}/{name}"
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_table_that_was_there_does_not_vanish_in_silence(written, call):
+    table = opened(written)
+    current = table.current
+    written.filesystem.rm(log_of(written), recursive=True)
+
+    with pytest.raises(TableNotFoundError, match=r"shows no version any more.* At 20.* UTC version 4 was the newest"):
+        CALLS[call](table)
+    assert table.current is current
+    assert table.current.version == 4
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_newest_version_that_was_there_is_missed(written, call):
+    table = opened(written)
+    current = table.current
+    written.filesystem.rm(file_of(written, 4))
+
+    with pytest.raises(StorageError, match=r"fewer versions than before: version 4 is missing, .* UTC; now it shows"):
+        CALLS[call](table)
+    assert table.current is current
+
+
+@pytest.mark.parametrize("call", ["versions", "history", "lifetimes", "readability"])
+def test_a_version_in_the_middle_that_was_there_is_missed(written, call):
+    table = opened(written)
+    table.versions()
+    written.filesystem.rm(file_of(written, 2))
+
+    with pytest.raises(StorageError, match="fewer versions than before: version 2 is missing"):
+        CALLS[call](table)
+
+
+def test_a_table_that_comes_back_is_read_on(written):
+    table = opened(written)
+    log, away = log_of(written), f"{written.root}/away"
+    written.filesystem.mv(log, away, recursive=True)
+    with pytest.raises(TableNotFoundError):
+        table.update()
+    written.filesystem.mv(away, log, recursive=True)
+
+    version = written.append([(9, "z")]) if isinstance(written, DeltaTable) else written.commit([(9, "z")])
+
+    assert table.update().version == version
+    assert sorted(table.current.to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 9]
+
+
+def test_an_answer_that_is_behind_once_is_asked_for_again(written, register):
+    slow = register(blocking())
+    table = open_table(f"blocking://{written.root}")
+    table.versions()
+    behind = slow.forgets(file_of(written, 4), file_of(written, 3), times=1)
+
+    assert table.versions()[-1] == 4
+    assert behind.is_set()
+
+
+def test_versions_that_expire_are_no_loss(written):
+    table = opened(written)
+    table.versions()
+    if isinstance(written, DeltaTable):
+        written.checkpoint(3)
+        written.clean(3)
+    else:
+        written.expire(3)
+
+    assert table.update().version == 4
+    assert table.versions() == (3, 4)
+    assert table.history()["version"].to_pylist() == [4, 3]
+
+
+def test_a_table_that_was_rolled_back_is_followed_and_a_warning_says_so(memory_root, caplog):
+    written = write("paimon", *memory_root)
+    table = opened(written)
+    table.versions()
+    written.rollback(2)
+
+    assert table.update().version == 2
+    assert table.versions() == (1, 2)
+    (warned,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "went back: version 4, the newest before, is not there any more. The newest version is 2 now." in warned
+
+
+def test_a_rollback_that_is_under_way_is_no_rollback_yet(memory_root):
+    written = write("paimon", *memory_root)
+    table = opened(written)
+    written.write("snapshot/LATEST", b"2")
+    written.remove("snapshot/snapshot-4")
+
+    with pytest.raises(StorageError, match="version 4 is missing"):
+        table.update()
+    written.remove("snapshot/snapshot-3")
+
+    assert table.update().version == 2
+
+
+def test_a_hint_that_is_behind_does_not_hide_a_version(memory_root):
+    written = write("paimon", *memory_root)
+    table = opened(written)
+    table.versions()
+    written.write("snapshot/LATEST", b"2")
+
+    assert table.update().version == 4
+
+
+def test_history_that_was_written_again_is_told(memory_root, caplog):
+    written = write("paimon", *memory_root)
+    table = opened(written)
+    written.rollback(2)
+    for number in (7, 8, 9):
+        written.commit([(number, "again")], millis=1_800_000_000_000)
+
+    assert table.update().version == 5
+    assert sorted(table.current.to_arrow()["id"].to_pylist()) == [1, 2, 7, 8, 9]
+    assert "went back: version 4, the newest before, is another commit now." in caplog.text
+
+
+def test_a_delta_table_that_was_made_anew_is_followed_and_told(tmp_path, caplog):
+    written = write("delta", None, tmp_path)
+    table = open_table(tmp_path)
+    for version in range(5):
+        written.remove_file(commit_name(version))
+    written.commit(protocol(), metadata(id="other"), version=0, millis=1_900_000_000_000)
+
+    assert table.update().version == 0
+    assert "shows other commits than before under the same numbers; the newest version was 4 and is 0" in caplog.text
+    assert "Change in the table id detected" in caplog.text
+
+
+def test_a_hint_to_snapshots_that_are_not_listed_is_no_empty_table(memory_root):
+    written = write("paimon", *memory_root)
+    for version in range(1, 5):
+        written.remove(f"snapshot/snapshot-{version}")
+
+    with pytest.raises(
+        StorageError, match="shows no snapshot in snapshot, but its hint snapshot/LATEST names version 4"
+    ):
+        open_table(f"memory://{written.root}")
+
+
+def test_a_listing_that_ends_late_is_no_shorter_one(written, register):
+    slow = register(blocking())
+    table = open_table(f"blocking://{written.root}")
+    found = []
+    with slow.hold("_delta_log" if isinstance(written, DeltaTable) else "/snapshot", answered=True) as waits:
+        late = threading.Thread(target=lambda: found.append(table.versions()[-1]))
+        late.start()
+        assert waits.wait(20)
+        slow.let_others()
+        version = written.append([(9, "z")]) if isinstance(written, DeltaTable) else written.commit([(9, "z")])
+        assert table.update().version == version
+    late.join(20)
+
+    assert found in ([4], [5])
+    assert table.current.version == version
