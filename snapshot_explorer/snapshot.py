@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +18,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
 from snapshot_explorer.row_changes import changes_condition, read_changes
+from snapshot_explorer.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 NO_VERSION = -1
 """The version of the snapshot of a table that has no version yet."""
 
-T = TypeVar("T")
-
 
 class Snapshot:
     """A table as it is at one version. Holds no rows; metadata that was read is kept until a newer one replaces it."""
@@ -42,8 +40,7 @@ class Snapshot:
         """Bind to a version; `Table.at` is the way to get one."""
         self._path = path
         self._format = table_format
-        self._cache: dict[str, Any] | None = {}
-        self._lock = threading.RLock()
+        self._cache = SingleFlight()
         self.version = version
         """The Paimon snapshot id or Delta version; -1 for a table that has no version yet."""
         self.listing = listing
@@ -57,17 +54,17 @@ class Snapshot:
         the commit file, and what it takes to tell whether the version can still be loaded.
         """
         version = self._existing()
-        return self._cached("commit", lambda: _commit(self._format.commits([version])))
+        return self._cache.get("commit", lambda: _commit(self._format.commits([version])))
 
     @property
     def schema(self) -> TableSchema:
         """Return the schema in force at the version."""
-        return self._cached("schema", lambda: self._format.schema(self._version_or_newest()))
+        return self._cache.get("schema", lambda: self._format.schema(self._version_or_newest()))
 
     @property
     def properties(self) -> Mapping[str, str]:
         """Return the table's properties in force at the version."""
-        return self._cached("properties", lambda: self._format.properties(self._version_or_newest()))
+        return self._cache.get("properties", lambda: self._format.properties(self._version_or_newest()))
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -292,8 +289,7 @@ class Snapshot:
 
     def uncache(self) -> None:
         """Drop the metadata that was kept; from now on it is read each time it is asked for."""
-        with self._lock:
-            self._cache = None
+        self._cache.keep_nothing()
 
     def drawing(self) -> Drawing:
         """Return how the snapshot looks: its commit, its files and its schema."""
@@ -331,26 +327,17 @@ class Snapshot:
         return None if self.version == NO_VERSION else self.version
 
     def cached_schema(self) -> TableSchema | None:
-        """Return the schema if it has been read and kept, without asking the storage."""
-        with self._lock:
-            return (self._cache or {}).get("schema")
-
-    def _cached(self, key: str, make: Callable[[], T]) -> T:
-        with self._lock:
-            if self._cache is None:
-                return make()
-            if key not in self._cache:
-                self._cache[key] = make()
-            value: T = self._cache[key]
-            return value
+        """Return the schema if it has been read and kept, without asking the storage. Never waits."""
+        found: TableSchema | None = self._cache.peek("schema")
+        return found
 
     def _metadata(self, key: str, schema: pa.Schema, read: Callable[[int], pa.Table]) -> pa.Table:
         if self.version == NO_VERSION:
             return schema.empty_table()
-        return self._cached(key, lambda: read(self.version))
+        return self._cache.get(key, lambda: read(self.version))
 
     def _arrow_schema(self) -> pa.Schema:
-        return self._cached("arrow schema", lambda: self._format.arrow_schema(self._version_or_newest()))
+        return self._cache.get("arrow schema", lambda: self._format.arrow_schema(self._version_or_newest()))
 
     def _with_hidden(self, schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
         """Return the schema with those columns asked for that the format gives only then."""

@@ -1,0 +1,171 @@
+"""What is in memory never waits for the storage, and who asks for the same waits for one read."""
+
+import threading
+
+import pytest
+
+from builders import PaimonTable
+from delta_builder import DeltaTable
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import StorageError
+from snapshot_explorer.render import text
+from snapshot_explorer.single_flight import SingleFlight
+from support.blocking import SECONDS, blocking
+
+
+@pytest.fixture(params=["paimon", "delta"])
+def slow(request, memory_root, register):
+    """A table of three versions on a file system that can hold answers back, and that file system's class."""
+    filesystem, root = memory_root
+    if request.param == "delta":
+        written = DeltaTable(filesystem, root)
+        written.append([(1, "a")])
+        written.append([(2, "b")])
+    else:
+        written = PaimonTable(filesystem, root)
+        for number in range(3):
+            written.commit([(number, "a")])
+    held = register(blocking())
+    return open_table(f"blocking://{root}"), held
+
+
+def in_time(call):
+    """Return what a call returns, on a thread of its own; fail if it waits."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(call()), daemon=True)
+    thread.start()
+    thread.join(5)
+    assert found, "it waits for the storage"
+    return found[0]
+
+
+def in_thread(call):
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_the_card_the_schema_and_completion_do_not_wait_for_a_read(slow):
+    table, held = slow
+    names = [column.name for column in table.current.schema.columns]
+    with held.hold("") as waits:
+        reader = in_thread(table.current.manifests)
+        assert waits.wait(SECONDS)
+
+        assert list(in_time(lambda: table.cached).columns) == names
+        assert names[0] in in_time(lambda: text(table.drawing()))
+        assert in_time(lambda: table.current.schema) is table.current.schema
+        assert in_time(lambda: repr(table))
+    reader.join(SECONDS)
+
+
+def test_an_uncached_schema_is_not_waited_for(slow):
+    table, held = slow
+    snapshot = table.at(1)
+    with held.hold("") as waits:
+        reader = in_thread(lambda: snapshot.schema)
+        assert waits.wait(SECONDS)
+
+        assert in_time(lambda: snapshot.cached_schema() or "nothing") == "nothing"
+    reader.join(SECONDS)
+
+
+def test_readers_of_the_same_share_one_read(slow):
+    table, held = slow
+    snapshot, found = table.at(1), []
+    held.asked.clear()
+    snapshot_alone = open_table(table.path).at(1)
+    held.asked.clear()
+    snapshot_alone.manifests()
+    alone = len(held.asked)
+    held.asked.clear()
+    with held.hold("") as waits:
+        readers = [in_thread(lambda: found.append(snapshot.manifests().to_arrow())) for _ in range(8)]
+        assert waits.wait(SECONDS)
+    for reader in readers:
+        reader.join(SECONDS)
+
+    assert len(found) == 8
+    assert all(one is found[0] or one.equals(found[0]) for one in found)
+    assert len(held.asked) <= alone
+
+
+def test_a_version_that_is_kept_does_not_wait_for_another_that_is_read(memory_root, register):
+    written = DeltaTable(*memory_root)
+    for number in range(4):
+        written.append([(number, "a")])
+    written.checkpoint(2)
+    held = register(blocking())
+    table = open_table(f"blocking://{written.root}")
+    newest = table.current
+    newest.files()
+    with held.hold("") as waits:
+        reader = in_thread(lambda: table.at(1).files())
+        assert waits.wait(SECONDS)
+
+        assert len(in_time(lambda: newest.properties or [1])) >= 0
+        assert in_time(lambda: newest.files().num_rows) == 4
+        assert in_time(lambda: len(newest.plan().to_arrow())) == 1
+    reader.join(SECONDS)
+
+
+def test_an_update_replaces_a_snapshot_that_is_being_read(slow):
+    table, held = slow
+    old = table.current
+    with held.hold("") as waits:
+        reader = in_thread(old.manifests)
+        assert waits.wait(SECONDS)
+
+        in_time(lambda: old.uncache() or True)
+    reader.join(SECONDS)
+
+    assert old.manifests().num_rows
+
+
+def test_a_failure_is_shared_and_not_kept():
+    flight, wait, go = SingleFlight(), threading.Event(), threading.Event()
+    failures = []
+
+    def fail():
+        wait.set()
+        assert go.wait(SECONDS)
+        raise StorageError("no answer")
+
+    def ask():
+        try:
+            flight.get("a", fail)
+        except StorageError as error:
+            failures.append(error)
+
+    threads = [in_thread(ask)]
+    assert wait.wait(SECONDS)
+    threads.append(in_thread(ask))
+    go.set()
+    for thread in threads:
+        thread.join(SECONDS)
+
+    assert [str(failure) for failure in failures] == ["no answer", "no answer"]
+    assert flight.get("a", lambda: 7) == 7
+
+
+def test_who_waits_for_a_thread_that_is_cancelled_makes_the_value_itself():
+    flight, wait, go = SingleFlight(), threading.Event(), threading.Event()
+    found = []
+
+    def cancelled():
+        wait.set()
+        assert go.wait(SECONDS)
+        raise KeyboardInterrupt
+
+    def first():
+        with pytest.raises(KeyboardInterrupt):
+            flight.get("a", cancelled)
+
+    threads = [in_thread(first)]
+    assert wait.wait(SECONDS)
+    threads.append(in_thread(lambda: found.append(flight.get("a", lambda: 7))))
+    go.set()
+    for thread in threads:
+        thread.join(SECONDS)
+
+    assert found == [7]
