@@ -11,7 +11,7 @@ from traitlets import TraitError
 
 from snapshot_explorer.jupyter.explorer.asked import Shelf
 from snapshot_explorer.jupyter.explorer.controls import Controls
-from snapshot_explorer.jupyter.explorer.following import Ticker
+from snapshot_explorer.jupyter.explorer.following import Ticker, Trouble, look, went_back
 from snapshot_explorer.jupyter.explorer.kit import Kit, family
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
 from snapshot_explorer.jupyter.explorer.panes import Busy, code, said, wrong
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from traitlets import Bunch
 
     from snapshot_explorer.render import Drawing
+    from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
 _PLAY_SECONDS = 1.0
@@ -58,7 +59,9 @@ class Explorer(widgets.VBox):
         self._work = Work()
         self._follow, self._play = Ticker(self._look), Ticker(self.state.next)
         self._strip = Strip(lambda version, with_shift: self.state.click(version, other=with_shift))
+        self._trouble = Trouble(self.state)
         self._log: Log | None = None
+        self._newest: Snapshot | None = None
         self._weight: Weight | None = None
         self._drawn: object = None
         self._is_closed = False
@@ -93,16 +96,21 @@ class Explorer(widgets.VBox):
         return self
 
     def refresh(self) -> None:
-        """Read the log again, and what is shown."""
-        self._shelf.forget()
-        self._views.forget()
+        """Read the log again, and what is shown; where that fails, what is known stays."""
 
-        def read() -> Log:
-            self.table.update()
+        def read() -> tuple[Snapshot, Log]:
+            newest = self.table.update()
             prepare(live=False)
-            return read_log(self.table)
+            return newest, read_log(self.table)
 
-        self._work.start("log", Job(run=read, done=self._know, failed=self._fail_head, shown=self._busy.show))
+        def take(found: tuple[Snapshot, Log]) -> None:
+            self._shelf.forget()
+            self._views.forget()
+            self._newest, log = found
+            self._trouble.clear()
+            self._know(log)
+
+        self._work.start("log", Job(run=read, done=take, failed=self._fail_head, shown=self._busy.show))
         self._busy.expect(lambda: self._work.is_busy("log"))
 
     def choose(self, ref: int | str, marker: str = "b") -> None:
@@ -286,26 +294,24 @@ class Explorer(widgets.VBox):
         """Look for new commits."""
         if self._work.is_busy("log") or self._work.is_busy("follow"):
             return
-        before = self._log
+        before, known = self._log, self._newest
 
-        def look() -> Log | None:
-            self.table.update(staleness_acceptable=True)
-            newest = self.table.current.version
-            known = before.versions[-1:] if before is not None else ()
-            return None if before is not None and known == (newest,) else read_log(self.table, before)
-
-        def take(log: Log | None) -> None:
-            self.state.note = ""
+        def take(found: tuple[Snapshot, Log | None]) -> None:
+            self._newest, log = found
+            if self._trouble.clear():
+                self._say_head()
             if log is not None:
                 self._know(log)
 
-        job = Job(run=look, done=take, failed=lambda sentence: self.state.set_trait("note", sentence))
+        job = Job(run=lambda: look(self.table, before, known), done=take, failed=self._trouble.say)
         self._work.start("follow", job)
 
     def _know(self, log: Log) -> None:
         self._busy.hide()
-        self._log = log
+        back, self._log = went_back(self._log, log), log
         self.state.know(log.versions, log.readable, log.commits)
+        if back:
+            self.state.note = back
         self._draw()
         self._ask()
         job = Job(run=lambda: read_weight(self.table), done=self._weighed, failed=lambda _: self._weighed(None))

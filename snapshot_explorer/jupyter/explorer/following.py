@@ -1,9 +1,20 @@
-"""Something that happens every now and then on the kernel's loop, until it is stopped."""
+"""Following a table: a look every now and then on the kernel's loop, and what is said where one fails."""
 
-import asyncio
-from collections.abc import Callable
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.jupyter.explorer.reading import read_log
 from snapshot_explorer.jupyter.explorer.work import running_loop
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from snapshot_explorer.jupyter.explorer.reading import Log
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.snapshot import Snapshot
+    from snapshot_explorer.table import Table
 
 
 class Ticker:
@@ -42,3 +53,53 @@ class Ticker:
     def _tick(self) -> None:
         self._schedule(running_loop())
         self._act()
+
+
+def look(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snapshot, Log | None]:
+    """Return the table's newest snapshot, and its log where something happened since.
+
+    Args:
+        table: The table.
+        before: The log as it was read before.
+        known: The newest snapshot then.
+
+    Raises:
+        SnapshotExplorerError: The storage does not answer, or shows less than before.
+    """
+    table.update(staleness_acceptable=True)
+    failed = table.management.last_background_error
+    if failed is not None:
+        raise failed
+    current = table.current
+    return current, None if before is not None and current is known else read_log(table, before)
+
+
+def went_back(before: Log | None, log: Log) -> str:
+    """Return a sentence where the newest version is an older one than before; nothing where it is not."""
+    if before is None or not before.versions or log.versions[-1:] >= before.versions[-1:]:
+        return ""
+    newest = f"version {log.versions[-1]}" if log.versions else "none"
+    return (
+        f"The table went back: the newest version was {before.versions[-1]} and is {newest} now. It was rolled back, "
+        "or dropped and made anew."
+    )
+
+
+class Trouble:
+    """Says in the explorer's note why the table cannot be followed, until it can be again."""
+
+    def __init__(self, state: ExplorerState) -> None:
+        """Say nothing."""
+        self._state = state
+        self._said = ""
+
+    def say(self, sentence: str) -> None:
+        """Say what went wrong; what is shown stays."""
+        self._said = self._state.note = sentence
+
+    def clear(self) -> bool:
+        """Say no more of it, and return whether something was said. Another note stays."""
+        said, self._said = self._said, ""
+        if said and self._state.note == said:
+            self._state.note = ""
+        return bool(said)

@@ -12,7 +12,7 @@ import pytest
 
 import snapshot_explorer
 from builders import PaimonTable
-from explorers import labelled, pressed
+from explorers import all_widgets, labelled, pressed, told
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
@@ -307,18 +307,75 @@ def test_following_tells_what_goes_wrong_and_goes_on(growing, monkeypatch):
     assert (explorer.state.note, explorer.state.b) == ("", 3)
 
 
-def test_a_log_that_was_rolled_back_is_read_anew(growing):
+@pytest.mark.parametrize("how", ["follow", "refresh"])
+def test_a_log_that_was_rolled_back_is_read_anew_and_that_is_said(growing, how):
     table, explorer = growing
     table.commit([(4, "d")])
     explorer.refresh()
     explorer.wait()
-    table.rollback(2) if hasattr(table, "rollback") else table.filesystem.rm(f"{table.root}/snapshot/snapshot-3")
+    table.rollback(2)
 
-    explorer.refresh()
+    explorer.refresh() if how == "refresh" else explorer._look()
     explorer.wait()
 
     assert explorer.state.versions == (1, 2)
     assert explorer.state.b == 2
+    assert explorer.state.note.startswith("The table went back: the newest version was 3 and is version 2 now.")
+
+
+def test_what_was_committed_again_under_the_newest_number_is_followed(growing):
+    table, explorer = growing
+    table.rollback(1)
+    table.commit([(9, "z")], millis=1_800_000_000_000)
+
+    explorer._look()
+    explorer.wait()
+
+    assert explorer.state.commits["added_rows"].to_pylist() == [1, 1]
+
+
+@pytest.mark.parametrize("how", ["follow", "refresh"])
+def test_a_folder_that_disappears_is_told_and_what_is_known_stays_until_it_comes_back(growing, how):
+    table, explorer = growing
+    act = explorer.refresh if how == "refresh" else explorer._look
+    before, markers = explorer.state.commits, (explorer.state.a, explorer.state.b)
+    shown = told(explorer, "commit")
+    table.filesystem.mv(table.root, f"{table.root}-away", recursive=True)
+
+    for _ in range(2):
+        act()
+        explorer.wait()
+
+    said = explorer.state.note if how == "follow" else explorer._head.value
+    assert "shows no version any more" in said
+    assert (explorer.state.versions, explorer.state.commits) == ((1, 2), before)
+    assert (explorer.state.a, explorer.state.b) == markers
+    assert told(explorer, "commit") == shown
+    assert "Nothing has been committed" not in " ".join(all_text(explorer))
+
+    table.filesystem.mv(f"{table.root}-away", table.root, recursive=True)
+    table.commit([(4, "d")])
+    act()
+    explorer.wait()
+
+    assert (explorer.state.versions, explorer.state.b, explorer.state.note) == ((1, 2, 3), 3, "")
+    assert "shows no version" not in " ".join(all_text(explorer))
+
+
+def test_what_another_action_could_not_do_stays_while_the_table_is_followed(growing):
+    _, explorer = growing
+    explorer.state.next()
+    said = explorer.state.note
+    assert said
+
+    explorer._look()
+    explorer.wait()
+
+    assert explorer.state.note == said
+
+
+def all_text(explorer):
+    return [str(one.value) for one in all_widgets(explorer) if isinstance(getattr(one, "value", None), str)]
 
 
 def test_play_moves_b_on_and_ends(growing, monkeypatch):
