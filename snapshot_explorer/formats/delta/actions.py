@@ -43,17 +43,18 @@ _MAPS = frozenset({"partitionValues", "tags"})
 T = TypeVar("T")
 
 
-def parse_commits(contents: Iterable[tuple[int, str, bytes]], *, infos: bool = True) -> Actions:
+def parse_commits(contents: Iterable[tuple[int, str, bytes]], *, infos: bool = True, excerpts: bool = False) -> Actions:
     """Return the actions of commits, each kind in one table, in the order of the commits and of their lines.
 
     Args:
-        contents: Version, file name and bytes of each commit, ascending. An empty file is an empty commit.
+        contents: Version, file name and bytes of each commit, ascending.
         infos: Keep each version's first commitInfo; without it `commit_infos` is empty.
+        excerpts: The bytes are some lines of each commit, which need not hold an action of a known kind.
 
     Raises:
-        BrokenTableError: A line is no action; the message names the file and the line.
+        BrokenTableError: A line is no action, or a commit holds none; the message names the file and the line.
     """
-    parser = Parser(infos=infos)
+    parser = Parser(infos=infos, excerpts=excerpts)
     for version, name, content in contents:
         parser.feed(version, name, content)
     return parser.actions()
@@ -62,9 +63,10 @@ def parse_commits(contents: Iterable[tuple[int, str, bytes]], *, infos: bool = T
 class Parser:
     """Takes the bytes of commits, or of a checkpoint in JSON, and gives their actions."""
 
-    def __init__(self, *, infos: bool = True) -> None:
+    def __init__(self, *, infos: bool = True, excerpts: bool = False) -> None:
         """Begin with nothing."""
         self._infos = infos
+        self._excerpts = excerpts
         self._pending: dict[str, list[Any]] = {kind: [] for kind in _FILES}
         self._waiting = {kind: Bodies(_WANTED, _MAPS) for kind in _FILES}
         self._owners: dict[str, list[tuple[int, int | None, str]]] = {kind: [] for kind in _FILES}
@@ -79,17 +81,9 @@ class Parser:
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
         """Take a file's bytes. `version` is None for a checkpoint: its actions belong to commits unknown."""
-        others: dict[str, list[Any]] = {}
-        try:
-            # Most lines are adds: they are taken in one sweep.
-            found = _parsed(content)
-            adds = [body for one in found if (body := one.get("add")) is not None]
-            for one in [one for one in found if "add" not in one or len(one) > 1]:
-                for kind, body in one.items():
-                    if body is not None and kind != "add":
-                        others.setdefault(kind, []).append(body)
-        except (orjson.JSONDecodeError, AttributeError) as error:
-            raise _broken_line(name, content, error) from error
+        adds, others = _by_kind(name, content)
+        if not adds and not self._excerpts and _KNOWN.isdisjoint(others):
+            raise without_actions(name, content)
         if adds:
             self._take("add", adds, version, name)
         if not others:
@@ -165,6 +159,24 @@ class Parser:
 
 
 _SINGLE = frozenset({"commitInfo", "protocol", "metaData", "txn", "domainMetadata", "sidecar"})
+_KNOWN = _SINGLE | {*_FILES, "checkpointMetadata"}
+"""Unknown actions are passed over, but a file of them alone is none that a writer made: a proxy may answer in JSON."""
+
+
+def _by_kind(name: str, content: bytes) -> tuple[list[Any], dict[str, list[Any]]]:
+    """Return the bodies of the add actions in a file, and those of all others by their kind."""
+    others: dict[str, list[Any]] = {}
+    try:
+        # Most lines are adds: they are taken in one sweep.
+        found = _parsed(content)
+        adds = [body for one in found if (body := one.get("add")) is not None]
+        for one in [one for one in found if "add" not in one or len(one) > 1]:
+            for kind, body in one.items():
+                if body is not None and kind != "add":
+                    others.setdefault(kind, []).append(body)
+    except (orjson.JSONDecodeError, AttributeError) as error:
+        raise broken_line(name, content, error) from error
+    return adds, others
 
 
 def _parsed(content: bytes) -> list[Any]:
@@ -249,7 +261,28 @@ def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def _broken_line(name: str, content: bytes, error: Exception) -> BrokenTableError:
+def check_is_commit(name: str, content: bytes) -> None:
+    """Refuse what cannot be a commit by its first and last byte, for those who read only some of its lines.
+
+    Raises:
+        BrokenTableError: The bytes are blank, or do not begin and end like lines of JSON objects.
+    """
+    text = content.strip()
+    if text[:1] != b"{" or text[-1:] != b"}":
+        raise without_actions(name, content) if not text else broken_line(name, content, ValueError("it is no JSON"))
+
+
+def without_actions(name: str, content: bytes) -> BrokenTableError:
+    """Return the error of a commit, or a checkpoint in JSON, that holds no action."""
+    found = "it holds no action of a known kind" if content.strip() else "it is empty" if not content else "it is blank"
+    return BrokenTableError(
+        f"{name} is damaged: {found}, and no writer makes such a file. It may have been cut short or overwritten, or "
+        "another server may have answered in place of the storage. Try again; if it stays so, restore the file from a "
+        "backup."
+    )
+
+
+def broken_line(name: str, content: bytes, error: Exception) -> BrokenTableError:
     """Return the error of a file with a line that is no JSON object, with the line's number."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line or line.isspace():

@@ -160,6 +160,8 @@ class _Found:
             return
         with _damage_of(path):
             file = pq.ParquetFile(content)
+            if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
+                raise DamageError("it holds neither add nor remove actions")
             if not sidecar:
                 for kind in _SINGLES:
                     self.singles[kind] += [(path, row) for row in _rows(file, kind)]

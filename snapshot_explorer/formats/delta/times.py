@@ -14,6 +14,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.formats.delta.actions import broken_line, check_is_commit
 from snapshot_explorer.formats.delta.layout import LogFile
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.log_segment import LogListing
@@ -288,15 +289,14 @@ def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:
 
 def _commit_info(content: bytes, path: str) -> Mapping[str, Any] | None:
     """Return the first commitInfo of a commit file: with in-commit timestamps it is on the first line."""
+    check_is_commit(path, content)
     for line in _lines(content):
         if b'"commitInfo"' not in line:
             continue
         try:
             action = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise BrokenTableError(
-                f"{path} has a line that is no JSON ({error}). The commit is damaged; restore the file."
-            ) from error
+            raise broken_line(path, content, error) from error
         info = action.get("commitInfo") if isinstance(action, dict) else None
         if isinstance(info, dict):
             return info

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.delta import statistics as values
-from snapshot_explorer.formats.delta.actions import parse_commits
+from snapshot_explorer.formats.delta.actions import check_is_commit, parse_commits
 from snapshot_explorer.formats.delta.batches import first_batch
 from snapshot_explorer.formats.delta.checkpoints import read_adds
 from snapshot_explorer.formats.delta.file_frames import changes_frame, files_frame
@@ -217,7 +217,8 @@ def _settings(storage: Storage, commits: Sequence[LogFile], look: Look) -> Actio
     else:
         notes = pa.concat_tables(_of_settings(storage, piece) for piece in pieces)
     rows = notes.sort_by("version").to_pylist()
-    return parse_commits(((row["version"], row["path"], row["content"]) for row in rows), infos=False)
+    contents = ((row["version"], row["path"], row["content"]) for row in rows)
+    return parse_commits(contents, infos=False, excerpts=True)
 
 
 def _contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
@@ -244,6 +245,7 @@ def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
     """Return the lines of commits that may hold protocol or metaData; the others empty, so that the rest keep place."""
     found = []
     for version, path, content in _contents(storage, unit.commits):
+        check_is_commit(path, content)
         if any(word in content for word in _WORDS):
             lines = content.split(b"\n")
             told = [line if any(word in line for word in _WORDS) else b"" for line in lines]

@@ -112,8 +112,14 @@ def test_unknown_actions_and_fields_are_ignored():
     assert found.adds.column("path").to_pylist() == ["a"]
 
 
-def test_an_empty_commit_and_blank_lines_hold_nothing():
-    assert parse_commits([(0, "x", b""), (1, "y", b"\n \r\n\n")]).adds.num_rows == 0
+@pytest.mark.parametrize(("content", "why"), [(b"", "empty"), (b"\n \r\n\n", "blank"), (b"{}\n", "holds no action")])
+def test_a_commit_without_actions_is_refused(content, why):
+    with pytest.raises(BrokenTableError, match=f"x is damaged: it .*{why}"):
+        parse_commits([(0, "x", content)])
+
+
+def test_blank_lines_between_actions_are_passed_over():
+    assert parse_commits([(0, "x", b'\n{"add": {"path": "a"}}\r\n \n')]).adds.num_rows == 1
 
 
 def test_a_line_ends_only_at_a_line_feed():

@@ -146,7 +146,7 @@ def test_every_form_of_checkpoint_tells_all_its_live_files_and_tombstones(tmp_pa
             table.remove_file(path)
 
 
-FILES = st.lists(st.sampled_from(["add", "remove", "cdc", "txn"]), max_size=12)
+FILES = st.lists(st.sampled_from(["add", "remove", "cdc", "txn"]), min_size=1, max_size=12)
 
 
 @settings(max_examples=40, deadline=None)

@@ -22,6 +22,8 @@ COMMITS = st.lists(
     min_size=1,
     max_size=8,
 )
+INFO = {"commitInfo": {}}
+"""Every commit holds an action."""
 CANONICAL = {"c%20d": "c d", "file:/x": "/x"}
 
 
@@ -42,7 +44,7 @@ def written(commits):
             key = CANONICAL.get(path, path), which
             live[key] = (live.get(key, (version,))[0], version)
         random.shuffle(actions)
-        contents.append((version, f"{version}", lines(*actions)))
+        contents.append((version, f"{version}", lines(INFO, *actions)))
     return contents, live
 
 
@@ -115,7 +117,7 @@ def test_a_state_is_what_later_commits_come_after(commits):
 
 def test_a_file_added_again_is_live_since_the_first_time():
     commits = [[protocol(), metadata(), add("a", size=1)], [add("a", size=2)], [remove("a")], [add("a", size=3)]]
-    contents = [(version, "", lines(*actions)) for version, actions in enumerate(commits)]
+    contents = [(version, "", lines(INFO, *actions)) for version, actions in enumerate(commits)]
 
     since = [replayed(contents[: count + 1]).adds.to_pylist() for count in range(4)]
 

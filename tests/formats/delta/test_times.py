@@ -224,7 +224,7 @@ def test_a_line_that_was_cut_short_is_named(carrying):
     times.committed_at([0])
     carrying.write("_delta_log/00000000000000000000.json", b'{"commitInfo":{"inCommitTimestamp":70')
 
-    with pytest.raises(BrokenTableError, match="0000.json has a line that is no JSON"):
+    with pytest.raises(BrokenTableError, match="0000.json is damaged: line 1 is no action"):
         times.committed_at([0])
 
 
