@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.delta.json_columns import integer
 
 Mode = Literal["none", "name", "id"]
 """How the columns of a data file are found: by the column's name, by its physical name, or by its id."""
@@ -137,7 +138,7 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> Field:
         type=parse_type(raw["type"], mode),
         nullable=bool(raw.get("nullable", True)),
         stored=name if mode == "none" or physical is None else _text(physical),
-        id=None if number is None else int(number),
+        id=None if number is None else integer(number),
         comment=None if comment is None else str(comment),
         declared=None if declared is None else str(declared),
         collated="__COLLATIONS" in metadata or "collate" in str(raw["type"]),

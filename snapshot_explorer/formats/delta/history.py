@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.formats.delta.counts import Counts, Known, counts_of
+from snapshot_explorer.formats.delta.json_columns import json_text
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.readability import Readability
@@ -137,7 +137,7 @@ def _told(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -
         "operation": operation,
         "user": _text(info.get("userName")) or _text(info.get("userId")),
         "identifier": _text(info.get("txnId")) or _of_application(actions.transactions.get(version, ())),
-        "details": orjson.dumps(info).decode(),
+        "details": json_text(info),
     }
 
 
@@ -158,4 +158,4 @@ def _text(value: Any) -> str | None:
     """Return text of commitInfo; other values as JSON, since writers put what they like."""
     if value is None or isinstance(value, str):
         return value or None
-    return orjson.dumps(value).decode()
+    return json_text(value)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.formats.delta.json_columns import json_text
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.records import STRINGS, Metadata, Protocol, State
 from snapshot_explorer.formats.delta.times import Infos, Times
@@ -275,7 +276,7 @@ def _transactions(state: State) -> pa.Table:
 
 def text(value: Any) -> str | None:
     """Return what commitInfo says as text: text as it is, null as null, anything else as JSON."""
-    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+    return value if value is None or isinstance(value, str) else json_text(value)
 
 
 def _texts(value: Any) -> list[tuple[str, str | None]] | None:

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from snapshot_explorer.formats.damage import DamageError
@@ -113,7 +114,7 @@ class Bodies:
         """Return the values of objects that have not all the same names."""
         for row, one in enumerate(objects, self._rows):
             if not isinstance(one, dict):
-                raise RowError(row, f"{str(one)[:60]!r} in place of an object")
+                raise RowError(row, f"{shown(one)} in place of an object")
         names = self._wanted.intersection(chain.from_iterable(objects))
         return {name: [one.get(name) for one in objects] for name in names}
 
@@ -243,7 +244,32 @@ def _converted(value: Any, row: int, convert: Callable[[Any], Any], name: str) -
     try:
         return None if value is None else convert(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise RowError(row, f"{name} {str(value)[:60]!r}, which is of no use there") from error
+        raise RowError(row, f"{name} {shown(value)}, which is of no use there") from error
+
+
+def shown(value: object) -> str:
+    """Return a value of JSON for a message: cut where it is long, and of what may hold others only its sort."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return repr(str(value)[:60])
+
+
+def json_text(value: object) -> str:
+    """Return a value of JSON as text; what lies deeper than 200 levels as "..."."""
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # it reads four times as deep as it writes
+        return orjson.dumps(_shallow(value, 200)).decode()
+
+
+def _shallow(value: object, levels: int) -> object:
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return "..."
+    if isinstance(value, list):
+        return [_shallow(one, levels - 1) for one in value]
+    return {name: _shallow(one, levels - 1) for name, one in value.items()}
 
 
 def integer(value: Any, bits: int = 64) -> int:

@@ -106,7 +106,7 @@ def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:
         if raw["type"] != "struct":
             raise ValueError(f"a table of type {raw['type']!r}")  # noqa: TRY301 - told like the rest
         return parse_fields(raw["fields"], mode)
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (orjson.JSONDecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise BrokenTableError(
             f"The schema in the table's metaData action is not readable ({type(error).__name__}: {error}). The log may "
             "have been cut short; compare it with a copy of the table."

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.delta.json_columns import integer
+from snapshot_explorer.formats.delta.json_columns import integer, json_text, shown
 from snapshot_explorer.formats.delta.records import Domain, Metadata, Protocol, Transaction
 
 Body = Mapping[str, Any]
@@ -78,7 +78,7 @@ def domain_of(body: Body) -> Domain:
 def _text(body: Body, name: str) -> str | None:
     value = body.get(name)
     if value is not None and not isinstance(value, str):
-        raise DamageError(f"{name} {str(value)[:60]!r}, which is no text")
+        raise DamageError(f"{name} {shown(value)}, which is no text")
     return value
 
 
@@ -87,7 +87,7 @@ def _integer(body: Body, name: str) -> int | None:
     try:
         return None if value is None else integer(value)
     except ValueError as error:
-        raise DamageError(f"{name} {str(value)[:60]!r}, which is no number") from error
+        raise DamageError(f"{name} {shown(value)}, which is no number") from error
 
 
 def _texts(values: Any, name: str) -> Sequence[str]:
@@ -96,7 +96,11 @@ def _texts(values: Any, name: str) -> Sequence[str]:
     return values
 
 
+def _spelled(value: object) -> str:
+    return json_text(value) if isinstance(value, dict | list) else str(value)
+
+
 def _configuration(values: Any) -> Mapping[str, str]:
     if not isinstance(values, Mapping):
         raise DamageError("a configuration that is no object")
-    return {str(name): value if isinstance(value, str) else str(value) for name, value in values.items()}
+    return {str(name): value if isinstance(value, str) else _spelled(value) for name, value in values.items()}

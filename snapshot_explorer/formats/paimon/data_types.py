@@ -51,11 +51,12 @@ class Field:
 def parse_fields(raw: Iterable[Mapping[str, Any]]) -> tuple[Field, ...]:
     """Return the fields that a schema file lists.
 
-    Raises: as `parse_type`, and KeyError or TypeError where a field lacks its id, name or type.
+    Raises: as `parse_type`, and KeyError or TypeError where a field lacks its id, name or type, ValueError where its id
+        is none.
     """
     return tuple(
         Field(
-            id=int(item["id"]),
+            id=_id(item["id"]),
             name=str(item["name"]),
             type=parse_type(item["type"]),
             description=item.get("description"),
@@ -64,6 +65,14 @@ def parse_fields(raw: Iterable[Mapping[str, Any]]) -> tuple[Field, ...]:
     )
 
 
+def _id(raw: str | float) -> int:
+    number = int(raw)
+    if not -_LARGEST_ID <= number <= _LARGEST_ID:
+        raise ValueError(f"a field id of {number}, where ids have 32 bits")
+    return number
+
+
+_LARGEST_ID = 2**31 - 1
 _SYNONYMS = {
     "INTEGER": "INT",
     "NUMERIC": "DECIMAL",

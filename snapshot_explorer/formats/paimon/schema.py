@@ -99,7 +99,15 @@ def parse_schema(content: bytes, path: str) -> Schema:
             options=options,
             comment=raw.get("comment"),
         )
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (
+        orjson.JSONDecodeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
         raise BrokenTableError(
             f"{path} is not a readable Paimon schema ({type(error).__name__}: {error}). "
             "It may have been cut short; compare it with a copy of the table."

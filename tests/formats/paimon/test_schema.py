@@ -138,6 +138,8 @@ def test_what_is_no_type_is_broken(spelled):
         {"fields": None},
         {"fields": [{"id": 0, "name": "x"}]},
         {"fields": [{"id": 0, "name": "x", "type": "INT"}, {"id": 1, "name": "x", "type": "INT"}]},
+        {"fields": [{"id": 2**63, "name": "x", "type": "INT"}]},
+        {"fields": [{"id": 1e300, "name": "x", "type": "INT"}]},
         {"options": ["a"]},
         {"fields": [{"id": 0, "name": "x", "type": {"type": "VECTOR", "element": "INT", "length": -1}}]},
         {"fields": [{"id": 0, "name": "x", "type": "ARRAY<" * 3000 + "INT" + ">" * 3000}]},
