@@ -65,8 +65,8 @@ _NOTHING = {
 class Comparison:
     """How version B of a table differs from version A. Draws itself; each part is read when it is first asked for.
 
-    Either may be the newer one. Parts are told from A to B: what only B has is added. The same version twice differs
-    in nothing.
+    Either may be the newer one. The direction is from A to B in every part: what only B has is added, what only A has
+    is removed. The same version twice differs in nothing.
     """
 
     def __init__(self, path: str, table_format: TableFormat, a: int, b: int, listing: Listing) -> None:
@@ -95,25 +95,28 @@ class Comparison:
     def commits(self) -> Frame:
         """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.
 
+        They are what was recorded, whichever is the newer one; where that is A, the title says that B is without them.
         Costs what `Table.history` costs.
         """
         rows = self._format.commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
         total = len(self._between) + self._missing
         drawn = frames.drawn_of_commits(rows)
-        title = self._title("Commits between")
+        title = self._title("Commits that B is without" if self._backwards else "Commits between")
         return Frame(rows, title=title, noun="versions", total=total, drawn=drawn, depict=timeline)
 
     @cached_property
     def manifests(self) -> Frame:
-        """Return what became of each manifest of A and B: COMPARED_MANIFESTS; statuses are told in history's order.
+        """Return what becomes of each manifest from A to B: COMPARED_MANIFESTS.
 
-        Reads the manifest lists of both, and the delta lists of the commits between if a base has new manifests.
+        Where B is the newer one, the status says how: added, rewritten, merged away or left behind. Where B is the
+        older one, a manifest is added or removed. Reads the manifest lists of both, and, where B is the newer one, the
+        delta lists of the commits between if its base has new manifests.
         """
         a, b = (self._format.manifests(version) for version in (self.a, self.b))
         recorded = self._format if isinstance(self._format, Recorded) else None
-        older, newer = (b, a) if self._backwards else (a, b)
-        new = newer.filter(pc.invert(pc.is_in(newer["path"], pa.array(older["path"].to_pylist(), pa.string()))))
-        born = self._born(recorded) if pc.any(pc.equal(new["list"], "base")).as_py() else ()
+        new = b.filter(pc.invert(pc.is_in(b["path"], pa.array(a["path"].to_pylist(), pa.string()))))
+        is_asked = not self._backwards and pc.any(pc.equal(new["list"], "base")).as_py()
+        born = self._born(recorded) if is_asked else ()
         rows = compare_manifests(a, b, born=born, backwards=self._backwards, merges=recorded is not None)
         drawn: tuple[str, ...] = ("status", "list_a", "list_b", "path", "size_bytes", "added_files", "removed_files")
         has_bounds = rows["partition_min"].null_count < len(rows) and any(rows["partition_min"].to_pylist())
@@ -123,7 +126,8 @@ class Comparison:
     def entries(self, manifest: str) -> Frame:
         """Return the entries of one of the manifests: ENTRIES, in order; of Delta of a commit or a checkpoint's file.
 
-        Reads the manifest.
+        They are what the manifest records, whichever of A and B is the newer one; the title says which of the two name
+        it. Reads the manifest.
 
         Args:
             manifest: Its path, as `manifests` spells it, its name, or an end that no other one has.
@@ -135,8 +139,10 @@ class Comparison:
         known = rows["path"].to_pylist()
         owner = f"version {self.a}" if self.a == self.b else f"version {self.a} or {self.b}"
         path = manifest_of(manifest, known, owner=owner)
-        version = self.a if rows["list_b"][known.index(path)].as_py() is None else self.b
-        return entries_of(self._format, version, path)
+        row = rows.slice(known.index(path), 1).to_pylist(maps_as_pydicts=None)[0]
+        version = self.a if row["list_b"] is None else self.b
+        only = f", which only version {version} names" if None in (row["list_a"], row["list_b"]) else ""
+        return entries_of(self._format, version, path, note=only)
 
     @cached_property
     def files(self) -> Frame:
@@ -243,7 +249,9 @@ class Comparison:
         kinds = Counter(self.commits["kind"].to_pylist())
         told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
         gone = f"; {self._missing:,} more {'is' if self._missing == 1 else 'are'} gone" if self._missing else ""
-        rows = [("A", self._spelled(self.a)), ("B", self._spelled(self.b)), ("commits between", told + gone)]
+        undone = "; B is without them" if self._backwards and self._between else ""
+        between = ("commits between", told + gone + undone)
+        rows = [("A", self._spelled(self.a)), ("B", self._spelled(self.b)), between]
         return [Line(self.proven), Pairs(tuple(rows))]
 
     def _spelled(self, version: int) -> str:

@@ -15,7 +15,8 @@ _NAMED = 3
 """How many manifests a message names."""
 _LOOKED_THROUGH = 1_000
 """Among how many manifests one is looked for that is called alike."""
-CARRIED, ADDED, MERGED, REWRITTEN, LEFT = "carried over", "added", "merged away", "rewritten", "left behind"
+CARRIED, ADDED, REMOVED = "carried over", "added", "removed"
+MERGED, REWRITTEN, LEFT = "merged away", "rewritten", "left behind"
 
 
 def compare_manifests(
@@ -23,10 +24,11 @@ def compare_manifests(
 ) -> pa.Table:
     """Return what became of each manifest: COMPARED_MANIFESTS, those of B in list order, then those that only A has.
 
-    Told from the older to the newer version, whichever is A. `carried over`: both name it. `added`: a commit between
-    wrote it as its delta, or changelog. `rewritten`: only the newer one names it, and it was made of others. `merged
-    away`: only the older one names it, its entries are in others now. `left behind`: a changelog of the older commit,
-    which no later version names. Null: that it was not carried over is all that can be told.
+    The direction is from A to B, as given. `carried over`: both name it. Where B is the newer one: `added`: a commit
+    between wrote it as its delta, or changelog. `rewritten`: only B names it, and it was made of others. `merged away`:
+    only A names it, its entries are in others now. `left behind`: a changelog of A's commit, which no later version
+    names. Null: that it was not carried over is all that is known. Where B is the older one, no commit leads from A to
+    B: what only B names is `added`, what only A names is `removed`.
 
     Args:
         a: MANIFESTS of A.
@@ -35,10 +37,8 @@ def compare_manifests(
         backwards: Whether A is the newer one.
         merges: Whether a base may name deltas of earlier commits; otherwise all in it is made of others.
     """
-    older, newer = (b, a) if backwards else (a, b)
-    before, after = _lists(older), _lists(newer)
+    before, after = _lists(a), _lists(b)
     made = frozenset[str]() if not merges else born
-    lists = {"a": after if backwards else before, "b": before if backwards else after}
     rows, statuses = [], []
     seen = set()
     for manifest in [*b.to_pylist(maps_as_pydicts=None), *a.to_pylist(maps_as_pydicts=None)]:
@@ -47,11 +47,11 @@ def compare_manifests(
             continue
         seen.add(path)
         rows.append(manifest)
-        statuses.append(_status(path, before, after, made))
+        statuses.append(_plain_status(path, before, after) if backwards else _status(path, before, after, made))
     columns: dict[str, pa.Array] = {
         "status": pa.array(statuses, pa.string()),
-        "list_a": pa.array([lists["a"].get(row["path"]) for row in rows], pa.string()),
-        "list_b": pa.array([lists["b"].get(row["path"]) for row in rows], pa.string()),
+        "list_a": pa.array([before.get(row["path"]) for row in rows], pa.string()),
+        "list_b": pa.array([after.get(row["path"]) for row in rows], pa.string()),
     }
     plain = pa.Table.from_pylist(rows, frames.MANIFESTS)
     names = frames.COMPARED_MANIFESTS.names
@@ -64,8 +64,15 @@ def _lists(manifests: pa.Table) -> Mapping[str, str]:
     return dict(zip(manifests["path"].to_pylist(), manifests["list"].to_pylist(), strict=True))
 
 
+def _plain_status(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Return which of A and B name a manifest."""
+    if path in before and path in after:
+        return CARRIED
+    return ADDED if path in after else REMOVED
+
+
 def _status(path: str, before: Mapping[str, str], after: Mapping[str, str], born: Collection[str] | None) -> str | None:
-    """Return what became of a manifest, by the lists that name it in the older and the newer version."""
+    """Return what became of a manifest, by the lists that name it in A and in B, the newer one."""
     old, new = before.get(path), after.get(path)
     if old is not None and new is not None:
         return CARRIED
@@ -80,10 +87,10 @@ def _status(path: str, before: Mapping[str, str], after: Mapping[str, str], born
     return ADDED if path in born else REWRITTEN
 
 
-def entries_of(table_format: TableFormat, version: int, path: str) -> Frame:
+def entries_of(table_format: TableFormat, version: int, path: str, *, note: str = "") -> Frame:
     """Return the entries of a manifest that a version names, in order: ENTRIES. Reads the manifest."""
     rows = table_format.manifest_entries(version, path)
-    return Frame(rows, title=f"Entries of {path}", noun="entries", drawn=telling(rows))
+    return Frame(rows, title=f"Entries of {path}{note}", noun="entries", drawn=telling(rows))
 
 
 def manifest_of(asked: str, paths: Sequence[str], *, owner: str) -> str:

@@ -106,9 +106,10 @@ def _bare(kind: str) -> str:
 
 def _retyping(before: str, after: str) -> str:
     """Return whether all values of a type fit another, the reverse, or neither."""
-    if _fits(before, after):
-        return "widened"
-    return "narrowed" if _fits(after, before) else "retyped"
+    wider, narrower = _fits(before, after), _fits(after, before)
+    if wider == narrower:
+        return "retyped"
+    return "widened" if wider else "narrowed"
 
 
 def _fits(narrow: str, wide: str) -> bool:

@@ -102,7 +102,11 @@ ENTRIES = pa.schema(
 
 COMPARED_MANIFESTS = pa.schema(
     [
-        _column("status", pa.string(), "carried over, added, merged away, rewritten or left behind; null if unknown"),
+        _column(
+            "status",
+            pa.string(),
+            "carried over, added, removed, merged away, rewritten or left behind; null if unknown",
+        ),
         _column("list_a", pa.string(), "the list of A that names it: base, delta, changelog, index; null if none does"),
         _column("list_b", pa.string(), "the list of B that names it; null if none does"),
         *(field for field in MANIFESTS if field.name not in ("version", "list", "list_path", "position")),

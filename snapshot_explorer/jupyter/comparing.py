@@ -31,7 +31,10 @@ DIFF = Command(
         Option(flags=("--properties",), meaning="properties that were set, changed or removed"),
         Option(flags=("--partitions",), meaning="what differs by partition and bucket"),
         Option(flags=("--files",), meaning="data files that are added, removed, moved, or have rows deleted"),
-        Option(flags=("--manifests",), meaning="each manifest: carried over, added, merged away or rewritten"),
+        Option(
+            flags=("--manifests",),
+            meaning="each manifest: carried over, added, merged away or rewritten; removed where B is older",
+        ),
         TABLE,
     ),
     notes="Returns a Comparison, of which only the parts asked for are shown; with one flag that part, a frame. "

@@ -22,6 +22,24 @@ from snapshot_explorer.storage import Storage
 TABLES = Path(__file__).parents[1] / "data" / "paimon"
 DELTA_TABLES = TABLES.parent / "delta"
 TURNED = {"added": "removed", "removed": "added", "moved": "moved", "deletions": "deletions"}
+SIDES = {"carried over": "=", "added": "+", "rewritten": "+", None: "+"} | dict.fromkeys(
+    ("removed", "merged away", "left behind"), "-"
+)
+OTHER_SIDES = {"=": "=", "+": "-", "-": "+"}
+OTHER_PARTS = {
+    "in A": "in B",
+    "shared": "shared",
+    "removed": "added",
+    "removed, rearranged": "added, rearranged",
+} | {"in B": "in A", "added": "removed", "added, rearranged": "removed, rearranged"}
+OTHER_SCHEMA_CHANGES = {
+    "added": "dropped",
+    "dropped": "added",
+    "widened": "narrowed",
+    "narrowed": "widened",
+    "nullable": "not null",
+    "not null": "nullable",
+}
 
 
 def compared(table_format, a, b):
@@ -36,15 +54,20 @@ def files_of(comparison):
 def assert_mirrored(there, back):
     """Check that a comparison and the one turned round tell the same."""
     assert files_of(there) == Counter({(TURNED[row[0]], *row[1:]): count for row, count in files_of(back).items()})
-    ours, theirs = (one.manifests.to_arrow() for one in (there, back))
-    statuses = [
-        sorted(zip(*(rows[name].to_pylist() for name in names), strict=True), key=str)
-        for rows, names in (
-            (ours, ("path", "status", "list_a", "list_b")),
-            (theirs, ("path", "status", "list_b", "list_a")),
-        )
-    ]
-    assert statuses[0] == statuses[1]
+    ours, theirs = ({row["path"]: row for row in one.manifests.to_dict()} for one in (there, back))
+    assert ours.keys() == theirs.keys()
+    for path, row in ours.items():
+        other = theirs[path]
+        assert (row["list_a"], row["list_b"]) == (other["list_b"], other["list_a"])
+        side = "=" if row["list_a"] and row["list_b"] else "-" if row["list_a"] else "+"
+        assert (SIDES[row["status"]], SIDES[other["status"]]) == (side, OTHER_SIDES[side])
+    for path in [*ours][:3]:
+        if "index" not in (ours[path]["list_a"], ours[path]["list_b"]):
+            entries = [one.entries(path) for one in (there, back)]
+            assert entries[0].to_arrow().drop("partition").equals(entries[1].to_arrow().drop("partition"))
+            assert entries[0].title == entries[1].title
+    parts = [{row.pop("part"): row for row in one.summary.to_dict()} for one in (there, back)]
+    assert parts[0] == {OTHER_PARTS[part]: row for part, row in parts[1].items()}
     for name in ("net_rows", "net_bytes", "deleted_rows"):
         sums = [
             {(*row["partition"].values(), row["bucket"]): row[name] for row in one.partitions.to_dict()}
@@ -54,10 +77,31 @@ def assert_mirrored(there, back):
     assert there.commits.to_arrow().equals(back.commits.to_arrow())
     assert there.proven == back.proven
     changes = [
-        sorted((row["column"] or "", row["before"] or "", row["after"] or "") for row in one.schema.to_dict())
+        sorted(
+            (turned.get(row["change"], row["change"]), row["id"] or 0, str(row[first]), str(row[last]))
+            for row in one.schema.to_dict()
+        )
+        for one, turned, first, last in (
+            (there, {}, "before", "after"),
+            (back, OTHER_SCHEMA_CHANGES, "after", "before"),
+        )
+    ]
+    assert changes[0] == changes[1]
+    assert {tuple(row.values()) for row in there.properties.to_dict()} == {
+        (TURNED.get(row["change"], "changed"), row["property"], row["after"], row["before"])
+        for row in back.properties.to_dict()
+    }
+
+
+def assert_figures_mirrored(there, back):
+    """Check that what a figure draws as removed, the figure of the comparison turned round draws as added."""
+    bars = [
+        {bar.name: dict(zip(bar.y, (abs(value) for value in bar.x), strict=True)) for bar in one.figure().data[2:]}
         for one in (there, back)
     ]
-    assert len(changes[0]) == len(changes[1])
+    assert any(bars[0]["removed files"].values()) or any(bars[0]["added files"].values())
+    assert bars[0]["removed files"] == bars[1]["added files"]
+    assert bars[0]["added files"] == bars[1]["removed files"]
 
 
 def assert_as_read(table_format, comparison):
@@ -90,7 +134,8 @@ def assert_as_read(table_format, comparison):
     for row in comparison.manifests.to_dict():
         is_both = row["path"] in before and row["path"] in after
         assert (row["status"] == "carried over") == is_both
-        assert row["status"] is None or (row["status"] in ("merged away", "left behind")) == (row["path"] not in after)
+        gone = row["list_b"] is None
+        assert row["status"] is None or (row["status"] in ("removed", "merged away", "left behind")) == gone
 
 
 def states(table_format):
@@ -129,6 +174,16 @@ def test_versions_of_tables_that_delta_wrote_differ_as_lifetimes_say(name):
         changed = Counter(lifetimes.difference(a, b)["path"].to_pylist())
         told = {row["path"] for row in there.files.to_dict() if row["change"] in ("added", "removed")}
         assert told == {path for path, count in changed.items() if count == 1}
+
+
+@pytest.mark.parametrize("name", ["dv", "manifests_parquet"])
+def test_the_figure_turned_round_draws_what_was_added_as_removed(name):
+    table_format = Paimon(Storage(str(TABLES / name)))
+    versions = states(table_format)
+
+    assert_figures_mirrored(
+        compared(table_format, versions[0], versions[-1]), compared(table_format, versions[-1], versions[0])
+    )
 
 
 def test_partitions_are_called_as_in_b_where_a_commit_between_renamed_the_column():
@@ -187,7 +242,7 @@ def test_versions_of_any_history_differ_as_plain_reading_says(steps, data):
     older, newer = sorted((a, b))
     born = {path for version in range(older + 1, newer + 1) for path in deltas(opened(table), version)}
     for row in there.manifests.to_dict():
-        if row["status"] in ("added", "rewritten"):
+        if row["status"] in ("added", "rewritten") and a < b:
             assert (row["status"] == "added") == (row["path"] in born)
 
 
@@ -240,18 +295,30 @@ def test_manifests_that_were_merged_are_told_with_what_they_were_merged_into(tab
     }
 
 
-def test_told_backwards_manifests_keep_their_history(table):
+def test_from_a_newer_version_to_an_older_one_manifests_are_removed_and_added(table):
     for _ in range(3):
         table.commit()
     table.merge_manifests()
     table.commit()
 
     assert manifests(compared(opened(table), 4, 2)) == {
-        "manifest-1": ("merged away", None, "base"),
-        "manifest-2": ("merged away", None, "delta"),
-        "manifest-merged-3": ("rewritten", "base", None),
-        "manifest-4": ("added", "delta", None),
+        "manifest-1": ("added", None, "base"),
+        "manifest-2": ("added", None, "delta"),
+        "manifest-merged-3": ("removed", "base", None),
+        "manifest-4": ("removed", "delta", None),
     }
+
+
+def test_from_a_newer_version_to_an_older_one_every_part_has_the_same_direction(table):
+    table.commit()
+    table.commit()
+    comparison = compared(opened(table), 2, 1)
+
+    assert comparison.files["change"].to_pylist() == ["removed"]
+    assert [row["status"] for row in comparison.manifests.to_dict() if row["list_b"] is None] == ["removed"]
+    assert comparison.entries("manifest-2").title == "Entries of manifest/manifest-2, which only version 2 names"
+    assert comparison.commits.title == "Commits that B is without: version 2 to 1"
+    assert "commits between  1 append; B is without them" in repr(comparison)
 
 
 def test_where_commits_between_have_expired_a_new_manifest_of_the_base_has_no_status(table):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SIGNS = {
     "carried over": "=",
     "added": "+",
+    "removed": "-",
     "merged away": "-",
     "left behind": "-",
     "rewritten": "~",
@@ -29,6 +30,7 @@ SIGNS = {
 _LISTS = ("base", "delta", "changelog", "index")
 _ALWAYS = _LISTS[:3]
 _LEGEND = "= carried over   + added   - merged away, or left behind   ~ rewritten"
+_LEGEND_BACK = "= carried over   + added   - removed"
 
 
 def manifests(shelf: Shelf, asked: Asked) -> Content:
@@ -46,12 +48,13 @@ def manifests(shelf: Shelf, asked: Asked) -> Content:
         if total or name in _ALWAYS:
             items = tuple((_item(left), _item(right)) for _, left, right in here)
             lanes.append(Lane(name=name if total else f"{name}: no manifest", rows=items, total=total))
+    words, legend = (_WORDS, _LEGEND) if a <= b else (_WORDS_BACK, _LEGEND_BACK)
     signs = [SIGNS[row["status"]] for row in rows]
-    said = ", ".join(f"{signs.count(sign):,} {word}" for word, sign in _WORDS.items() if sign in signs)
+    said = ", ".join(f"{signs.count(sign):,} {word}" for word, sign in words.items() if sign in signs)
     drawing = Drawing(
         title=f"Manifests of version {a} and version {b}",
         parts=(
-            Line(f"{said or 'Neither version has a manifest'}.   {_LEGEND}"),
+            Line(f"{said or 'Neither version has a manifest'}.   {legend}"),
             Lanes(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
         ),
     )
@@ -66,6 +69,8 @@ def manifests(shelf: Shelf, asked: Asked) -> Content:
 
 
 _WORDS = {"carried over": "=", "added": "+", "merged away": "-", "rewritten": "~", "not known": "?"}
+_WORDS_BACK = {"carried over": "=", "added": "+", "removed": "-"}
+"""Words where B is the older version."""
 
 
 def _lane(rows: Sequence[_Row], name: str) -> Sequence[tuple[_Row | None, _Row | None]]:
@@ -107,7 +112,7 @@ def entries(shelf: Shelf, asked: Asked) -> Content:
         telling = [name for name in telling if name != "partition"]
     return Content(
         drawing=Drawing(
-            title=f"Entries of {_name(manifest)}: {len(rows):,}",
+            title=f"{frame.title.replace(manifest, _name(manifest))}: {len(rows):,}",
             parts=(Grid(page.select(telling), noun="entries", limit=PAGE),),
         ),
         code=f"{asked.name}.compare({a}, {b}).entries({_name(manifest)!r})",

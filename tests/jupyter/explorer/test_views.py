@@ -61,6 +61,19 @@ def test_the_lens_shows_what_became_of_each_manifest(explorer, orders):
     assert right.startswith("~ manifest-6c59a41e")
 
 
+def test_the_lens_turned_round_shows_what_is_added_as_removed(explorer, orders):
+    explorer.state.tab, explorer.state.a, explorer.state.b = "manifests", 18, 9
+    explorer.wait()
+
+    lines = told(explorer, "manifests").splitlines()
+
+    assert "2 added, 3 removed." in lines[1]
+    assert lines[1].endswith("= carried over   + added   - removed")
+    left, right = lines[4][:59], lines[4][59:].strip()
+    assert left.startswith("- manifest-6c59a41e")
+    assert right.startswith("+ manifest-34f17bb7")
+
+
 def test_the_lens_shows_a_manifest_of_both_in_one_line_of_its_lane(explorer):
     explorer.state.tab = "manifests"
     explorer.wait()
