@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import tables_of_files
 from paimon_story import KEPT, Story
 from paimon_values import KEYS, NESTED, PARTS, SIMPLE, root, value
-from tables_of_merges import HISTORIES
+from tables_of_merges import HISTORIES, row_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from paimon_values import Dice
 
 
 def keyed(story: Story, *, engine: str = "deduplicate", **options: str) -> None:
@@ -173,6 +175,46 @@ def merged(story: Story, kind: str) -> None:
             story.compact()
 
 
+_COLLECTED = {
+    "k": "INT NOT NULL",
+    "rows": {"type": "ARRAY", "element": row_type(v="INT", text="STRING")},
+    "deep": {"type": "ARRAY", "element": row_type(v="INT", inner={"type": "ARRAY", "element": row_type(n="BIGINT")})},
+    "lists": {"type": "ARRAY", "element": {"type": "ARRAY", "element": "INT"}},
+    "floats": {"type": "ARRAY", "element": row_type(x="DOUBLE")},
+    "bytes": {"type": "ARRAY", "element": "BYTES"},
+}
+
+
+def collected(story: Story) -> None:
+    """Write a table whose columns collect nested elements and bytes, equal ones among them, and take none back."""
+    dice = story.dice
+    options = {"bucket": "1", "write-only": "true", "file.format": dice.choice(("avro", "parquet", "orc"))}
+    functions = {f"fields.{name}.aggregate-function": "collect" for name in _COLLECTED if name != "k"}
+    story.core.create(story.name, _COLLECTED, "k", KEPT | options | {"merge-engine": "aggregation"} | functions)
+    for _ in range(5):
+        changes = [(dice.choice(("+I", "+U")), _collected_row(dice, key)) for key in range(12)]
+        story.attempt("commit", lambda changes=changes: story.core.change(story.name, changes))
+        if dice.random() < 0.3:
+            story.compact()
+
+
+def _collected_row(dice: Dice, key: int) -> tuple[Any, ...]:
+    def some(make: Callable[[], Any]) -> Any:
+        return None if dice.random() < 0.2 else [make() for _ in range(dice.randrange(3))]
+
+    def number() -> Any:
+        return dice.choice((None, 0, 1))
+
+    return (
+        key,
+        some(lambda: (number(), dice.choice(("a", None)))),
+        some(lambda: (number(), some(lambda: (None,)))),
+        some(lambda: some(number)),
+        some(lambda: (dice.choice((0.0, -0.0, None)),)),
+        some(lambda: dice.choice((b"", b"xy"))),
+    )
+
+
 def rescaled(story: Story) -> None:
     """Change the count of buckets, and write one of two partitions anew."""
     story.options = {"bucket": "2", "file.format": "orc"}
@@ -284,6 +326,7 @@ TABLES: dict[str, Table] = {
         for kind, history in HISTORIES.items()
         if kind != "aggregates_overflow"  # refused: engines differ in what they show
     },
+    **{f"collected_{n}": Table(collected) for n in range(2)},
     "rescaled": Table(rescaled),
     "crossing": Table(crossing),
     **{f"evolving_{n}": Table(evolving, ("1.4",), (), "spread over several files") for n in range(3)},

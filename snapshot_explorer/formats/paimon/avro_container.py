@@ -21,6 +21,8 @@ _GREATEST_SHAPE = 10_000
 _DEEPEST_SHAPE = 32
 _LONGEST_VARINT = 10
 _CHUNK = 2**18
+_MOST_FOR_XZ = 128 * 2**20
+"""Bytes that unpacking xz may take. Its strongest preset takes 65 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +215,32 @@ def _unpacked(packed: bytes, codec: str) -> bytes:
         block = _unsnapped(packed)
     elif codec == "zstandard":
         block = _inflated(packed)
+    elif codec in ("bzip2", "xz"):
+        block = _streamed(packed, codec)
     else:
         raise UnsupportedFeatureError(
             f"Metadata is compressed with the Avro codec {codec!r}, which is not read. "
-            "Read are null, deflate, snappy and zstandard."
+            "Read are null, deflate, snappy, zstandard, bzip2 and xz."
         )
     if len(block) > GREATEST_BLOCK:
         raise Cut(f"a block holds more than {GREATEST_BLOCK} bytes")
+    return block
+
+
+def _streamed(packed: bytes, codec: str) -> bytes:
+    """Return the content of a bzip2 or xz block, and one byte more than allowed where it holds more."""
+    # Builds of Python may lack either.
+    import bz2  # noqa: PLC0415
+    import lzma  # noqa: PLC0415
+
+    is_xz = codec == "xz"
+    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_FOR_XZ) if is_xz else bz2.BZ2Decompressor()
+    try:
+        block: bytes = stream.decompress(packed, GREATEST_BLOCK + 1)
+    except lzma.LZMAError as error:
+        raise Cut(f"an xz block is damaged ({error})") from error
+    if not stream.eof and len(block) <= GREATEST_BLOCK:
+        raise Cut(f"a {codec} block is cut short")
     return block
 
 

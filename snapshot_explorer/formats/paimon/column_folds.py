@@ -40,7 +40,7 @@ def fold(array: pa.Array, valid: _Flags, crowd: Crowd, steps: ColumnSteps) -> pa
     if steps.function is None or (steps.actions == RETRACT).any():
         return None
     rows = np.flatnonzero(np.isin(steps.actions, (ADD, ADD_EARLIER)) & valid)
-    if name == "collect" and not pa.types.is_nested(array.type.value_type):
+    if name == "collect" and not (steps.function.distinct and pa.types.is_nested(array.type.value_type)):
         return lists(array, rows, crowd, distinct=steps.function.distinct)
     if (steps.actions == ADD_EARLIER).any():
         return None

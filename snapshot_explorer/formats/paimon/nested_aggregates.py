@@ -57,9 +57,14 @@ def lister(elements: pa.Array, kind: pa.DataType) -> Callable[[Iterable[Any]], p
 def collect(array: pa.Array, function: Function) -> Fold:
     """Return `collect`. An item is the positions of the elements.
 
+    Elements that are themselves nested, or byte arrays, are joined without a look at their values; to take some back,
+    Java compares them by classes that differ from reader to reader, some of which refuse it. That is refused here, but
+    for distinct elements, which have a comparison of their own.
+
     Source: paimon FieldCollectAgg.
     """
-    codes = value_codes(array.values).tolist()
+    compared = function.distinct or not _is_uncomparable(array.values.type)
+    codes = value_codes(array.values).tolist() if compared else []
 
     def add(value: Any, item: Any) -> Any:
         if value is None or item is None:
@@ -69,6 +74,11 @@ def collect(array: pa.Array, function: Function) -> Fold:
     def retract(value: Any, item: Any) -> Any:
         if value is None or not item:
             return value
+        if not compared:
+            raise UnsupportedFeatureError(
+                f"A column of the aggregate function collect has elements of type {array.values.type} taken back, which "
+                "Paimon's own readers compare in different ways, or fail on. Leave the column out."
+            )
         away = [codes[place] for place in item]
         left = []
         for place in value:
@@ -83,6 +93,10 @@ def collect(array: pa.Array, function: Function) -> Fold:
     return Fold(
         items=items, add=together, add_earlier=together, retract=retract, result=lister(array.values, array.type)
     )
+
+
+def _is_uncomparable(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
 def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]:

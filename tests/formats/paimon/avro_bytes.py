@@ -1,7 +1,9 @@
 """Writes Avro files in any codec, and takes the compression out of those that others wrote."""
 
+import bz2
 import io
 import json
+import lzma
 import zlib
 
 import fastavro
@@ -32,6 +34,10 @@ def squeezed(block, codec):
         return pa.compress(block, "snappy", asbytes=True) + zlib.crc32(block).to_bytes(4, "big")
     if codec == "zstandard":
         return pa.compress(block, "zstd", asbytes=True)
+    if codec == "bzip2":
+        return bz2.compress(block)
+    if codec == "xz":
+        return lzma.compress(block)
     return block
 
 

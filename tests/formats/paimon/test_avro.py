@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 
 import fastavro
 import pyarrow as pa
@@ -16,7 +17,7 @@ from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon import avro, avro_columns, avro_records
 from snapshot_explorer.formats.paimon.avro_container import parse_shape
 
-CODECS = ("null", "deflate", "snappy", "zstandard")
+CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
 INNER = {
     "type": "record",
     "name": "inner",
@@ -241,6 +242,20 @@ def test_a_file_cut_anywhere_is_broken_or_ends_at_a_block(codec):
     assert whole == [0, 2, 4]
 
 
+@pytest.mark.parametrize("codec", ["bzip2", "xz"])
+def test_a_block_that_unpacks_to_more_than_a_block_may_hold_is_refused_early(codec):
+    content = container(ROW, [(1, bytes(2**27))], codec)
+    assert len(content) < 50_000
+    tracemalloc.start()
+
+    with pytest.raises(BrokenTableError, match=r"manifest/manifest-0 .*: a block holds more than 67108864 bytes"):
+        read(content)
+
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.5 * 2**26
+
+
 @settings(deadline=None, max_examples=300)
 @given(st.lists(ROWS, min_size=1, max_size=4), st.data())
 def test_damaged_bytes_give_our_error_or_rows(rows, data):
@@ -279,8 +294,8 @@ def test_what_is_no_metadata_is_named(content, found):
 
 
 def test_an_unknown_codec_is_refused_by_name():
-    with pytest.raises(UnsupportedFeatureError, match="the Avro codec 'bzip2', which is not read"):
-        read(container(ROW, [(0, b"")], "bzip2"))
+    with pytest.raises(UnsupportedFeatureError, match="the Avro codec 'lz4', which is not read"):
+        read(container(ROW, [(0, b"")], "lz4"))
 
 
 def test_a_block_that_swells_beyond_reason_is_refused():

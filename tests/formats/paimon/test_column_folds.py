@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.folding import fold_column
 from snapshot_explorer.formats.paimon.merge_engines import Function
 from snapshot_explorer.formats.paimon.merge_steps import ADD, ADD_EARLIER, CLEAR, RETRACT, SET, SKIP, ColumnSteps, Crowd
@@ -130,6 +131,31 @@ def test_lists_are_joined_and_of_equal_elements_the_first_stays(keys, distinct):
     found = folded(keys, Function(name="collect", distinct=distinct), pa.list_(pa.int32()))
 
     assert found == one_by_one(keys, add, earlier=add)
+
+
+@settings(deadline=None)
+@given(
+    keys_of(
+        st.none() | st.lists(st.none() | st.fixed_dictionaries({"v": st.integers(0, 2), "l": LISTS}), max_size=3),
+        (SKIP, ADD, ADD_EARLIER),
+    )
+)
+def test_lists_of_rows_are_joined(keys):
+    kind = pa.list_(pa.struct({"v": pa.int32(), "l": pa.list_(pa.int32())}))
+
+    found = folded(keys, Function(name="collect"), kind)
+
+    joined = null_skip(lambda value, item: value + item)
+    assert found == one_by_one(keys, joined, earlier=joined)
+
+
+def test_rows_taken_back_from_joined_lists_are_refused():
+    kind = pa.list_(pa.struct({"v": pa.int32()}))
+    keys = [(False, [([{"v": 1}], ADD), ([{"v": 1}], RETRACT)])]
+
+    with pytest.raises(UnsupportedFeatureError, match="collect has elements of type struct<v: int32> taken back"):
+        folded(keys, Function(name="collect"), kind)
+    assert folded([(False, [([{"v": 1}], ADD), ([], RETRACT)])], Function(name="collect"), kind) == [[{"v": 1}]]
 
 
 @settings(deadline=None)

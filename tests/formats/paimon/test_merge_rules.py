@@ -61,8 +61,7 @@ def refusal(options):
         ("n", "bool_or", {}),
         ("short", "listagg", {}),
         ("n", "collect", {}),
-        ("bytes", "collect", {}),
-        ("table", "collect", {}),
+        ("bytes", "collect", {"fields.bytes.distinct": "true"}),
         ("floats", "collect", {"fields.floats.distinct": "true"}),
         ("by_bytes", "merge_map", {}),
         ("m", "merge_map_with_keytime", {}),
@@ -82,6 +81,15 @@ def test_a_function_that_is_not_read_exactly_is_refused_by_name(column, function
 
     assert f"the aggregate function {function} of the column {column!r}" in said
     assert f"fields.{column}.aggregate-function={function}" in said
+
+
+@pytest.mark.parametrize("column", ["l", "bytes", "table", "floats"])
+def test_collect_joins_elements_of_any_type(column):
+    options = {**AGGREGATION, f"fields.{column}.aggregate-function": "collect"}
+
+    found = rules(options).engine.functions[column]
+
+    assert (found.name, found.distinct) == ("collect", False)
 
 
 def test_options_of_nested_functions_are_read():
