@@ -1,5 +1,6 @@
 """The room of IPython: what `%load_ext snapshot_explorer` brings, and how it goes away again."""
 
+import logging
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -9,11 +10,14 @@ from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
 from snapshot_explorer.render import mimebundle
 from snapshot_explorer.render.figures import Picture
 
+log = logging.getLogger(__name__)
+
 try:
     from snapshot_explorer.jupyter import completion
-except ImportError:
+except ImportError as error:
     # IPython before 8.6, as hosted notebooks still have it, completes otherwise: all works but completion.
     completion = None  # type: ignore[assignment]
+    log.warning("Completion of %%snapshot lines is off: %s", error)
 
 _KINDS = ("line", "cell")
 

@@ -1,9 +1,10 @@
 """Tab completion of `%snapshot` lines, from what is known without asking the storage."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import get_args
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
@@ -22,11 +23,17 @@ from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.table import Table
 
+log = logging.getLogger(__name__)
+
 MATCHER = "snapshot_explorer"
 """The matcher's name in IPython's completer."""
 _LINE = re.compile(r"\s*(?:[^\W\d][\w\s,.\[\]'\"]*=\s*)?%snap(?:shot)?\s+(?:\w+\s*<<\s*)?(?P<rest>.*)", re.DOTALL)
 _OPEN_CONDITION = re.compile(r"--where[\s=]+([\"'])(?:(?!\1(?:\s|$)).)*$", re.DOTALL)
+_MOST_LOGGED = 20
+"""Failures of a session that are logged."""
 _SHOWN_VERSIONS = 100
+_MOST_SHOWN = 1_000
+"""How many texts are offered at once, such as names of columns."""
 # JupyterLab breaks what a completion is at blanks and hyphens, over the line below.
 _UNBROKEN = str.maketrans({" ": "\u00a0", "-": "\u2011"})
 
@@ -42,10 +49,21 @@ class Suggestions:
 
 
 def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[CompletionContext], SimpleMatcherResult]:
-    """Return the matcher for IPython's completer: it alone answers on `%snapshot` lines where it has an answer."""
+    """Return the matcher for IPython's completer: it alone answers on `%snapshot` lines where it has an answer.
+
+    Where finding an answer fails it offers nothing, as IPython would print a traceback on each key; the first failure
+    of each kind is logged with its traceback.
+    """
+    failed: set[tuple[type[Exception], str]] = set()
 
     def complete_snapshot_line(context: CompletionContext) -> SimpleMatcherResult:
-        found = suggestions(context.text_until_cursor, tables, variables)
+        try:
+            found = suggestions(context.text_until_cursor, tables, variables)
+        except Exception as error:
+            found = Suggestions("", ())
+            if (kind := (type(error), str(error))) not in failed and len(failed) < _MOST_LOGGED:
+                failed.add(kind)
+                log.warning("Completion of %%snapshot lines failed and offers nothing here: %r", error, exc_info=True)
         completions = [SimpleCompletion(text=text, type=kind.translate(_UNBROKEN)) for text, kind in found.items]
         return {
             "completions": completions,
@@ -217,4 +235,5 @@ def _commits(known: Known) -> Mapping[int, str]:
 
 
 def _starting(fragment: str, items: "Iterator[tuple[str, str]] | Sequence[tuple[str, str]]") -> Suggestions:
-    return Suggestions(fragment, tuple(item for item in items if item[0].startswith(fragment)))
+    fitting = (item for item in items if item[0].startswith(fragment))
+    return Suggestions(fragment, tuple(islice(fitting, _MOST_SHOWN)))

@@ -34,11 +34,12 @@ class OpenTables:
 
     def all(self) -> Mapping[str, Table]:
         """Return the open tables by name, in the order they were opened."""
-        # A copy: a thread of the user's may add variables meanwhile. `_`, `_3` and such are IPython's own.
+        # A copy: a thread of the user's may add variables meanwhile. `_`, `_3` and such are IPython's own. The type,
+        # as `isinstance` would have a variable that imports lazily import, which may fail.
         variables = {
             name: value
             for name, value in list(self._variables.items())
-            if isinstance(value, Table) and not name.startswith("_")
+            if issubclass(type(value), Table) and not name.startswith("_")
         }
         return self._named | variables
 

@@ -37,7 +37,7 @@ def dict_variables(variables: Mapping[str, object]) -> list[str]:
     return [
         name
         for name, value in list(variables.items())
-        if isinstance(value, dict) and name != "Out" and not name.startswith("_")
+        if issubclass(type(value), dict) and name != "Out" and not name.startswith("_")
     ]
 
 

@@ -1,14 +1,19 @@
 """Tab completion, asked as frontends ask."""
 
+import os
+import subprocess
+import sys
 import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from IPython.core.completer import provisionalcompleter
+from IPython.core.completer import CompletionContext, provisionalcompleter
 
+from delta_builder import DeltaTable, metadata
+from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.catalogue import COMMANDS
-from snapshot_explorer.jupyter.completion import suggestions
+from snapshot_explorer.jupyter.completion import matcher, suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
 
 
@@ -170,3 +175,79 @@ def test_plan_is_offered_with_versions_flags_and_columns(orders):
     assert texts(orders, "%snapshot pl") == ["an"]
     assert {"latest", "--where"} <= set(texts(orders, "%snapshot plan "))
     assert "d" in texts(orders, '%snapshot plan --where "i')
+
+
+class Lazy:
+    """A variable that imports when it is looked at, as lazy modules do."""
+
+    @property
+    def __class__(self):
+        raise ImportError("a library of the user's is broken")
+
+
+def test_a_variable_that_cannot_be_imported_does_not_disturb_completion(shell):
+    shell["lazy"], shell["storage"] = Lazy(), {"key": "x"}
+
+    assert texts(shell, "%snapshot lo")[0] == "g"
+    assert "storage" in texts(shell, "%snapshot open x --options ")
+
+
+class Broken(dict):
+    """Variables that cannot be listed."""
+
+    def items(self):
+        raise ImportError("a library of the user's is broken")
+
+
+def test_a_failure_is_logged_once_and_completion_goes_on(caplog):
+    variables = {}
+    complete = matcher(OpenTables({}), variables)
+    broken = matcher(OpenTables({}), Broken())
+
+    def offered(line, complete):
+        context = CompletionContext(token="", full_text=line, cursor_position=len(line), cursor_line=0, limit=None)
+        return [item.text for item in complete(context)["completions"]]
+
+    with caplog.at_level("WARNING", logger="snapshot_explorer"):
+        lost = [offered("%snapshot open x --options ", broken) for _ in range(3)]
+
+    assert lost == [[], [], []]
+    (record,) = caplog.records
+    assert 'ImportError("a library of the user\'s is broken")' in record.getMessage()
+    assert record.exc_info
+    assert offered("%snapshot loa", broken) == ["load"]
+    assert offered("%snapshot loa", complete) == ["load"]
+
+
+def test_completion_that_cannot_be_imported_says_so(tmp_path):
+    code = (
+        "import sys, logging; logging.basicConfig(format='%(levelname)s %(message)s');"
+        "sys.modules['snapshot_explorer.jupyter.completion'] = None;"
+        "from IPython.core.interactiveshell import InteractiveShell; ip = InteractiveShell();"
+        "ip.run_line_magic('load_ext', 'snapshot_explorer'); ip.run_line_magic('snapshot', 'help')"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"IPYTHONDIR": str(tmp_path)},
+    )
+
+    assert "WARNING Completion of %snapshot lines is off: " in done.stderr
+
+
+def test_of_very_many_columns_some_are_offered(memory_root):
+    table = DeltaTable(*memory_root)
+    names = [f"column_{number}" for number in range(5_000)]
+    table.commit(metadata([(name, "long") for name in names]))
+    opened = open_table(table.url)
+    tables = OpenTables({"t": opened})
+    _ = opened.current.schema
+
+    assert len(suggestions("%snapshot load t --columns ", tables, {"t": opened}).items) == 1_000
+    assert [text for text, _ in suggestions("%snapshot load t --columns column_49", tables, {}).items][:2] == [
+        "column_49",
+        "column_490",
+    ]

@@ -76,8 +76,8 @@ def collect(array: pa.Array, function: Function) -> Fold:
             return value
         if not compared:
             raise UnsupportedFeatureError(
-                f"A column of the aggregate function collect has elements of type {array.values.type} taken back, which "
-                "Paimon's own readers compare in different ways, or fail on. Leave the column out."
+                f"A column of the aggregate function collect has elements of type {array.values.type} taken back, "
+                "which Paimon's own readers compare in different ways, or fail on. Leave the column out."
             )
         away = [codes[place] for place in item]
         left = []
