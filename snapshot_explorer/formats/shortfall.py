@@ -6,7 +6,7 @@ answers in its place. So it is refused, and what was read before stays, unless t
 back.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from snapshot_explorer.errors import StorageError, TableNotFoundError
@@ -23,22 +23,22 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def lost_versions(before: Collection[int], found: Sequence[int]) -> tuple[int, ...]:
+def lost_versions(before: Sequence[int], found: Sequence[int]) -> tuple[int, ...]:
     """Return the versions of an earlier listing that a later one lacks, but for those before its first: they expired.
 
     Args:
-        before: Versions of the earlier listing.
+        before: Versions of the earlier listing, ascending.
         found: Versions of the later one, ascending.
     """
     if not before:
         return ()
     if not found:
-        return tuple(sorted(before))
+        return tuple(before)
     first, last = found[0], found[-1]
-    if last - first + 1 == len(found) and max(before) <= last:
+    if last - first + 1 == len(found) and before[-1] <= last:
         return ()
     there = set(found)
-    return tuple(sorted(version for version in before if version >= first and version not in there))
+    return tuple(version for version in before if version >= first and version not in there)
 
 
 def table_gone(root: str, what: str, newest: int, since: datetime) -> TableNotFoundError:

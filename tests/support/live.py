@@ -24,7 +24,7 @@ from delta_builder import DeltaTable, commit_name, remove  # noqa: E402
 _MOST_FILES = 8
 """Live files from which on they are compacted into one."""
 _MOST_ROWS = 300
-_KEPT = 30
+_KEPT = 60
 """Versions that are kept."""
 _CHECKPOINT = 10
 
@@ -46,8 +46,7 @@ class Model:
     def __getitem__(self, version):
         """Return what was noted of a version, None if nothing was."""
         with self._lock:
-            if version not in self._known:
-                self._read_on()
+            self._read_on()  # what was noted last counts
             return self._known.get(version)
 
     def __len__(self):

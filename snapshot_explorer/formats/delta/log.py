@@ -433,7 +433,7 @@ def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
     versions = found.versions()
     newest = before.versions()[-1:] if not versions or before.versions()[-1] > versions[-1] else ()
     commits = tuple(found.commits())
-    return tuple(sorted({*newest, *(lost_versions(before.commits(), commits) if commits else ())}))
+    return tuple(sorted({*newest, *(lost_versions(tuple(before.commits()), commits) if commits else ())}))
 
 
 def _described(segment: LogSegment) -> str:

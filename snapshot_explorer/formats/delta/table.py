@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.delta import planning, units
 from snapshot_explorer.formats.delta import read as rows
 from snapshot_explorer.formats.delta import schema as schemas
@@ -92,7 +92,8 @@ class Delta:
         the newest version is made from. Where there are staged commits, a listing of them.
 
         Raises:
-            TableNotFoundError: Without `start`: the log is empty.
+            TableNotFoundError: The log is gone or, without `start`, empty.
+            StorageError: The log lacks versions that it had, other than its oldest ones.
             BrokenTableError: The log has a gap before the newest version, or begins too late.
             UnsupportedFeatureError: A catalog decides which of the staged commits count.
         """
@@ -103,7 +104,12 @@ class Delta:
             if start is None:
                 raise _no_table(self._storage, is_empty=found.is_empty)
             return Listing(versions=(), identity=(), start=0)
-        segment = self._log.newest(found, hint or None)
+        try:
+            segment = self._log.newest(found, hint or None)
+        except BrokenTableError:
+            # A listing that is made while two commits land may show the second one alone.
+            found = self._log.refresh()
+            versions, segment = found.versions(), self._log.newest(found, hint or None)
         if found.has_staged:
             check_published(self._storage, self._log, segment.version)
         first = segment.checkpoint_version or 0

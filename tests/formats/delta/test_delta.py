@@ -15,6 +15,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from support.blocking import blocking
 
 
 @pytest.fixture
@@ -340,6 +341,17 @@ def test_an_update_to_another_table_of_that_place_is_told(tmp_path, caplog):
     assert after is not before
     told = "Change in the table id detected while updating snapshot. \nPrevious snapshot = "
     assert any(told in message for message in caplog.messages)  # text would be as PySpark has every logger spell it
+
+
+def test_a_listing_in_which_a_commit_is_not_to_be_seen_yet_is_made_again(memory_root, register):
+    written = DeltaTable(*memory_root)
+    late = register(blocking())
+    opened = open_table(f"blocking://{written.root}")
+    written.append([(1, "a")])
+    written.append([(2, "b")])
+    late.forgets(f"{written.root}/{commit_name(1)}", times=1)
+
+    assert opened.update().version == 2
 
 
 def test_a_table_that_vanished_is_an_error_and_its_snapshot_stays(tmp_path, caplog):

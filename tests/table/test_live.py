@@ -1,0 +1,22 @@
+"""A writer commits, compacts, expires and vacuums while readers open, update, compare and load.
+
+The long form: `python tests/benchmarks/live.py --minutes 5`.
+"""
+
+import logging
+
+import pytest
+
+from support.live_readers import read_live
+
+
+@pytest.mark.parametrize("kind", ["delta", "paimon"])
+def test_under_a_live_writer_every_answer_is_a_version_that_existed_or_says_what_vanished(kind, caplog):
+    with caplog.at_level(logging.CRITICAL):
+        found = read_live(kind, seconds=5, readers=3, pause=0.02)
+
+    assert found["wrong"] == []
+    assert found["commits"] > 5
+    assert sum(found["right"].values()) > 0
+    assert not {kind for kind in found["errors"] if kind.startswith("update")}
+    assert found["after"] <= found["before"]
