@@ -1,13 +1,6 @@
 """A real Jupyter server on the loopback interface, a chromium that opens notebooks in it; explorers without them."""
 
-import json
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import nbformat
@@ -16,6 +9,7 @@ import pytest
 from builders import PaimonTable
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
+from support.jupyter_server import TOKEN, jupyter_server
 
 ROOT = Path(__file__).parents[3]
 SHOTS = ROOT / "tests" / "screenshots"
@@ -23,7 +17,6 @@ BEGUN = re.compile(r"\[[*\d]")
 ANSWERED = re.compile(r"\[\d+\]")
 SECONDS = 60_000
 """How long, in milliseconds, something may take to appear on a loaded machine."""
-TOKEN = "of-this-test"
 READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
 PLACES = {
     "JupyterLab": ("doc/tree/{}.ipynb?reset&", READY),
@@ -35,56 +28,15 @@ VOILAS = ("/@fortawesome/", "/mathjax/")
 """What Voila's own page asks the internet for; it is refused."""
 OWN = "/static/notebook/notebook_core"
 """Where Notebook's own errors come from: it has one about settings, without a notebook too."""
-SETTINGS = {
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-}
 
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):
-    """The address of a server with JupyterLab, Notebook and Voila, and the folder that it serves."""
+    """A server with JupyterLab, Notebook and Voila."""
     for name in ("jupyterlab", "notebook", "voila"):
         pytest.importorskip(name)
-    root = tmp_path_factory.mktemp("lab")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    for name, values in SETTINGS.items():
-        folder, _, plugin = name.partition("/")
-        home = root / "config" / "lab" / "user-settings" / "@jupyterlab" / folder
-        home.mkdir(parents=True, exist_ok=True)
-        (home / f"{plugin}.jupyterlab-settings").write_text(json.dumps(values))
-    served = root / "served"
-    served.mkdir()
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "JUPYTER_CONFIG_DIR": str(root / "config"),
-        "JUPYTER_DATA_DIR": str(root / "data"),
-        "IPYTHONDIR": str(root / "ipython"),
-    }
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"]
-    command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={served}"]
-    with (root / "log").open("wb") as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=served)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        _until_it_answers(address, server, root / "log")
-        yield address, served, root
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def _until_it_answers(address, server, log):
-    for _ in range(240):
-        assert server.poll() is None, log.read_text()
-        try:
-            urllib.request.urlopen(f"{address}/api", timeout=2).close()
-        except OSError:
-            time.sleep(0.25)
-        else:
-            return
-    raise AssertionError(log.read_text())
+    with jupyter_server(tmp_path_factory.mktemp("lab")) as server:
+        yield server
 
 
 class Notebook:
@@ -144,15 +96,13 @@ class Notebook:
 @pytest.fixture
 def notebook(lab, chromium):
     """Open a notebook of these cells; requests to the outside are refused and fail the test, as errors do."""
-    address, served, root = lab
     opened = []
 
     def open_(*cells, name="explorer", theme="Light", where="JupyterLab"):
-        themes = root / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
-        (themes / "themes.jupyterlab-settings").write_text(json.dumps({"theme": f"JupyterLab {theme}"}))
+        lab.set_theme(theme)
         made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        nbformat.write(made, served / f"{name}.ipynb")
+        nbformat.write(made, lab.served / f"{name}.ipynb")
         return show(name, where)
 
     def show(name, where):
@@ -161,10 +111,10 @@ def notebook(lab, chromium):
         opened.append(page)
         page.problems = []
         page.on("pageerror", lambda error: OWN in error.stack or page.problems.append(error.stack))
-        page.on("websocket", lambda socket: _is_inside(socket.url, address) or page.problems.append(socket.url))
-        page.route(lambda url: not _is_inside(url, address), refuse)
+        page.on("websocket", lambda socket: lab.contains(socket.url) or page.problems.append(socket.url))
+        page.route(lambda url: not lab.contains(url), refuse)
         path, ready = PLACES[where]
-        page.goto(f"{address}/{path.format(name)}token={TOKEN}")
+        page.goto(f"{lab.address}/{path.format(name)}token={TOKEN}")
         page.wait_for_selector(ready)
         return Notebook(page, lambda: reopen(name, where))
 
@@ -175,29 +125,14 @@ def notebook(lab, chromium):
 
     def reopen(name, where):
         opened[-1].close()
-        _end_kernels(address)
+        lab.end_kernels()
         return show(name, where)
 
     yield open_
     for page in opened:
         assert page.problems == []
         page.close()
-    _end_kernels(address)
-
-
-def _is_inside(url, address):
-    return url.startswith((address, address.replace("http:", "ws:"), "data:", "blob:"))
-
-
-def _end_kernels(address):
-    for session in _asked(f"{address}/api/sessions", "GET"):
-        _asked(f"{address}/api/sessions/{session['id']}", "DELETE")
-
-
-def _asked(url, method):
-    request = urllib.request.Request(url, method=method, headers={"Authorization": f"token {TOKEN}"})
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        return json.loads(answer.read() or "null")
+    lab.end_kernels()
 
 
 @pytest.fixture(scope="module")

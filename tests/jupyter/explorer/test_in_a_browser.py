@@ -131,7 +131,7 @@ def _light(colour):
 
 
 def test_new_commits_of_a_live_table_are_followed(notebook, lab):
-    _, served, _ = lab
+    served = lab.served
     table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), f"{served}/live")
     table.commit([(1, "a")])
     table.commit([(2, "b")])

@@ -1,0 +1,191 @@
+"""What a page shows of an explorer's timeline after "Run All", by its pixels, on a machine that is kept busy."""
+
+import base64
+import re
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import nbformat
+
+from support.jupyter_server import TOKEN
+
+BEGUN = re.compile(r"\[[*\d]")
+READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
+TIMELINE = ".sx-explorer .sx-timeline, .sx-explorer .js-plotly-plot"
+FEWEST = 300
+"""Pixels of the colours of bars, without which a timeline is blank."""
+COUNT = """async ([png, colours]) => {
+  const image = await createImageBitmap(await (await fetch('data:image/png;base64,' + png)).blob());
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext('2d');
+  context.drawImage(image, 0, 0);
+  const {data} = context.getImageData(0, 0, image.width, image.height);
+  let found = 0;
+  for (let at = 0; at < data.length; at += 4)
+    if (colours.some(c => c.every((part, i) => Math.abs(data[at + i] - part) < 12))) found += 1;
+  return found;
+}"""
+COLOURS = ("#009E73", "#E69F00", "#56B4E9")
+"""Of the bars of appends, overwrites and compactions."""
+BOXES = """nodes => nodes.map(node => node.getBoundingClientRect()).filter(one => one.width > 1 && one.height > 1)
+  .map(({x, y, width, height}) => ({x, y, width, height}))"""
+WATCH = """(selector) => {
+  window.sxWidths = [];
+  const look = () => {
+    const shown = [...document.querySelectorAll(selector)].find(one => one.getBoundingClientRect().width);
+    const drawn = shown && [...shown.querySelectorAll('.main-svg, canvas')].map(one => one.getBoundingClientRect());
+    const width = Math.round(Math.max(0, ...(drawn || []).filter(one => one.height > 1).map(one => one.width)));
+    if (width && width !== window.sxWidths.at(-1)) window.sxWidths.push(width);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+"""Keeps each width that the first timeline is seen with."""
+
+
+@contextmanager
+def busy_processes(count):
+    """Run processes that use all of a processor each."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paint:
+    """What was seen of the timelines of a page."""
+
+    pixels: tuple[int, ...]
+    """Pixels of bars in each view of the explorer, from the top of the page."""
+    seconds: float
+    """From the end of the first cell that shows the explorer to bars that are seen."""
+    widths: tuple[int, ...]
+    """The widths that the first view was drawn with, in order."""
+    received: int
+    """Bytes that the kernel sent to the page."""
+
+    @property
+    def is_blank(self):
+        """Return whether a view has no bars."""
+        return min(self.pixels) < FEWEST
+
+
+def copy_notebook(path, folder):
+    """Copy a notebook without what its cells have put out."""
+    made = nbformat.read(path, as_version=4)
+    for cell in made.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    nbformat.write(made, folder / path.name)
+
+
+class Page:
+    """A notebook in a JupyterLab page, all of whose cells are run, again and again."""
+
+    def __init__(self, browser, server, name):
+        """Open the notebook."""
+        self.page = browser.new_page(viewport={"width": 1280, "height": 1400})
+        self.page.set_default_timeout(120_000)
+        self._counter = browser.new_page()
+        self._server = server
+        self._has_run = False
+        self._received = 0
+        self.page.on("websocket", lambda socket: socket.on("framereceived", self._frame))
+        self.page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset&token={TOKEN}")
+        self.page.wait_for_selector(READY)
+
+    def close(self):
+        """Close the page."""
+        self.page.close()
+        self._counter.close()
+
+    def run_all(self, cells, patience=12.0):
+        """Run all cells in a new kernel; return what is seen.
+
+        Args:
+            cells: Which cells show the explorer.
+            patience: Seconds that a view has to show bars once all cells have run.
+        """
+        page = self.page
+        page.locator(".jp-Notebook").first.evaluate("node => { node.scrollTop = 0; }")
+        page.evaluate(WATCH, TIMELINE)
+        self._received = 0
+        first = self._cell(cells[0])
+        self._begin()
+        self._until_answered(first)
+        began = time.monotonic()
+        self._until_bars(cells[0], patience)
+        seconds = time.monotonic() - began
+        page.wait_for_function("selector => document.querySelector(selector)", arg=READY)
+        pixels = tuple(self._until_bars(cell, patience) for cell in cells)
+        widths = tuple(page.evaluate("window.sxWidths"))
+        return Paint(pixels=pixels, seconds=seconds, widths=widths, received=self._received)
+
+    def _begin(self):
+        """Run all cells: with the kernel of a page that has just been opened, else with a new one."""
+        self._server.wait_for_kernel()
+        begun = self._cell(1).locator(".jp-InputPrompt", has_text=BEGUN)
+        for _ in range(5):
+            if self._has_run:
+                self._menu("Run", "Restart Kernel and Run All Cells")
+                self.page.locator(".jp-Dialog .jp-mod-accept").click()
+            else:
+                self._menu("Run", "Run All Cells")
+            # What a page is told before it has its kernel is lost.
+            for _ in range(100):
+                if begun.count():
+                    self._has_run = True
+                    return
+                self.page.wait_for_timeout(50)
+        raise AssertionError("The cells do not run.")
+
+    def _menu(self, *names):
+        self.page.keyboard.press("Escape")
+        bar = self.page.locator(".lm-MenuBar-itemLabel", has_text=names[0]).first
+        bar.click()
+        self.page.get_by_role("menuitem", name=names[1]).first.click()
+
+    def _cell(self, index):
+        return self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
+
+    def _until_answered(self, cell):
+        prompt = cell.locator(".jp-InputPrompt")
+        while not any(sign.isdigit() for sign in prompt.inner_text()):
+            self.page.wait_for_timeout(20)
+
+    def _until_bars(self, index, patience):
+        """Return the pixels of bars in the view of a cell, once there are some."""
+        until = time.monotonic() + patience
+        found = 0
+        while found < FEWEST and time.monotonic() < until:
+            self._cell(index).scroll_into_view_if_needed()
+            found = self._pixels(index)
+            if found < FEWEST:
+                self.page.wait_for_timeout(20)
+        return found
+
+    def _pixels(self, index):
+        """Return how many pixels of the timeline that a cell shows have the colour of a bar."""
+        boxes = self._cell(index).locator(TIMELINE).evaluate_all(BOXES)
+        if not boxes:
+            return 0
+        png = base64.b64encode(self.page.screenshot(clip=boxes[-1])).decode()
+        colours = [[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in COLOURS]
+        return self._counter.evaluate(COUNT, [png, colours])
+
+    def _frame(self, payload):
+        self._received += len(payload)
+
+
+def chromium(playwright):
+    """Start the system's chromium, without a window."""
+    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    return playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
