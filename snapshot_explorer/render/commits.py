@@ -19,9 +19,10 @@ from snapshot_explorer.render.figures import (
     SKY,
     VERMILLION,
     Look,
+    escaped,
     gaps,
+    legible,
     numbers,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -52,26 +53,33 @@ UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loade
 
 
 def names_told(noun: str, names: Sequence[str], most: int = TOLD_NAMES) -> str:
-    """Return tags or branches, safe for a figure; of many the first."""
+    """Return tags or branches in a line of text; of many the first."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{noun} " + ", ".join(plain(name, 60) for name in names[:most]) + more
+    return f"{noun} " + ", ".join(legible(name, 60) for name in names[:most]) + more
 
 
 def commit_told(row: dict[str, object], schema_changed: object) -> str:
     """Return what is known of a commit, in lines, safe for a figure."""
+    first, *more = (escaped(line) for line in commit_lines(row, schema_changed))
+    version = f"version {row['version']}"
+    return "<br>".join([f"<b>{version}</b>{first.removeprefix(version)}", *more])
+
+
+def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
+    """Return what is known of a commit, in lines of text; the first begins with its version."""
     time, kind, operation, user = (row[name] for name in ("committed_at", "kind", "operation", "user"))
     look = LOOKS.get(str(kind), OTHER)
     lines = [
-        f"<b>version {row['version']}</b>" + (f" {moment(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
-        plain(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
-        + (f" by {plain(str(user), 40)}" if user else ""),
+        f"version {row['version']}" + (f" {moment(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
+        legible(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
+        + (f" by {legible(str(user), 40)}" if user else ""),
         *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
         f"total rows {_number(row['total_rows'])}",
     ]
     lines += [names_told(noun, row[noun]) for noun in ("tags", "branches") if row[noun]]  # type: ignore[arg-type]  # a list of names
     lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []
     lines += [name for word, name, _ in UNREADABLE if row["readable"] == word]
-    return "<br>".join(lines)
+    return lines
 
 
 def _counted(row: dict[str, object], side: str, name: str) -> str:

@@ -120,7 +120,17 @@ class Picture:
 
 def plain(content: str, longest: int = _LONGEST) -> str:
     """Return text that plotly shows as it is: it takes `<b>`, `&amp;` and, beside MathJax, `$x$` for more than text."""
-    return escape(cut(visible(content), longest), quote=False).replace("$", "&#36;")
+    return escaped(legible(content, longest))
+
+
+def legible(content: str, longest: int = _LONGEST) -> str:
+    """Return text without control characters, cut where it is long: safe where text is taken as text."""
+    return cut(visible(content), longest)
+
+
+def escaped(content: str) -> str:
+    """Return text as plotly shows it unchanged."""
+    return escape(content, quote=False).replace("$", "&#36;")
 
 
 def last_part(path: str) -> str:

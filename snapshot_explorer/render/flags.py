@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.render.commits import TOLD_NAMES, names_told
-from snapshot_explorer.render.figures import BLUE, INK, plain
+from snapshot_explorer.render.figures import BLUE, INK, escaped, legible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +69,15 @@ class Placed:
         """Return whether they are so few that names stand beside them."""
         return len(self.names) <= _NAMED
 
+    @property
+    def labels(self) -> list[str]:
+        """Return what stands beside each: the first of its names, and how many more there are."""
+        more = [f" +{len(names) - 1}" if len(names) > 1 else "" for names in self.names]
+        return [
+            self.flag.word + legible(names[0], _LONGEST_NAME) + rest
+            for names, rest in zip(self.names, more, strict=True)
+        ]
+
 
 def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[Placed]:
     """Return the flags of commits at their places, tags first.
@@ -116,9 +125,9 @@ def draw(flags: Placed, *, spelled: str | None) -> go.Scatter | go.Scattergl:
         y=flags.y,
         yaxis="y3",
         mode="markers+text" if flags.are_named else "markers",
-        text=[_label(flag, at) for at in names] if flags.are_named else None,
+        text=[escaped(label) for label in flags.labels] if flags.are_named else None,
         textposition="middle right",
-        customdata=[names_told(flag.noun, at, most) for at in names],
+        customdata=[escaped(names_told(flag.noun, at, most)) for at in names],
         marker={"symbol": flag.symbol, "size": 10, "color": flag.colour, "line": {"width": flag.width, "color": INK}},
         name=flag.noun,
         hovertemplate=f"version {spelled}<br>%{{customdata}}<extra></extra>" if spelled else None,
@@ -129,8 +138,3 @@ def draw(flags: Placed, *, spelled: str | None) -> go.Scatter | go.Scattergl:
 def _has_names(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     has: npt.NDArray[np.bool_] = pc.fill_null(pc.greater(pc.list_value_length(column), 0), False).to_numpy()  # noqa: FBT003 - the value that null becomes
     return has
-
-
-def _label(flag: Flag, names: Sequence[str]) -> str:
-    more = f" +{len(names) - 1}" if len(names) > 1 else ""
-    return flag.word + plain(names[0], _LONGEST_NAME) + more

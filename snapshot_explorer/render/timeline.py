@@ -52,7 +52,7 @@ graphics card, with their time and counts."""
 
 
 @dataclass(frozen=True)
-class _History:
+class History:
     """COMMITS, oldest first, as arrays."""
 
     rows: pa.Table
@@ -134,14 +134,23 @@ def timeline(
     Raises:
         BadReferenceError: Nothing is counted by that name.
     """
+    newest_first = _with_branches(commits.sort_by([("version", "descending")]), branches or {})
+    history = History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), _measure(y))
+    some = total if total is not None and total > len(commits) else None
+    drawing = Drawing(title=title, parts=(commit_table(newest_first, history.y, total),))
+    return Picture(drawing, lambda: _figure(history, heading or title, some))
+
+
+def _measure(y: str) -> Measure:
     if y not in get_args(Measure):
         raise BadReferenceError(f"A timeline counts {', '.join(get_args(Measure))}, not {y!r}. Try y='rows'.")
     measure: Measure = y  # type: ignore[assignment]  # just checked
-    newest_first = _with_branches(commits.sort_by([("version", "descending")]), branches or {})
-    history = _History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), measure)
-    some = total if total is not None and total > len(commits) else None
-    drawing = Drawing(title=title, parts=(commit_table(newest_first, measure, total),))
-    return Picture(drawing, lambda: _figure(history, heading or title, some))
+    return measure
+
+
+def history_of(commits: pa.Table, y: str, branches: Mapping[int, Sequence[str]]) -> History:
+    """Return commits as arrays, oldest first, with the names of the branches that begin with each."""
+    return History(_with_branches(commits.sort_by([("version", "ascending")]), branches), _measure(y))
 
 
 def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> pa.Table:
@@ -151,7 +160,7 @@ def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> 
     return commits.append_column("branches", pa.nulls(len(commits), kind) if found is None else pa.array(found, kind))
 
 
-def _figure(history: _History, title: str, total: int | None) -> go.Figure:
+def _figure(history: History, title: str, total: int | None) -> go.Figure:
     import plotly.graph_objects as go
 
     count = len(history.rows)
@@ -170,7 +179,7 @@ def _figure(history: _History, title: str, total: int | None) -> go.Figure:
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
             xaxis=version_axis(history.shift),
             yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1], **_range(history)),
-            yaxis2=axis(_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero"),
+            yaxis2=axis(total_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero"),
             yaxis3={"range": [0, 1], "fixedrange": True, "visible": False, **over_all},
         )
     )
@@ -179,7 +188,7 @@ def _figure(history: _History, title: str, total: int | None) -> go.Figure:
     return figure
 
 
-def _range(history: _History) -> dict[str, list[float]]:
+def _range(history: History) -> dict[str, list[float]]:
     """Return the range of the bars' axis where flags need room above them; otherwise plotly finds one."""
     up, down = float(history.added.max(initial=0)), float(history.removed.max(initial=0))
     share = below(history.flags)
@@ -187,7 +196,7 @@ def _range(history: _History) -> dict[str, list[float]]:
     return {} if share == 1 or up == bottom else {"range": [bottom, bottom + (up - bottom) / share]}
 
 
-def _traces(history: _History) -> Iterator[go.Scatter | go.Bar]:
+def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
     """Yield what the figure is made of, from the back to the front."""
     yield from _shades(history)
     yield from _thin_bars(history) if history.is_long else _bars(history)
@@ -200,7 +209,7 @@ def _traces(history: _History) -> Iterator[go.Scatter | go.Bar]:
         yield _hover(history)
 
 
-def _bars(history: _History) -> Iterator[go.Bar]:
+def _bars(history: History) -> Iterator[go.Bar]:
     """Yield a bar up and a bar down per commit."""
     import plotly.graph_objects as go
 
@@ -220,7 +229,7 @@ def _bars(history: _History) -> Iterator[go.Bar]:
             )
 
 
-def _thin_bars(history: _History) -> Iterator[go.Scattergl]:
+def _thin_bars(history: History) -> Iterator[go.Scattergl]:
     """Yield a symbol per commit at what it added, with a line from there to what it removed."""
     import plotly.graph_objects as go
 
@@ -254,12 +263,12 @@ def _thin_bars(history: _History) -> Iterator[go.Scattergl]:
         )
 
 
-def _spelled(history: _History) -> str:
+def _spelled(history: History) -> str:
     """Return how a template spells a version."""
     return f"{history.shift} + %{{x}}" if history.shift else "%{x}"
 
 
-def _unknown(history: _History) -> Iterator[go.Scatter]:
+def _unknown(history: History) -> Iterator[go.Scatter]:
     """Yield marks on the zero line where a commit does not tell what it did."""
     import plotly.graph_objects as go
 
@@ -277,7 +286,7 @@ def _unknown(history: _History) -> Iterator[go.Scatter]:
     )
 
 
-def _line(history: _History) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], str]:
+def total_line(history: History) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], str]:
     """Return the totals as they are stored, else what the commits drawn come to, and what the line is called."""
     totals = history.rows["total_rows"]
     if history.y == "rows" and (history.unknown.any() or not totals.null_count):
@@ -290,10 +299,10 @@ def _line(history: _History) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.flo
     return np.where(known, net.astype(np.float64), np.nan), f"net {history.y}"
 
 
-def _total(history: _History) -> go.Scatter:
+def _total(history: History) -> go.Scatter:
     import plotly.graph_objects as go
 
-    values, name = _line(history)
+    values, name = total_line(history)
     even = bool((np.diff(history.x) == 1).all())
     return go.Scatter(
         **({"x0": int(history.x[0]), "dx": 1} if even else {"x": history.x}),
@@ -308,7 +317,7 @@ def _total(history: _History) -> go.Scatter:
     )
 
 
-def _shades(history: _History) -> Iterator[go.Scatter]:
+def _shades(history: History) -> Iterator[go.Scatter]:
     """Yield a grey area behind versions that cannot be loaded any more, one shape however many they are."""
     import plotly.graph_objects as go
 
@@ -336,11 +345,11 @@ def _shades(history: _History) -> Iterator[go.Scatter]:
         )
 
 
-def _schema_changes(history: _History) -> Iterator[go.Scatter]:
+def _schema_changes(history: History) -> Iterator[go.Scatter]:
     """Yield a dotted line from bottom to top where the schema is another than before."""
     import plotly.graph_objects as go
 
-    changed = _changed_schema(history.rows)
+    changed = changed_schema(history.rows)
     if not changed.any():
         return
     x = np.repeat(history.x[changed].astype(np.float64), 3)
@@ -356,7 +365,7 @@ def _schema_changes(history: _History) -> Iterator[go.Scatter]:
     )
 
 
-def _changed_schema(rows: pa.Table) -> _Mask:
+def changed_schema(rows: pa.Table) -> _Mask:
     """Return which commits change the schema, by their kind or because its id is not that of the commit before."""
     ids = rows["schema_id"].combine_chunks()
     changed: _Mask = rows["kind"].to_numpy() == "schema"
@@ -366,7 +375,7 @@ def _changed_schema(rows: pa.Table) -> _Mask:
     return changed
 
 
-def _hover(history: _History) -> go.Scatter:
+def _hover(history: History) -> go.Scatter:
     """Return points that are not seen, and tell all of their commit."""
     import plotly.graph_objects as go
 
@@ -375,13 +384,14 @@ def _hover(history: _History) -> go.Scatter:
         y=history.added,
         mode="markers",
         marker={"opacity": 0, "color": INK},
-        hovertext=[commit_told(row, schema) for row, schema in _told_rows(history)],
+        hovertext=[commit_told(row, schema) for row, schema in rows_told(history)],
         hoverinfo="text",
         name="commits",
         showlegend=False,
     )
 
 
-def _told_rows(history: _History) -> Iterator[tuple[dict[str, object], bool]]:
+def rows_told(history: History) -> Iterator[tuple[dict[str, object], bool]]:
+    """Return the commits as records, each with whether it changes the schema."""
     rows = history.rows.drop_columns(["details"]).to_pylist()
-    return zip(rows, _changed_schema(history.rows).tolist(), strict=True)
+    return zip(rows, changed_schema(history.rows).tolist(), strict=True)

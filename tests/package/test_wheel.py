@@ -44,6 +44,7 @@ payments = open_table(paths["payments"])
 rows = %snapshot load 8 --where "amount < 0"
 sums = %snapshot sql "select count(*) as n from orders version as of 8"
 figure = orders.history().figure()
+explorer = %snapshot explore
 %snapshot help
 """.strip().splitlines():
     shell.run_cell(cell).raise_error()

@@ -18,8 +18,8 @@ from snapshot_explorer.jupyter.explorer.panes import Busy, code, said, wrong
 from snapshot_explorer.jupyter.explorer.reading import Log, Weight, read_log, read_weight
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
 from snapshot_explorer.jupyter.explorer.stills import LIVE, STYLE, head, still, still_html, still_text
-from snapshot_explorer.jupyter.explorer.strip import Strip, prepare
-from snapshot_explorer.jupyter.explorer.surroundings import has_browser, has_kernel, name_of
+from snapshot_explorer.jupyter.explorer.strip import Strip
+from snapshot_explorer.jupyter.explorer.surroundings import has_kernel, name_of
 from snapshot_explorer.jupyter.explorer.views import Views
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
@@ -77,7 +77,7 @@ class Explorer(widgets.VBox):
         titles = [tab.capitalize() for tab in TABS]
         self._tabs = widgets.Tab([panes[tab].box for tab in TABS], titles=titles, selected_index=0)
         filters = widgets.Accordion([self._controls.filters], titles=["Filters"])
-        above = [self._head, self._busy.box, self._strip.box, self._line, self._controls.top, filters]
+        above = [self._head, self._busy.box, self._strip, self._line, self._controls.top, filters]
         super().__init__([*above, self._tabs])
         self.add_class(LIVE)
         self._tabs.observe(self._tab_clicked, "selected_index")
@@ -100,7 +100,6 @@ class Explorer(widgets.VBox):
 
         def read() -> tuple[Snapshot, Log]:
             newest = self.table.update()
-            prepare(live=False)
             return newest, read_log(self.table)
 
         def take(found: tuple[Snapshot, Log]) -> None:
@@ -191,8 +190,6 @@ class Explorer(widgets.VBox):
         display(self._still(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
         if self._is_closed or not has_kernel():
             return
-        if has_browser():
-            self._hear_clicks()
         widget: dict[str, Any] = super()._repr_mimebundle_()
         display(widget | {"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
 
@@ -215,8 +212,6 @@ class Explorer(widgets.VBox):
                 self._tick(self._follow, self.state.interval, on=self.state.follow)
             case "playing":
                 self._tick(self._play, _PLAY_SECONDS, on=change.new)
-            case "clicks":
-                self._hear_clicks()
             case "note" | "readable":
                 return
         self._draw()
@@ -225,16 +220,6 @@ class Explorer(widgets.VBox):
     def _tab_clicked(self, change: Bunch) -> None:
         if change.new is not None:
             self.state.tab = TABS[change.new]
-
-    def _hear_clicks(self) -> None:
-        """Replace the plain figure by one that hears clicks, where that can be."""
-        if not self._strip.is_live:
-            job = Job(
-                run=lambda: prepare(live=True),
-                done=lambda is_there: self._strip.live() if is_there else None,
-                failed=lambda sentence: self.state.set_trait("note", sentence),
-            )
-            self._work.start("figure", job)
 
     @staticmethod
     def _tick(ticker: Ticker, seconds: float, *, on: bool) -> None:
@@ -274,7 +259,7 @@ class Explorer(widgets.VBox):
             self._say_head()
         else:
             self._drawn = (what, marks)
-            self._strip.mark(shown, state.a, state.b)
+            self._strip.mark(state.a, state.b)
 
     def _ask(self) -> None:
         """Ask for what is in front, once it is known what there is."""
@@ -338,8 +323,8 @@ class Explorer(widgets.VBox):
 def explore(table: Table, *, name: str | None = None) -> Explorer:
     """Return the explorer of a table: a widget for its past. Reads the log, and what is shown, on other threads.
 
-    Tried in JupyterLab 4, Notebook 7 and Voila, without network. VS Code shows the same widgets, without clicks on
-    commits where it has no network for anywidget; that has not been tried. Where no widget lives there is a table and a
+    Tried in JupyterLab 4, Notebook 7 and Voila, without network. VS Code shows the same widgets; it loads anywidget,
+    which draws the timeline, from the network. That has not been tried. Where no widget lives there is a table and a
     picture: in a terminal, a saved notebook, GitHub or nbconvert.
 
     Args:

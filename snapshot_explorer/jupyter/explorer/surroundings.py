@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
@@ -37,14 +36,3 @@ def load_limits() -> Limits:
 def has_kernel() -> bool:
     """Return whether a kernel runs, so that there may be a page for widgets."""
     return getattr(get_ipython(), "kernel", None) is not None
-
-
-def has_browser() -> bool:
-    """Return whether the cell that runs is shown on a page: pages tell the cell's id, programs but Voila do not."""
-    if os.environ.get("SERVER_SOFTWARE", "").startswith("voila/"):
-        return True
-    kernel = getattr(get_ipython(), "kernel", None)
-    if kernel is None:
-        return False
-    parent = kernel.get_parent()
-    return bool(((parent or {}).get("metadata") or {}).get("cellId"))

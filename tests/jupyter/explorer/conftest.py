@@ -21,7 +21,7 @@ READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
 PLACES = {
     "JupyterLab": ("doc/tree/{}.ipynb?reset&", READY),
     "Notebook": ("notebooks/{}.ipynb?", READY),
-    "Voila": ("voila/render/{}.ipynb?", ".jupyter-widgets .js-plotly-plot .main-svg"),
+    "Voila": ("voila/render/{}.ipynb?", ".sx-timeline canvas[data-drawn]"),
 }
 """Where each application shows a notebook, and what is there when it does. One server has them all."""
 VOILAS = ("/@fortawesome/", "/mathjax/")

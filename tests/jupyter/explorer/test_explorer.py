@@ -8,6 +8,7 @@ import threading
 import time
 
 import ipywidgets
+import numpy as np
 import pytest
 
 import snapshot_explorer
@@ -18,6 +19,11 @@ from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.stills import still_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
+
+
+def drawn(explorer):
+    """Return the versions that the timeline draws."""
+    return np.frombuffer(explorer._strip.commits["version"], np.int64).tolist()
 
 
 def all_models():
@@ -141,12 +147,13 @@ def test_the_head_names_branches(explorer):
 
 
 def test_a_branch_is_a_flag_on_the_version_that_it_begins_with(explorer):
-    flags = {trace.name: trace for trace in explorer._strip.picture.figure.data}
+    tags, branches = explorer._strip.commits["flags"]
 
-    assert (list(flags["branches"].x), flags["branches"].text) == ([5], ("branch dev",))
+    assert (tags["noun"], branches["noun"]) == ("tags", "branches")
+    assert ([drawn(explorer)[at] for at in branches["at"]], branches["labels"]) == ([5], ["branch dev"])
     explorer.state.window = (7, 18)
     explorer.wait()
-    assert "branches" not in {trace.name for trace in explorer._strip.picture.figure.data}
+    assert explorer._strip.commits["flags"] == []
 
 
 def test_the_slider_is_the_window(explorer):
@@ -165,7 +172,8 @@ def test_filters_change_what_is_offered_and_drawn(explorer):
 
     offered = [one.split()[0] for one in explorer._controls.markers["b"].options]
     assert offered == ["latest", "earliest", "18", "12", "5"]
-    assert [len(trace.x) for trace in explorer._strip._made.data if trace.name == "~ compact"] == [3, 3]
+    assert drawn(explorer) == [5, 12, 18]
+    assert [kind["name"] for kind in explorer._strip.commits["kinds"]] == ["compact"]
 
 
 def test_what_a_filter_refuses_is_told_and_goes_back(explorer):
@@ -177,39 +185,39 @@ def test_what_a_filter_refuses_is_told_and_goes_back(explorer):
     assert "whenever" in explorer.state.note
 
 
-def test_markers_stand_in_the_figure(explorer):
+def test_markers_stand_in_the_timeline_where_their_versions_are_drawn(explorer):
     explorer.state.a = 12
+    assert (explorer._strip.a, explorer._strip.b) == ("12", "18")
 
-    marks = explorer._strip._marks
-    assert [(one["text"], one["x"]) for one in marks["annotations"]] == [("<b>A</b>", 12), ("<b>B</b>", 18)]
-    shown = explorer._strip._output.outputs[0]["data"]["application/vnd.plotly.v1+json"]
-    assert len(shown["layout"]["shapes"]) == 2
+    explorer.state.window = (13, 18)
+
+    assert (explorer._strip.a, explorer._strip.b) == ("", "18")
 
 
-def test_a_figure_that_hears_clicks_sets_the_markers(explorer):
-    pytest.importorskip("anywidget")
-    explorer._strip.live()
-    (figure,) = explorer._strip.box.children
-    hover = figure.data[-1]
-
-    def click(version, *, shift):
-        keys = {"alt": False, "ctrl": False, "meta": False, "shift": shift, "button": 0, "buttons": 1}
-        points = {"trace_indexes": [len(figure.data) - 1], "point_indexes": [version - 1], "xs": [version], "ys": [1]}
-        figure._js2py_pointsCallback = {
-            "event_type": "plotly_click",
-            "points": points,
-            "device_state": keys,
-            "selector": None,
-        }
+def test_a_click_on_the_timeline_sets_the_markers(explorer):
+    def click(version, *, other):
+        explorer._strip._handle_custom_msg({"click": version, "other": other}, [])
         explorer.wait()
 
-    click(5, shift=False)
-    click(3, shift=True)
+    click("5", other=False)
+    click("3", other=True)
 
-    assert hover.name == "commits"
     assert (explorer.state.a, explorer.state.b) == (3, 5)
-    explorer.state.kind = "compact"
-    assert explorer._strip.box.children == (figure,)
+    for version in ("99", "x", 5, None, "9" * 5_000):
+        click(version, other=False)
+    assert (explorer.state.a, explorer.state.b, explorer.state.note) == (3, 5, "")
+
+
+def test_all_that_the_timeline_shows_is_state_that_a_page_gets_with_the_widget(explorer):
+    before = explorer._strip.get_state()
+
+    explorer.state.kind, explorer.state.b = "compact", 12
+
+    state = explorer._strip.get_state()
+    assert (state["a"], state["b"]) == ("", "12")
+    assert state["commits"] != before["commits"]
+    assert np.frombuffer(state["commits"]["version"], np.int64).tolist() == [5, 12, 18]
+    assert len(state["_esm"]) < 30_000
 
 
 def test_only_the_tab_in_front_reads(explorer):
@@ -417,13 +425,11 @@ def test_closing_frees_threads_timers_observers_and_widgets(orders):
 
     async def main():
         explorer = Explorer(orders, variables={})
-        explorer._strip.live()
         explorer.state.follow = explorer.state.playing = True
         for _ in range(1_000):
             await asyncio.sleep(0.01)
             if explorer._log is not None:
                 break
-        explorer._strip.live()
         explorer.state.tab = "files"
         explorer.close()
         explorer.close()

@@ -85,9 +85,9 @@ def test_tags_are_flags_without_markup(memory_root):
     table.tag("<b>tag", 1)
     explorer = Explorer(open_table(f"memory://{table.root}"), variables={}).wait()
 
-    (flags,) = [trace for trace in explorer._strip._made.data if trace.name == "tags"]
+    (flags,) = explorer._strip.commits["flags"]
 
-    assert flags.text == ("&lt;b&gt;tag",)
+    assert flags["labels"] == ["<b>tag"]  # drawn as text
     assert "<b>tag" not in "".join(htmls(explorer)) + explorer._repr_mimebundle_()["text/html"]
     explorer.close()
 

@@ -13,26 +13,16 @@ pytestmark = [
 ]
 OPEN = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))\ne = sx.explore(orders)\ne"
 WHERE = "e.wait(); print(e.state.a, e.state.b)"
-LIVE = ".widget-vbox > .js-plotly-plot .nsewdrag"
-"""The figure that hears clicks; the one before it is an output."""
-WIDE = "() => document.querySelector('.widget-vbox > .js-plotly-plot .main-svg')?.getBoundingClientRect().width > 900"
+TIMELINE = ".sx-timeline > canvas"
+DRAWN = f"{TIMELINE}[data-drawn]"
 
 
 def click_at(notebook, share):
-    """Click into the timeline, so far from the left, once it has taken its width."""
-    notebook.page.wait_for_function(WIDE)
-    box = notebook.page.locator(LIVE).first.bounding_box()
+    """Click into the timeline, so far from the left."""
+    notebook.page.locator(DRAWN).first.wait_for()
+    box = notebook.page.locator(TIMELINE).first.bounding_box()
     notebook.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
     notebook.page.mouse.click(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
-
-
-def click_until(notebook, share, text):
-    """Click into a timeline that may just have been drawn, until the page says so: it is deaf before it listens."""
-    for _ in range(5):
-        click_at(notebook, share)
-        if notebook.soon_says(text):
-            break
-    notebook.says(text)
 
 
 def front(notebook, tab):
@@ -44,12 +34,12 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     page = notebook.page
     notebook.run(0)
     notebook.says("41 rows in files")
-    page.locator(".jupyter-widgets .js-plotly-plot .main-svg").first.wait_for()
+    page.locator(DRAWN).first.wait_for()
     assert not page.locator(".sx-still").is_visible()
-    page.wait_for_function(WIDE)
     notebook.shot("timeline")
 
-    click_until(notebook, 0.3, "orders.at(6).commit")
+    click_at(notebook, 0.34)
+    notebook.says("orders.at(6).commit")
     page.keyboard.down("Shift")
     click_at(notebook, 0.1)
     page.keyboard.up("Shift")
@@ -84,7 +74,7 @@ def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):
     page, keys = notebook.page, notebook.page.keyboard
     notebook.run(0)
     notebook.says("41 rows in files")
-    page.locator(LIVE).first.wait_for()
+    page.locator(DRAWN).first.wait_for()
 
     page.get_by_label("A", exact=True).first.focus()
     keys.press("Control+a")
@@ -171,7 +161,8 @@ def test_in_notebook_a_click_on_a_commit_changes_the_view(notebook):
     notebook.run(0)
     notebook.says("orders.at(18).commit")
 
-    click_until(notebook, 0.3, "orders.at(6).commit")
+    click_at(notebook, 0.34)
+    notebook.says("orders.at(6).commit")
     notebook.shot("notebook")
     notebook.run(1)
 
@@ -183,7 +174,8 @@ def test_in_voila_a_click_on_a_commit_changes_the_view(notebook):
     notebook.says("orders.at(18).commit")
     assert not notebook.page.locator(".sx-still").is_visible()
 
-    click_until(notebook, 0.3, "orders.at(6).commit")
+    click_at(notebook, 0.34)
+    notebook.says("orders.at(6).commit")
     notebook.page.get_by_role("button", name="Next", exact=True).click()
     notebook.says("orders.at(7).commit")
     notebook.shot("voila")

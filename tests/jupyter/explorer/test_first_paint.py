@@ -1,0 +1,37 @@
+"""The explorer's timeline is never blank: after "Run All" in a real JupyterLab, on a busy machine, by its pixels."""
+
+import shutil
+
+import nbformat
+import pytest
+
+from support.first_paint import FEWEST, Page, busy_processes
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
+]
+CELLS = (
+    "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))",
+    "e = sx.explore(orders)\ne.state.since = '@2026-11-09'\ne",
+    "e.wait().state.measure = 'files'\ne.state.b = 15",
+    "e.wait().state.measure = 'rows'\ne.state.since = ''",
+)
+"""The timeline is drawn again while the page has only just heard of the widget."""
+RUNS = 6
+
+
+def test_a_timeline_shows_its_bars_each_time_all_cells_run_on_a_busy_machine(lab, chromium):
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(made, lab.served / "run_all.ipynb")
+    page = Page(chromium, lab, "run_all")
+
+    with busy_processes(2):
+        paints = [page.run_all((1,)) for _ in range(RUNS)]
+
+    page.close()
+    lab.end_kernels()
+    assert [paint.pixels for paint in paints if min(paint.pixels) < FEWEST] == []
+    assert len({width for paint in paints for width in paint.widths}) == 1
+    assert max(paint.received for paint in paints) < 400_000

@@ -1,0 +1,222 @@
+"""The module that draws the explorer's timeline, in a real chromium without Jupyter: what is seen, told and sent."""
+
+import base64
+import json
+import shutil
+
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer.frames import COMMITS
+from snapshot_explorer.jupyter.explorer.strip import Strip
+
+EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
+OPEN = """async ([module, state, background]) => {
+  const {default: widget} = await import('data:text/javascript;base64,' + module);
+  const view = (text) => new DataView(Uint8Array.from(atob(text), (one) => one.charCodeAt(0)).buffer);
+  const received = (state) => JSON.parse(state, (_, one) => one?.bytes !== undefined ? view(one.bytes) : one);
+  const handlers = {}, sent = [];
+  let traits = received(state);
+  const model = {
+    get: (name) => traits[name], send: (content) => sent.push(content),
+    on: (name, handler) => { handlers[name] = handler; }, off: (name) => { delete handlers[name]; },
+  };
+  document.body.style.background = background;
+  const end = widget.render({model, el: document.getElementById('here')});
+  const set = (state) => {
+    const before = traits;
+    traits = received(state);
+    for (const name of ['commits', 'a', 'b']) if (name in traits) handlers[`change:${name}`]();
+  };
+  window.timeline = {sent, set, end, handlers};
+}"""
+COLOUR = """(colour) => {
+  const canvas = document.querySelector('.sx-timeline > canvas');
+  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let at = 0; at < data.length; at += 4)
+    if (colour.every((part, i) => Math.abs(data[at + i] - part) < 12) && data[at + 3] > 250) found += 1;
+  return found;
+}"""
+GREEN, VERMILLION, BLUE = ([0, 158, 115], [213, 94, 0], [0, 114, 178])
+CANVAS = ".sx-timeline > canvas"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
+]
+
+
+def commits(count, first=0, **facts):
+    row = {"readable": "yes", "kind": "append", "tags": [], "details": "{}", "schema_id": 0, "removed_rows": 0}
+    rows = [row | {"version": first + at, "added_rows": 50 + at % 50, "total_rows": at} | facts for at in range(count)]
+    return pa.Table.from_pylist(rows, COMMITS)
+
+
+def state(rows, a, b, **more):
+    strip = Strip(lambda *_: None)
+    strip.draw(rows, measure="rows", title="", total=len(rows), branches=more.get("branches", {}), a=a, b=b)
+    found = {name: getattr(strip, name) for name in ("commits", "a", "b")}
+    strip.close()
+    return json.dumps(found, default=lambda one: {"bytes": base64.b64encode(one).decode()})
+
+
+@pytest.fixture
+def page(chromium):
+    made = chromium.new_page(viewport={"width": 1000, "height": 600})
+    made.problems = []
+    made.on("pageerror", lambda error: made.problems.append(str(error)))
+    made.on("request", lambda request: request.url.startswith("data:") or made.problems.append(request.url))
+    made.set_content("<body style='margin:0'><div id=here></div>")
+    yield made
+    assert made.problems == []
+    made.close()
+
+
+def show(page, rows, a=-1, b=-1, background="#ffffff", **more):
+    strip = Strip(lambda *_: None)
+    module = base64.b64encode(strip._esm.encode()).decode()
+    strip.close()
+    page.evaluate(OPEN, [module, state(rows, a, b, **more), background])
+    page.locator(f"{CANVAS}[data-drawn='{len(rows)}']").wait_for()
+
+
+def at(page, share):
+    box = page.locator(CANVAS).bounding_box()
+    return box["x"] + box["width"] * share, box["y"] + 100
+
+
+def told(page):
+    return page.locator(".sx-told").inner_text()
+
+
+def test_bars_and_markers_are_seen_on_light_and_dark(page):
+    for background in ("#ffffff", "#111111"):
+        page.evaluate("document.getElementById('here').replaceChildren()")
+        show(page, commits(20), a=3, b=12, background=background)
+
+        assert page.evaluate(COLOUR, GREEN) > 50_000
+        assert page.evaluate(COLOUR, VERMILLION) > 200
+        assert page.evaluate(COLOUR, BLUE) > 400
+    assert page.locator(".sx-legend").inner_text().split("\n")[0].strip() == "+ append"
+
+
+def test_what_changes_is_drawn_again_at_the_width_that_there_is(page):
+    show(page, commits(20), a=3, b=12)
+    page.evaluate("state => window.timeline.set(state)", state(commits(5, removed_rows=7, kind="delete"), -1, 2))
+    page.locator(f"{CANVAS}[data-drawn='5']").wait_for()
+    assert page.evaluate(COLOUR, GREEN) == 0
+    assert page.locator(".sx-legend button").first.inner_text() == "- delete"
+
+    page.set_viewport_size({"width": 700, "height": 600})
+    page.wait_for_function(f"document.querySelector('{CANVAS}').width === 700")
+    page.evaluate("window.timeline.end()")
+    assert page.evaluate("Object.keys(window.timeline.handlers).length") == 0
+
+
+def test_what_had_no_place_is_drawn_once_it_has_one(page):
+    page.evaluate("document.getElementById('here').style.display = 'none'")
+    strip = Strip(lambda *_: None)
+    module = base64.b64encode(strip._esm.encode()).decode()
+    strip.close()
+    page.evaluate(OPEN, [module, state(commits(20), 1, 2), "#ffffff"])
+
+    page.evaluate("document.getElementById('here').style.display = ''")
+
+    page.locator(f"{CANVAS}[data-drawn='20']").wait_for()
+    assert page.evaluate(COLOUR, GREEN) > 50_000
+
+
+def test_a_click_and_a_click_with_shift_name_the_nearest_commit(page):
+    first = 2**62
+    show(page, commits(20, first), a=first, b=first)
+
+    page.mouse.click(*at(page, 0.99))
+    page.keyboard.down("Shift")
+    page.mouse.click(*at(page, 0.01))
+    page.keyboard.up("Shift")
+
+    assert page.evaluate("window.timeline.sent") == [
+        {"click": str(first + 19), "other": False},
+        {"click": str(first), "other": True},
+    ]
+
+
+def test_keys_move_along_commits_choose_and_zoom(page):
+    show(page, commits(300), b=100)
+    page.locator(CANVAS).focus()
+
+    for key in ("ArrowRight", "Enter", "End", "ArrowLeft", "Shift+Enter", "+"):
+        page.keyboard.press(key)
+
+    assert [one["click"] for one in page.evaluate("window.timeline.sent")] == ["101", "298"]
+    assert int(page.locator(CANVAS).get_attribute("data-drawn")) < 200
+    assert told(page).startswith("version 298\n")
+    page.keyboard.press("Escape")
+    assert page.locator(CANVAS).get_attribute("data-drawn") == "300"
+
+
+def test_dragging_zooms_in_and_a_double_click_zooms_out(page):
+    show(page, commits(300))
+    page.mouse.move(*at(page, 0.4))
+    page.mouse.down()
+    page.mouse.move(*at(page, 0.5))
+    page.mouse.up()
+
+    assert 20 < int(page.locator(CANVAS).get_attribute("data-drawn")) < 50
+    assert page.evaluate("window.timeline.sent") == []
+    page.get_by_role("button", name="Show all").click()
+    assert page.locator(CANVAS).get_attribute("data-drawn") == "300"
+    assert not page.get_by_role("button", name="Show all").is_visible()
+
+
+def test_a_kind_is_hidden_by_its_button(page):
+    show(page, commits(20))
+
+    page.get_by_role("button", name="+ append").click()
+    assert page.evaluate(COLOUR, GREEN) == 0
+    page.get_by_role("button", name="+ append").press("Enter")
+    assert page.evaluate(COLOUR, GREEN) > 50_000
+
+
+def test_hostile_text_is_shown_as_it_is(page):
+    show(page, commits(2, tags=[EVIL], operation=EVIL, user=EVIL), branches={1: [EVIL]})
+
+    page.mouse.move(*at(page, 0.9))
+
+    assert f"+ append {EVIL} by {EVIL[:39]}" in told(page)
+    assert f"tags {EVIL}" in told(page)
+    assert f"branches {EVIL}" in told(page)
+    assert page.locator("#here img, #here b").count() == 0
+    assert page.evaluate("window.hit") is None
+
+
+def test_ten_thousand_commits_are_drawn_and_told_one_by_one(page):
+    rows = commits(10_000, removed_rows=80)
+    show(page, rows, b=5_000)
+    assert page.evaluate(COLOUR, GREEN) > 50_000
+    assert len(state(rows, -1, -1)) < 800_000
+
+    page.locator(CANVAS).focus()
+    page.keyboard.press("ArrowLeft")
+
+    assert told(page).split("\n") == ["version 4999", "? UTC", "+ append", "rows +99 -80", "total rows 4,999"]
+
+
+def test_what_is_not_known_or_cannot_be_loaded_is_listed(page):
+    show(page, commits(4, added_rows=None, readable="no", total_rows=None))
+
+    words = page.locator(".sx-legend").inner_text()
+    assert "? rows not known" in words
+    assert "cannot be loaded" in words
+
+
+def test_no_commit_is_said_so(page):
+    strip = Strip(lambda *_: None)
+    module = base64.b64encode(strip._esm.encode()).decode()
+    strip.close()
+
+    page.evaluate(OPEN, [module, state(commits(0), -1, -1), "#ffffff"])
+
+    page.wait_for_function(f"document.querySelector('{CANVAS}').width === 1000")
+    assert page.evaluate(COLOUR, [123, 123, 123]) > 5
