@@ -173,6 +173,8 @@ class StoredFile:
     """How many rows it has; None where the metadata does not tell."""
     names: Mapping[str, str | None]
     """What the file calls each of the table's columns, partition columns aside; None where it lacks the column."""
+    present: frozenset[str] = frozenset()
+    """What of these it holds for certain: without it, the file is damaged."""
     deleted: int = 0
     """How many of its rows a deletion vector takes away, at most."""
 

@@ -10,12 +10,14 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders import PaimonTable
 from canonical import canonical_rows
-from delta_builder import DeltaTable, add
+from delta_builder import DeltaTable, add, metadata
 from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
@@ -557,3 +559,51 @@ spark.stop()
     said = "No Spark session is active: a local one is started, which uses all cores of this machine."
     assert done.stderr.count(said) == 1
     assert json.loads(done.stdout.splitlines()[-1])[:2] == ["127.0.0.1", "local[*]"]
+
+
+def write_over(root, path, rows):
+    pq.write_table(rows, root / path)
+    return (root / path).stat().st_size
+
+
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_columns_are_mapped_as_locally_whatever_the_protocol_lists(spark, tmp_path, mode):
+    physical = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-7"}
+    said = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [], "writerFeatures": ["columnMapping"]}
+    told = metadata([("id", "long", physical)], configuration={"delta.columnMapping.mode": mode})
+    table = DeltaTable(None, tmp_path / "t", first=[{"protocol": said}, told])
+    stored = pa.schema([pa.field("id" if mode == "none" else "col-7", pa.int64(), metadata={"PARQUET:field_id": "7"})])
+    size = write_over(tmp_path / "t", "f.parquet", pa.table([pa.array([1, 2])], schema=stored))
+    table.commit(add("f.parquet", size=size, rows=2))
+
+    rows = open_table(str(tmp_path / "t")).current.to_spark(spark)
+
+    assert sorted(row.id for row in rows.collect()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("stats", "there", "message"),
+    [
+        ({}, {"x": [1, 2]}, "none of the table's columns"),
+        ({"nullCount": {"name": 0}}, {"id": [1, 2]}, "has no column 'name'"),
+    ],
+)
+def test_files_that_lack_what_they_must_hold_are_refused_as_locally(spark, tmp_path, stats, there, message):
+    table = DeltaTable(None, tmp_path / "t")
+    size = write_over(tmp_path / "t", "f.parquet", pa.table(there))
+    table.commit(add("f.parquet", size=size, stats={"numRecords": 2} | stats))
+    snapshot = open_table(str(tmp_path / "t")).current
+
+    with pytest.raises(BrokenTableError, match=message):
+        snapshot.to_arrow()
+    with pytest.raises(Exception, match=message):
+        snapshot.to_spark(spark).collect()
+
+
+def test_paimon_files_without_the_columns_of_their_schema_are_refused_as_locally(spark, tmp_path):
+    table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path))
+    table.commit([(1, "a"), (2, "b")])
+    write_over(tmp_path, "bucket-0/data-1.parquet", pa.table({"id": [1, 2]}))
+
+    with pytest.raises(Exception, match="has no column 'name', which schema/schema-0 names"):
+        open_table(str(tmp_path)).current.to_spark(spark).collect()

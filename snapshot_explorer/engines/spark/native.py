@@ -277,7 +277,12 @@ def _sources(
 ) -> tuple[_Source, ...] | None:
     """Return where each column comes from; None if one has no source of which it is certain."""
     found = [_source(column, file, there, constants) for column in schema]
-    return None if None in found else tuple(one for one in found if one is not None)
+    if None in found:
+        return None
+    sources = tuple(one for one in found if one is not None)
+    if not any(one.name for one in sources) and any(column.name not in constants for column in schema):
+        return None  # whether a file may lack all that is asked for, the format's own reader finds out
+    return sources
 
 
 def _source(column: pa.Field, file: StoredFile, there: Footer, constants: dict[str, _Source | None]) -> _Source | None:
@@ -286,8 +291,10 @@ def _source(column: pa.Field, file: StoredFile, there: Footer, constants: dict[s
     if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):
         return None  # Spark can not be told that such a column is never null
     stored = file.names[column.name]
-    if stored is None or (stored not in there.columns and stored.lower() not in there.folded):
+    if stored is None:
         return _Source(kind=column.type)
+    if stored not in there.columns and stored.lower() not in there.folded:
+        return None if stored in file.present else _Source(kind=column.type)
     kind = there.columns.get(stored)
     if kind is None or not _keeps(kind, column.type) or _has_overlooked(kind):
         return None

@@ -49,8 +49,8 @@ class ChangeData:
     def schema(self, first: int, last: int) -> pa.Schema:
         """Return the Arrow schema under which the changes after `first` up to `last` are told."""
         version = reading_version(self._log, min(first + 1, last), last)
-        protocol, metadata = self._log.protocol_and_metadata(version)
-        return pa.schema([arrow_field(field) for field in schema_of(metadata, protocol).fields])
+        metadata = self._log.protocol_and_metadata(version)[1]
+        return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
 
     def of_version(self, version: int) -> list[Split]:
         """Return splits of what a version changed, under its own schema; as `between` in the mode auto.

@@ -39,8 +39,8 @@ def reading_version(log: Log, start: int, end: int) -> int:
     """
     newest = log.versions()[-1]
     for version in sorted({start, end, newest}):
-        protocol, metadata = log.protocol_and_metadata(version)
-        if mapping_mode(metadata, protocol) != "none":
+        metadata = log.protocol_and_metadata(version)[1]
+        if mapping_mode(metadata) != "none":
             return end
     return newest
 

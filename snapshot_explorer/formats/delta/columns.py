@@ -40,7 +40,7 @@ def found(fields: Sequence[Field], there: pa.Schema, origin: Origin) -> list[pa.
         BrokenTableError: Columns are found by id and the file has no ids, or several columns would do.
     """
     every = list(there)
-    if origin.mode == "id" and every and fields and not any(_id(field) is not None for field in every):
+    if origin.mode == "id" and every and fields and not any(field_id(field) is not None for field in every):
         raise BrokenTableError(
             f"The data file {origin.path} has no field ids, by which the table's columns are found "
             "(delta.columnMapping.mode). It was not written by Delta, or was overwritten; compare it with a copy of "
@@ -50,7 +50,8 @@ def found(fields: Sequence[Field], there: pa.Schema, origin: Origin) -> list[pa.
     return [None if place is None else every[place] for place in places]
 
 
-def _id(field: pa.Field) -> int | None:
+def field_id(field: pa.Field) -> int | None:
+    """Return the id that a file gives a column; None without one."""
     number = (field.metadata or {}).get(_FIELD_ID)
     return None if number is None else int(number)
 
@@ -58,7 +59,7 @@ def _id(field: pa.Field) -> int | None:
 def _place(field: Field, there: Sequence[pa.Field], origin: Origin) -> int | None:
     """Return the place of the field that holds a column: its id or exact name, or its name but for case."""
     if origin.mode == "id" and field.id is not None:
-        places = [place for place, item in enumerate(there) if _id(item) == field.id]
+        places = [place for place, item in enumerate(there) if field_id(item) == field.id]
     else:
         places = [place for place, item in enumerate(there) if item.name == field.stored]
         if not places:

@@ -17,6 +17,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import int96
 from snapshot_explorer.formats.damage import DamageError
+from snapshot_explorer.formats.delta.absent_columns import Expected, check_absent
 from snapshot_explorer.formats.delta.calendars import calendar_of
 from snapshot_explorer.formats.delta.columns import Origin, conform, found, padded
 from snapshot_explorer.formats.delta.data_types import Field, Mode, arrow_type, spell
@@ -108,24 +109,30 @@ def _has_int96(reader: "pq.ParquetFile") -> bool:
 
 
 def batches(
-    opened_file: OpenFile, fields: Sequence[Field], keep: Positions | None = None
+    opened_file: OpenFile, fields: Sequence[Field], expected: Expected, keep: Positions | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a data file in file order, each batch after the position of its first row.
 
     Args:
         opened_file: The file.
         fields: The columns. No others are read.
+        expected: What is known of the file's columns.
         keep: Positions, ascending: only row groups that hold one of them are read, whole. All for None.
 
     Yields:
         Batches with a column per field, named and typed like it; without fields, batches of rows only.
 
     Raises:
-        BrokenTableError: A column can not be read as the table's; the message names file and column.
+        BrokenTableError: A column can not be read as the table's, or the file cannot lack it; the message names file
+            and column.
         UnsupportedFeatureError: A column is of a type that is not read as the table's; likewise.
     """
     there = found(fields, opened_file.reader.schema_arrow, opened_file.origin)
     names = [field.name for field in there if field is not None]
+    if len(names) < len(there):
+        absent = [field for field, place in zip(fields, there, strict=True) if place is None]
+        schema, origin, rows = opened_file.reader.schema_arrow, opened_file.origin, opened_file.rows
+        check_absent(expected, absent, schema, origin, rows=rows, is_none_found=not names)
     log.debug("reading %s of %s", names, opened_file.file.path)
     for groups, start, rows in _runs(opened_file, keep):
         at = start

@@ -58,7 +58,8 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
         raise UnsupportedFeatureError(
             f"The table's data files are of the format {metadata.provider!r}, not parquet. {_ADVICE}"
         )
-    schema = schema_of(metadata, protocol)
+    schema = schema_of(metadata)
+    _check_mapping(protocol, schema)
     _check_names(schema)
     for name, field in _walk(schema.fields, ""):
         if not is_known(field.type):
@@ -92,6 +93,19 @@ def _check_protocol(protocol: Protocol) -> None:
         named = ", ".join(f"{name} ({REFUSED[name]})" if name in REFUSED else name for name in unknown)
         raise UnsupportedFeatureError(
             f"Unsupported Delta read feature: the table requires reader features that are not read: {named}. {_ADVICE}"
+        )
+
+
+def _check_mapping(protocol: Protocol, schema: Schema) -> None:
+    """Refuse a table that maps its columns, and lists the features that it needs without this one, as Spark does."""
+    if protocol.min_reader_version < _VERSIONS[-1] or schema.mode == "none":
+        return
+    features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
+    if "columnMapping" not in features:
+        raise BrokenTableError(
+            f"The table maps its columns by {schema.mode} (delta.columnMapping.mode), and its protocol lists no "
+            "columnMapping (DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH). The log is damaged; compare it with a copy of "
+            "the table."
         )
 
 

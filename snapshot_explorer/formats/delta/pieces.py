@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from snapshot_explorer.formats.delta import deletion_vectors
+from snapshot_explorer.formats.delta.absent_columns import present
 from snapshot_explorer.formats.delta.data_types import DataType, parts
 from snapshot_explorer.formats.delta.plans import Plan
 from snapshot_explorer.formats.roaring import NOTHING, Positions
@@ -23,9 +24,9 @@ def pieces(split: Split) -> Sequence[Split]:
             rows=file.rows,
             size_bytes=file.size_bytes or 0,
             counted=None,
-            detail=replace(plan, files=(file,)),
+            detail=plan.only(place),
         )
-        for file in plan.files
+        for place, file in enumerate(plan.files)
     ]
 
 
@@ -42,6 +43,7 @@ def stored(storage: Storage, split: Split) -> StoredRows | None:
     if any(field.char_length is not None or not _alike(field.type) for field in fields):
         return None
     names = {field.name: None if field.type.root == "void" else field.stored for field in fields}
+    looked_up = [name for name in names.values() if name is not None]
     return StoredRows(
         files=tuple(
             StoredFile(
@@ -49,9 +51,10 @@ def stored(storage: Storage, split: Split) -> StoredRows | None:
                 kind="parquet",
                 rows=file.rows,
                 names=names,
+                present=present(plan.stats_of(place), looked_up),
                 deleted=0 if file.vector is None else file.vector.cardinality,
             )
-            for file in plan.files
+            for place, file in enumerate(plan.files)
         ),
         partition=plan.partition,
     )

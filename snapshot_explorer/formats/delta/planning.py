@@ -19,6 +19,7 @@ from snapshot_explorer.formats.delta.records import State
 from snapshot_explorer.formats.delta.row_tracking import row_tracking
 from snapshot_explorer.formats.delta.schema import Schema
 from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.frames import together
 from snapshot_explorer.model import Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
@@ -129,15 +130,18 @@ def file_splits(
     kind = DataType(root="struct", fields=schema.fields)
     table = _Table(schema=schema, tracking=tracking, is_plain=_is_plain(kind))
     members = _files(storage, files)
+    stats = _stats(files)
     order = np.argsort(partitions.of_rows, kind="stable")
     numbers, starts = np.unique(partitions.of_rows[order], return_index=True)
     groups = dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if len(numbers) else {}
     for number in dict.fromkeys(partitions.of_rows.tolist()):
-        group = [members[place] for place in groups[number].tolist()]
+        group = groups[number].tolist()
         values = partitions.values.slice(number, 1) if schema.partition_columns else None
         for is_raw in (True, False):
-            alike = [file for file in group if (table.is_plain and file.vector is None) is is_raw]
-            for pack in _packs(alike):
+            alike = [place for place in group if (table.is_plain and members[place].vector is None) is is_raw]
+            for places in _packs(alike, members):
+                pack = [members[place] for place in places]
+                told = None if stats is None else stats.take(pa.array(places))
                 yield Split(
                     files=tuple(file.path for file in pack),
                     raw=is_raw,
@@ -146,20 +150,27 @@ def file_splits(
                     rows=_sum([file.rows for file in pack]),
                     size_bytes=sum(file.size_bytes or 0 for file in pack),
                     counted=_sum([_counted(file) for file in pack]),
-                    detail=Plan(files=tuple(pack), schema=schema, partition=values, row_tracking=tracking),
+                    detail=Plan(files=tuple(pack), schema=schema, partition=values, row_tracking=tracking, stats=told),
                 )
 
 
-def _packs(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
-    """Yield files to be read together."""
-    pack: list[DataFile] = []
+def _stats(files: pa.Table) -> pa.Array | None:
+    """Return the statistics of files as the log has them; None where it has none of any."""
+    if "stats" not in files.column_names or files.column("stats").null_count == len(files):
+        return None
+    return together(files.column("stats"))
+
+
+def _packs(places: Sequence[int], files: Sequence[DataFile]) -> Iterator[list[int]]:
+    """Yield places of files to be read together."""
+    pack: list[int] = []
     weight = 0
-    for file in files:
-        cost = max(file.size_bytes or 0, _OPEN_BYTES)
+    for place in places:
+        cost = max(files[place].size_bytes or 0, _OPEN_BYTES)
         if pack and weight + cost > _TARGET_BYTES:
             yield pack
             pack, weight = [], 0
-        pack.append(file)
+        pack.append(place)
         weight += cost
     if pack:
         yield pack

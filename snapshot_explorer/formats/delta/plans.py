@@ -1,6 +1,6 @@
 """What reading a split of a Delta table needs beyond its files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -35,3 +35,15 @@ class Plan:
     """One row: the typed value of each partition column, by its name. None for a table without partitions."""
     row_tracking: RowTracking | None
     """Where the ids of rows are; None where rows have none."""
+    stats: pa.Array | None = None
+    """The statistics of each file, as the log has them; None where it has none of any."""
+
+    def stats_of(self, place: int) -> str | None:
+        """Return the statistics of a file, JSON; None without any."""
+        return None if self.stats is None else self.stats[place].as_py()
+
+    def only(self, place: int) -> "Plan":
+        """Return the plan of one of the files."""
+        # A slice would be pickled with the array that it is of.
+        stats = None if self.stats is None else self.stats.take(pa.array([place]))
+        return replace(self, files=(self.files[place],), stats=stats)

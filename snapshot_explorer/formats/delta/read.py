@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError
 from snapshot_explorer.formats.delta import row_tracking
+from snapshot_explorer.formats.delta.absent_columns import Expected
 from snapshot_explorer.formats.delta.data_files import OpenFile, Removals, batches, opened
 from snapshot_explorer.formats.delta.data_types import Field, arrow_field
 from snapshot_explorer.formats.delta.deletion_vectors import deleted
@@ -77,7 +78,8 @@ def read_rows(
     if not isinstance(plan, Plan):
         raise BadReferenceError("The split is not one of a Delta table. Give one that splits() returned.")
     fields = _fields(plan, columns)
-    for file in plan.files:
+    for place, file in enumerate(plan.files):
+        expected = Expected(schema=plan.schema, stats=plan.stats_of(place))
         with opened(storage, file, plan.schema.mode, removed_in) as source:
             wanted = keep.get(file.path)
             if wanted is not None and len(wanted) and wanted[-1] >= source.rows:
@@ -86,7 +88,7 @@ def read_rows(
                     "The log, or a deletion vector of the file, is damaged; compare them with a copy of the table."
                 )
             gone = deleted(storage, file.vector, file.path, source.rows) if file.vector and wanted is None else None
-            for start, batch in _batches(source, plan, fields, wanted):
+            for start, batch in _batches(source, plan, expected, fields, wanted):
                 kept = _kept(start, batch.num_rows, wanted, gone)
                 yield batch if kept is None else masked(batch, pa.array(kept))
 
@@ -116,7 +118,7 @@ def _kept(start: int, rows: int, wanted: Positions | None, gone: Positions | Non
 
 
 def _batches(
-    source: OpenFile, plan: Plan, fields: Sequence[Field], wanted: Positions | None
+    source: OpenFile, plan: Plan, expected: Expected, fields: Sequence[Field], wanted: Positions | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a file with these columns, each batch after the position of its first row."""
     constants = (
@@ -125,7 +127,7 @@ def _batches(
     stored = [field for field in fields if field.name not in constants and field not in HIDDEN]
     tracked = row_tracking.stored([field for field in fields if field in HIDDEN], plan.row_tracking)
     schema = pa.schema([arrow_field(field) for field in fields])
-    for start, batch in batches(source, [*stored, *(field for _, field in tracked)], wanted):
+    for start, batch in batches(source, [*stored, *(field for _, field in tracked)], expected, wanted):
         rows = batch.num_rows
         columns = {field.name: column for field, column in zip(stored, batch.columns, strict=False)}
         own = {field.name: column for (field, _), column in zip(tracked, batch.columns[len(stored) :], strict=True)}

@@ -9,12 +9,10 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.data_types import Field, Mode, arrow_field, parse_fields, spell
-from snapshot_explorer.formats.delta.records import Metadata, Protocol
+from snapshot_explorer.formats.delta.records import Metadata
 from snapshot_explorer.model import Column, TableSchema
 
 _MODES = ("none", "name", "id")
-_MAPPING_FROM, _FEATURES_FROM = 2, 3
-"""Reader versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +25,8 @@ class Schema:
     """Names of the partition columns, outermost first."""
     mode: Mode
     """How columns are found in data files."""
+    greatest_id: int | None = None
+    """The greatest id that a column ever had; None where the table does not say."""
 
     def field(self, name: str) -> Field:
         """Return the column of that name.
@@ -52,12 +52,8 @@ class Schema:
         return replace(self, fields=(*self.fields, *fields))
 
 
-def schema_of(metadata: Metadata, protocol: Protocol | None = None) -> Schema:
+def schema_of(metadata: Metadata) -> Schema:
     """Return the schema that a metaData action sets.
-
-    Args:
-        metadata: The action.
-        protocol: In force with it: it tells whether column mapping counts. Without it the table's property does.
 
     Raises:
         BrokenTableError: The schema is no schema, or lacks a partition column.
@@ -65,24 +61,29 @@ def schema_of(metadata: Metadata, protocol: Protocol | None = None) -> Schema:
 
     Source: delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
     """
-    mode = mapping_mode(metadata, protocol)
-    schema = Schema(fields=_fields(metadata.schema_json, mode), partition_columns=metadata.partition_columns, mode=mode)
+    mode = mapping_mode(metadata)
+    schema = Schema(
+        fields=_fields(metadata.schema_json, mode),
+        partition_columns=metadata.partition_columns,
+        mode=mode,
+        greatest_id=_greatest_id(metadata),
+    )
     for name in schema.partition_columns:
         schema.field(name)
     return schema
 
 
-def mapping_mode(metadata: Metadata, protocol: Protocol | None) -> Mode:
-    """Return how columns are found in data files.
+def mapping_mode(metadata: Metadata) -> Mode:
+    """Return how columns are found in data files: the table's property says it, whatever its protocol lists.
+
+    So do Spark's readers, in front of every protocol that they read at all.
 
     Raises:
         UnsupportedFeatureError: The mode is not known.
 
-    Source: delta PROTOCOL.md, "Column Mapping".
+    Source: delta Metadata.columnMappingMode.
     """
     mode = metadata.configuration.get("delta.columnMapping.mode", "none").strip().lower()
-    if protocol is not None and not _maps_columns(protocol):
-        return "none"
     if mode not in _MODES:
         raise UnsupportedFeatureError(
             f"The table maps its columns by {mode!r} (delta.columnMapping.mode); none, name and id are read. Read it "
@@ -91,11 +92,11 @@ def mapping_mode(metadata: Metadata, protocol: Protocol | None) -> Mode:
     return cast("Mode", mode)
 
 
-def _maps_columns(protocol: Protocol) -> bool:
-    if protocol.min_reader_version == _MAPPING_FROM:
-        return True
-    features = protocol.reader_features or frozenset()
-    return protocol.min_reader_version >= _FEATURES_FROM and "columnMapping" in features
+def _greatest_id(metadata: Metadata) -> int | None:
+    try:
+        return int(metadata.configuration["delta.columnMapping.maxColumnId"])
+    except (KeyError, ValueError):
+        return None
 
 
 def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:

@@ -372,7 +372,7 @@ def _of_partitions(state: State, predicate: Predicate | None) -> pa.Table:
     part = predicate.on(names) if predicate is not None and names else None
     if part is None:
         return state.adds
-    found = partitions_of(state.adds, schemas.schema_of(state.metadata, state.protocol))
+    found = partitions_of(state.adds, schemas.schema_of(state.metadata))
     passes = np.asarray(part.mask(found.values).to_numpy(zero_copy_only=False), np.bool_)
     return state.adds.filter(pa.array(passes[found.of_rows]))
 

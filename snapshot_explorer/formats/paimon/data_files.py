@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -93,6 +94,39 @@ def batches(
             yield _conformed(batch, file, fields)
     # A damaged file may say one number of rows and give another.
     _check_rows(file, given)
+
+
+def check_schema(storage: Storage, file: DataFile, fields: Sequence[Field]) -> None:
+    """Refuse a file that holds none of the columns that its own schema names, and others. Opens it.
+
+    Raises:
+        BrokenTableError: It is so, or the file is missing or damaged; the message names it.
+    """
+    with _translated(file):
+        there = _names(storage, file)
+    own = [field.name for field in fields if file.write_columns is None or field.name in file.write_columns]
+    if file.rows and there and own and not set(own).intersection(there):
+        raise BrokenTableError(
+            f"The data file {file.path} has {file.rows} rows and none of the columns that schema/schema-"
+            f"{file.schema_id} names, by which it was written. It may have been overwritten, or the schema file; "
+            "compare both with a copy of the table."
+        )
+
+
+def _names(storage: Storage, file: DataFile) -> Sequence[str]:
+    """Return what the columns in a file are called."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+    from pyarrow import orc  # noqa: PLC0415 - likewise
+
+    with storage.open(file.path) as source:
+        if file.format == "parquet":
+            names: Sequence[str] = pq.ParquetFile(source).schema_arrow.names
+            return names
+        if file.format == "orc":
+            orc_tail.check_types(source)
+            return [str(name) for name in orc.ORCFile(source).schema.names]
+        container = read_container(source.read(), file.path, {})
+    return [str(field["name"]) for field in orjson.loads(container.spelled)["fields"]]
 
 
 @contextmanager

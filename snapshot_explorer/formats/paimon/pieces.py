@@ -59,6 +59,7 @@ def stored(storage: Storage, split: Split) -> StoredRows | None:
                 kind=cast("Literal['parquet', 'orc']", file.format),
                 rows=file.rows,
                 names=names,
+                present=frozenset(name for name in names.values() if name is not None),
                 deleted=_deleted(file),
             )
         )

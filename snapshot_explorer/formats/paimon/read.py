@@ -153,6 +153,8 @@ def _evolved(
     physical = [*how.sources, *system, *row_tracking.stored(fields, file)]
     schema = _schema(fields)
     start = 0
+    if stored and not how.sources:  # columns that are asked for came later, if the file has those of its own schema
+        data_files.check_schema(storage, file, theirs)
     for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones):
         evolved = evolution.evolve(batch, how, file.path) if stored else None
         arrays = [

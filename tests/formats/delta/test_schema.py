@@ -4,7 +4,7 @@ import json
 
 import pyarrow as pa
 import pytest
-from formats.delta.rows_of_tables import metadata, protocol, tried
+from formats.delta.rows_of_tables import metadata, tried
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,22 +91,13 @@ def test_without_a_schema_there_are_no_columns():
     assert arrow_schema(metadata(None)).names == []
 
 
-@pytest.mark.parametrize(
-    ("said", "mode"),
-    [
-        (protocol(1), "none"),
-        (protocol(2), "name"),
-        (protocol(3, []), "none"),
-        (protocol(3, ["columnMapping"]), "name"),
-        (None, "name"),
-    ],
-)
-def test_columns_are_mapped_only_where_the_protocol_says_so(said, mode):
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_columns_are_mapped_where_the_property_says_so(mode):
     told = metadata(
-        schema_json([("a", "long", {NAME: "col-a", ID: 1})]), configuration={"delta.columnMapping.mode": "name"}
+        schema_json([("a", "long", {NAME: "col-a", ID: 1})]), configuration={"delta.columnMapping.mode": mode}
     )
 
-    found = schema_of(told, said)
+    found = schema_of(told)
 
     assert found.mode == mode
     assert found.fields[0].stored == ("a" if mode == "none" else "col-a")

@@ -1,0 +1,55 @@
+"""Files that lack columns: null where their own schema lacks them, and refused where they lack those that it names."""
+
+import io
+import json
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+from builders import PaimonTable
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import BrokenTableError
+
+OTHERS = pa.table({"x": [1, 2], "y": ["a", "b"]})
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A file of id and name, then both columns are dropped and `later` is added."""
+    written = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path))
+    written.commit([(1, "a"), (2, "b")])
+    schema = json.loads((tmp_path / "schema/schema-0").read_text())
+    schema |= {"id": 1, "fields": [{"id": 2, "name": "later", "type": "INT"}], "highestFieldId": 2}
+    written.write("schema/schema-1", json.dumps(schema).encode())
+    written.commit((), schemaId=1)
+    return written
+
+
+def test_a_file_of_dropped_columns_is_null_in_those_that_came_later(table):
+    assert open_table(table.root).current.to_arrow().to_pylist() == [{"later": None}] * 2
+
+
+def test_a_file_without_the_columns_of_its_own_schema_is_refused_by_name(table):
+    out = io.BytesIO()
+    pq.write_table(OTHERS, out)
+    table.write("bucket-0/data-1.parquet", out.getvalue())
+    opened = open_table(table.root)
+
+    with pytest.raises(
+        BrokenTableError, match=r"data-1\.parquet has 2 rows and none of the columns that schema/schema-0"
+    ):
+        opened.current.to_arrow()
+    with pytest.raises(BrokenTableError, match=r"data-1\.parquet has no column 'id', which schema/schema-0 names"):
+        opened.at(1).to_arrow()
+
+
+def test_a_file_that_is_something_else_is_refused_where_nothing_of_it_is_read(table):
+    out = io.BytesIO()
+    orc.write_table(OTHERS, out)
+    table.write("bucket-0/data-1.parquet", out.getvalue())
+
+    with pytest.raises(BrokenTableError, match=r"data-1\.parquet can not be read as parquet"):
+        open_table(table.root).current.to_arrow()
