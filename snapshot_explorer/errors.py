@@ -12,12 +12,19 @@ SnapshotExplorerError
 └── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is not there or does not start
 ```
 
-A message says what was asked, what was found and what to do next. It never holds a storage option.
+A message says what was asked, what was found and what to do next. It never holds a key, and it is one line: what a
+table's names and values hold that cannot be seen is escaped.
 """
+
+from snapshot_explorer.visible import visible
 
 
 class SnapshotExplorerError(Exception):
     """Is the root of the tree: catch it to catch everything raised on purpose."""
+
+    def __init__(self, *args: object) -> None:
+        """Hold a message, with characters that cannot be seen escaped."""
+        super().__init__(*(visible(one) if isinstance(one, str) else one for one in args))
 
 
 class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):

@@ -1,7 +1,7 @@
 """The commits of a table that pass filters, newest first, read no further than it takes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import get_args
 
@@ -43,7 +43,7 @@ class Known:
 
     versions: tuple[int, ...]
     """The versions seen, ascending."""
-    commits: pa.Table
+    commits: pa.Table = field(repr=False)
     """COMMITS of those that have been read, newest first."""
     tags: tuple[str, ...]
     """Names of the tags seen."""

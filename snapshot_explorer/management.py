@@ -6,7 +6,6 @@ between formats is handed in: how to list the log, and how to make a snapshot fr
 Source: delta 1.1 SnapshotManagement.scala; the log lines are the ones it prints at INFO.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -16,8 +15,9 @@ from typing import Generic, Protocol, TypeVar
 
 from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.model import Examined, Listing
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class Managed(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from copy import copy
 from functools import cached_property
@@ -35,6 +34,7 @@ from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.differences import difference_figure
 from snapshot_explorer.render.figures import Picture, last_part
 from snapshot_explorer.render.timeline import timeline
+from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.model import Listing
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _PAGE = 2_000
 """Versions whose changes are read at a time."""

@@ -20,8 +20,8 @@ from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.variables import expand
 from snapshot_explorer.jupyter.words import Word, split_words, without_semicolon
 from snapshot_explorer.render import DRAWN_ROWS
-from snapshot_explorer.render.cells import visible
 from snapshot_explorer.table import Table
+from snapshot_explorer.visible import visible
 
 NAMES = ("snapshot", "snap")
 """What the magic is called: the name, and the short one."""
@@ -140,6 +140,8 @@ class SnapshotMagics(Magics):
         )
         try:
             return command.run(call)
+        except UsageError as error:
+            raise UsageError(visible(str(error))) from error.__cause__
         except SnapshotExplorerError as error:
             if self.debug or arguments.has("debug"):
                 raise

@@ -5,7 +5,6 @@ ends the stay of the file with the old one and begins that of the file with the 
 changes while the file stays.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,8 +16,9 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.frames import together
 from snapshot_explorer.lifetimes.codes import Codes, codes_of, codes_of_maps, distinct_maps, split_paths
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 OPEN = np.iinfo(np.int32).max
 """The end of a stay that has none yet."""

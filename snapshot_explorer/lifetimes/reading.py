@@ -1,6 +1,5 @@
 """From a table's log to its `FileLifetimes`, reading what is not known yet."""
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -13,8 +12,9 @@ from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.stored import file_of, load, save
 from snapshot_explorer.model import Listing
 from snapshot_explorer.progress import Step, step
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _FIRST = 2_000
 """Versions whose changes are read first; by what there are of them it is told how many to read at once after that."""

@@ -4,7 +4,6 @@ A file is a few bytes that name its kind, a checksum, and two Arrow IPC streams:
 stays. What does not fit, to the last bit, is no file of ours: it is passed over, and written anew.
 """
 
-import logging
 import os
 import tempfile
 from collections.abc import Sequence
@@ -19,8 +18,9 @@ from snapshot_explorer.errors import BadReferenceError, StorageError
 from snapshot_explorer.frames import together
 from snapshot_explorer.lifetimes.growth import OPEN, STAYS, Stays
 from snapshot_explorer.lifetimes.index import FileLifetimes
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _KIND = b"snapshot_explorer lifetimes 1\n"
 _CHECKSUM = 32

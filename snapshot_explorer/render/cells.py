@@ -9,6 +9,8 @@ from typing import Literal
 
 import pyarrow as pa
 
+from snapshot_explorer.visible import visible
+
 Unit = Literal["bytes", "count"]
 
 NULL = "-"
@@ -19,7 +21,6 @@ _LONGEST = 2_000
 _SHOWN_BYTES = 16
 _SHOWN_ITEMS = 50
 _COUNTED = frozenset({"rows", "files", "versions", "commits", "manifests", "columns", "splits", "entries"})
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 _THOUSAND = 1000
 
@@ -41,25 +42,6 @@ class _Spelled:
     """A value whose text is already what is to be shown."""
 
     text: str
-
-
-def visible(value: str) -> str:
-    r"""Return text on one line, with every character that cannot be seen escaped.
-
-    Control, zero-width, direction-changing and private characters, unusual blanks and lone surrogates become `\n` or
-    `\u200b`; so does a combining mark that has nothing to combine with.
-    """
-    if value.isascii() and value.isprintable():
-        return value
-    shown = [letter if letter.isprintable() else _ESCAPES.get(letter) or _escaped(letter) for letter in value]
-    if value and unicodedata.category(value[0]).startswith("M"):
-        shown[0] = _escaped(value[0])
-    return "".join(shown)
-
-
-def _escaped(letter: str) -> str:
-    code = ord(letter)
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the ends of the ranges that the escapes cover
 
 
 def size(count: int) -> str:

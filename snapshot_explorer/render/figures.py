@@ -16,10 +16,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.render.cells import cut, visible
+from snapshot_explorer.render.cells import cut
 from snapshot_explorer.render.drawing import DRAWN_ROWS
 from snapshot_explorer.render.html import html
 from snapshot_explorer.render.text import text
+from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

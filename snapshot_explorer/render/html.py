@@ -6,9 +6,10 @@ No script, no outside resource, no random ids: the same drawing gives the same b
 from collections.abc import Iterator
 from html import escape
 
-from snapshot_explorer.render.cells import NULL, Cell, cell, cut, unit_of, visible
+from snapshot_explorer.render.cells import NULL, Cell, cell, cut, unit_of
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, rows_said, shown_columns
+from snapshot_explorer.visible import visible
 
 _WIDEST_CELL = 80
 _WIDEST_VALUE = 1_000

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from snapshot_explorer.render.cells import cell, cut, pad, unit_of, visible, width
+from snapshot_explorer.render.cells import cell, cut, pad, unit_of, width
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, rows_said, shown_columns
+from snapshot_explorer.visible import visible
 
 WIDTH = 120
 """The widest line, in columns of a terminal."""

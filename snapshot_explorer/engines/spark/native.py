@@ -8,7 +8,6 @@ Rows that deletion vectors take away from parquet files are left out by Spark to
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections import Counter
@@ -32,6 +31,7 @@ from snapshot_explorer.engines.spark.schemas import (
     spark_type,
 )
 from snapshot_explorer.formats.roaring import NOTHING
+from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats.roaring import Positions
     from snapshot_explorer.model import Split, StoredFile
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _FEW_FILES = 32
 """Files that Spark lists at once; for more it runs a job, with a task for each

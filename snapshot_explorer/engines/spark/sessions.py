@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import sys
@@ -12,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.engines.spark.memory import session_mebibytes
 from snapshot_explorer.errors import MissingDependencyError
+from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 STARTED = "No Spark session is active: a local one is started, which uses all cores of this machine."
 """Said where a session is started."""

@@ -1,6 +1,5 @@
 """Data files as Arrow: parquet files whose columns come out as the table's, whatever the file calls and types them."""
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,11 +25,12 @@ from snapshot_explorer.formats.positions import bare
 from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.formats.unreadable import unreadable
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _BATCH_ROWS = 65_536
 _SPARK = b"org.apache.spark."

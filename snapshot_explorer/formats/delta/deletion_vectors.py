@@ -3,7 +3,6 @@
 Source: delta PROTOCOL.md, "Deletion Vectors", "Deletion Vector Format".
 """
 
-import logging
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +22,9 @@ from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.delta.locations import decoded
 from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}

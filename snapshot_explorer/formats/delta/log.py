@@ -1,7 +1,6 @@
 """`Log`: the log of a Delta table, listed and replayed on demand. Everything about a version begins here."""
 
 import itertools
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -22,8 +21,9 @@ from snapshot_explorer.formats.delta.records import Actions, Metadata, Protocol,
 from snapshot_explorer.formats.delta.replay import Tally, complete, followed_by, joined, state_of, tally_of
 from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, fewer_versions, lost_versions, now, table_gone
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _KEPT = 3
 """How many reconciled versions are kept."""

@@ -6,7 +6,6 @@ Source: delta PROTOCOL.md, "Per-file Statistics".
 """
 
 import functools
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,8 +22,9 @@ from snapshot_explorer.formats.delta.records import Metadata
 from snapshot_explorer.formats.delta.schema import schema_of
 from snapshot_explorer.frames import together
 from snapshot_explorer.model import Bounds
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _FIRST = r'^\{\s*"numRecords"\s*:\s*(?P<rows>\d{1,18})\s*[,}]'
 _LONGEST = 1 << 63

@@ -1,6 +1,5 @@
 """The branches of a table, and the version of its history that each begins with."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -11,8 +10,9 @@ from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.snapshots import Snapshot, parse_snapshot
 from snapshot_explorer.model import Branch
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -1,6 +1,5 @@
 """What versions hold and changed: from snapshots through manifest lists to entries, in a few waves of reads."""
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -27,8 +26,9 @@ from snapshot_explorer.formats.paimon.manifests import (
 )
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 T = TypeVar("T")
 Keep = Callable[[pa.Table], npt.NDArray[np.bool_]]

@@ -3,7 +3,6 @@
 Whatever the file's physical types, a column comes out in exactly the Arrow type of its Paimon type.
 """
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,8 +27,9 @@ from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_field
 from snapshot_explorer.formats.positions import bare
 from snapshot_explorer.formats.unreadable import unreadable
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _BATCH_ROWS = 65_536
 _UTC_NAMES = frozenset(("", "UTC", "GMT", "Z", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))

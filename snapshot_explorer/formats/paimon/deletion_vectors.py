@@ -1,6 +1,5 @@
 """Deletion vectors: which rows of a data file do not count, by their position in the file."""
 
-import logging
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.layout import index_path
 from snapshot_explorer.formats.roaring import Positions
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 DELETION_VECTORS = "DELETION_VECTORS"
 """The type of an index that holds deletion vectors."""

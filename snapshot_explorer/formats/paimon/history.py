@@ -1,6 +1,5 @@
 """Which versions a table has: snapshots, tags, long-lived changelogs, and the hints that shorten the search."""
 
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -19,8 +18,9 @@ from snapshot_explorer.formats.shortfall import (
 )
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _KEPT = 10_000
 """Snapshots kept in memory, some kilobytes each."""

@@ -3,7 +3,6 @@
 Source: paimon docs, "Incremental Query"; paimon IncrementalDeltaStartingScanner, IncrementalDiffStartingScanner.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -39,8 +38,9 @@ from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.visibility import in_force, visible
 from snapshot_explorer.model import ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _ABOUT_MERGING = frozenset(("merge-engine", "deletion-vectors.enabled", "bucket", "sequence.snapshot-ordering"))
 """Options that change how rows are merged, which matters to no event."""

@@ -1,6 +1,5 @@
 """Manifest lists, manifests and index manifests as Arrow tables, and which of their files are live."""
 
-import logging
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,8 +11,9 @@ from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon import avro
 from snapshot_explorer.formats.paimon.layout import check_names
 from snapshot_explorer.frames import together
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 ADD, DELETE = 0, 1
 _VERSION = 2

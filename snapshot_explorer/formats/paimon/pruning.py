@@ -6,7 +6,6 @@ values it goes only if it is read without a merge: elsewhere an old row, whose n
 dropped with it, would come back, and merged values may pass where those of no single file do.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,8 +25,9 @@ from snapshot_explorer.formats.paimon.schema import Field, Schema
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.frames import together
 from snapshot_explorer.model import Bounds, Predicate, Split
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _ORC_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 

@@ -1,6 +1,5 @@
 """Which live files a batch read looks at, and which deletion vectors it applies."""
 
-import logging
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -9,8 +8,9 @@ import pyarrow.compute as pc
 from snapshot_explorer.formats.paimon.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.refusals import flag, refused
 from snapshot_explorer.formats.paimon.schema import Schema
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _ENABLED = "deletion-vectors.enabled"
 _POSTPONED = "-2"

@@ -12,7 +12,8 @@ from snapshot_explorer.jupyter.actions import ENGINES
 from snapshot_explorer.jupyter.explorer.panes import wrong
 from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, HEALTH, MEASURES
 from snapshot_explorer.model import Kind
-from snapshot_explorer.render.cells import cut, moment, visible
+from snapshot_explorer.render.cells import cut, moment
+from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

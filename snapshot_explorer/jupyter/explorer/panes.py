@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.explorer.work import running_loop
 from snapshot_explorer.render import html
-from snapshot_explorer.render.cells import visible
+from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

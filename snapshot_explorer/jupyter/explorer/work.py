@@ -10,7 +10,7 @@ from typing import Any
 
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.progress import Progress, listen
-from snapshot_explorer.render.cells import visible
+from snapshot_explorer.visible import visible
 
 THREADS = "snapshot-explorer-work"
 """How the names of the threads begin."""
