@@ -4,7 +4,6 @@
 """
 
 import builtins  # `list` is a method here
-import logging
 import os
 import threading
 from collections import Counter
@@ -23,8 +22,8 @@ from snapshot_explorer.storage.failures import (
     Mask,
     cause,
     ensure_backend,
-    foreign_errors,
     is_worth_a_look,
+    lacks_bucket,
     lacks_hadoop,
     means_missing,
     missing_backend,
@@ -41,10 +40,13 @@ from snapshot_explorer.storage.location import (
     parse_location,
     shortened,
 )
+from snapshot_explorer.storage.outside import ExternalFiles, Outside, rule_of
+from snapshot_explorer.storage.retries import Attempts
+from snapshot_explorer.visible import logger_of
 
-__all__ = ["Entry", "Storage"]
+__all__ = ["Entry", "ExternalFiles", "Storage", "rule_of"]
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -81,20 +83,33 @@ class Storage:
     raise BrokenTableError: metadata names them. A full location that `resolve_external` returned, told by its
     `scheme://`, is taken too, and checked again. Picklable (the options travel along, necessarily): executors
     open their own.
+
+    A storage that is not this machine's own is asked again where it fails in a way that passes: throttling (503, 429,
+    SlowDown), an error of the server (500, 502, 504), a timeout, a connection that breaks, a page of a proxy in a
+    file's place. Five tries in all, with waits of 0.1, 0.2, 0.4 and 0.8 seconds, each half as much longer or shorter,
+    none of which begins a try more than 30 seconds after the first. Each try on S3 is up to five requests: botocore
+    waits up to 1, 2, 4 and 8 seconds between them; `config_kwargs` in the options says otherwise.
     """
 
     root: str
     """The root as it may be shown: no user, password or query in it."""
 
-    def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        options: Mapping[str, Any] | None = None,
+        *,
+        external_files: ExternalFiles = "allow",
+    ) -> None:
         """Bind to a folder. Reads nothing.
 
         Args:
             path: A local path (`~` is the home folder), or a URL: file, s3, memory or any other of fsspec's.
             options: What fsspec's file system of that protocol takes. Shown nowhere.
+            external_files: Whether files outside of the folder are read that the metadata names on the same storage.
 
         Raises:
-            BadReferenceError: The path is no path.
+            BadReferenceError: The path is no path, or there is no such rule for files outside.
             MissingDependencyError: The protocol's library is not installed, or nobody knows the protocol.
             UnsupportedFeatureError: The path chains protocols.
         """
@@ -102,14 +117,32 @@ class Storage:
         self._options = _Options(options or {})
         self.root = self._location.shown
         self._mask = Mask(self._options, self._location.hidden)
+        self._external_files = rule_of(external_files)
+        self._outside = Outside(self._location, self._external_files)
         self._lives: dict[int, _Live] = {}
         ensure_backend(self._location.protocol)
 
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"
 
-    def __reduce__(self) -> tuple[type["Storage"], tuple[str, dict[str, Any]]]:
-        return Storage, (full(self._location), dict(self._options))
+    def __reduce__(self) -> tuple[Callable[..., "Storage"], tuple[str, dict[str, Any]]]:
+        self._say_outside()  # what is read elsewhere is said here, where somebody looks
+        made = partial(Storage, external_files=self._external_files)
+        return made, (full(self._location), dict(self._options))
+
+    @property
+    def outside(self) -> str | None:
+        """How many files outside of the folder the metadata has named so far, and below what; None if it has none."""
+        return self._outside.note
+
+    def _say_outside(self) -> None:
+        if note := self._outside.unsaid():
+            log.warning(
+                "%s reads %s. Whoever writes the table chooses them. open_table(..., external_files='refuse') "
+                "forbids it.",
+                self.root,
+                note,
+            )
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes, in one request.
@@ -239,12 +272,7 @@ class Storage:
         if isinstance(opened, pa.NativeFile):
             return opened
 
-        def read(size: int) -> bytes:
-            content: bytes = self._told(opened.read, size, path)
-            log.debug("read %s (%d bytes)", path, len(content))
-            return content
-
-        return pa.PythonFile(Ranges(opened, read), mode="r")
+        return pa.PythonFile(Ranges(opened, partial(self._told, path=path)), mode="r")
 
     def local_address(self, path: str) -> str | None:
         """Return the absolute path of a file of this machine, for other readers; None for one elsewhere.
@@ -261,10 +289,11 @@ class Storage:
         location without a scheme is a file of this machine.
 
         Raises:
-            UnsupportedFeatureError: The location is on another storage than the table: it is not followed.
+            UnsupportedFeatureError: The location is on another storage than the table: it is not followed. Or it is
+                outside of the table's folder, and such files are refused.
             BrokenTableError: It can be no location.
         """
-        return full(external(location, self._location))
+        return full(self._outside.checked(external(location, self._location)))
 
     def _live(self) -> _Live:
         """Return what this process holds open. After a fork the child opens its own."""
@@ -279,7 +308,9 @@ class Storage:
             files = connect(location, self._options)
             pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
             return _Live(files, files.base(location), pool)
-        except foreign_errors() as error:
+        except (SnapshotExplorerError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a library may raise what it likes, and quote the options
             failure = translated(error, f"Could not connect to {self.root}", self._mask, local=False)
             if lacks_hadoop(location.protocol, error):
                 failure = missing_backend(location.protocol, error)
@@ -289,9 +320,10 @@ class Storage:
     def _place(self, path: str) -> tuple[Files, str]:
         """Return whom to ask and the address of a path, which is checked before anything is connected to."""
         if is_full(path):
-            place = external(path, self._location)
+            place = self._outside.checked(external(path, self._location))
+            self._say_outside()
             files = self._live().files
-            return files, files.base(place)
+            return files, self._told(files.base, place, path)
         plain = checked(path)
         live = self._live()
         return live.files, joined(live.base, plain, self._location.protocol)
@@ -304,22 +336,50 @@ class Storage:
         """Return the storage's answer to what it is asked, its errors about a path told in our words."""
         try:
             return question(asked)
-        except SnapshotExplorerError:
+        except (SnapshotExplorerError, MemoryError):
             raise
-        except foreign_errors() as error:
-            failure = self._failure(error, path)
-            failure.__cause__ = cause(error, self._mask)
+        except Exception as error:  # noqa: BLE001 - a library may raise what it likes, and quote the options
+            attempts = Attempts()
+            is_over = self._location.protocol == LOCAL or not attempts.wait(error)
+            failure = self._explained(error, path) if is_over else None
+        if failure is None:
+            return self._again(question, asked, path, attempts)
         # Raised here, outside the handler: otherwise the foreign error, secrets and all, would hang on as context.
         raise failure
 
+    def _again(self, question: Callable[[B], A], asked: B, path: str, attempts: Attempts) -> A:
+        """Return the answer to a question that has failed once, in a way that may pass."""
+        while True:
+            try:
+                return question(asked)
+            except (SnapshotExplorerError, MemoryError):
+                raise
+            except Exception as error:  # noqa: BLE001 - as above
+                log.debug("%s failed and is asked for again: %s", path, type(error).__name__)
+                failure = None if attempts.wait(error) else self._explained(error, path)
+            if failure is not None:
+                raise failure
+
+    def _explained(self, error: BaseException, path: str) -> StorageError:
+        failure = self._failure(error, path)
+        failure.__cause__ = cause(error, self._mask)
+        return failure
+
     def _failure(self, error: BaseException, path: str) -> StorageError:
-        if self._is_gone(error, path):
+        if not lacks_bucket(error) and self._is_gone(error, path):
             return MissingFileError(
                 f"{shortened(path) or 'The folder'} is not there, in {self.root}. "
                 "It may have been removed meanwhile; check the path, or open the table again."
             )
         asked = f"{shortened(path)} in {self.root}" if path else self.root
-        return translated(error, f"Could not read {asked}", self._mask, local=self._location.protocol == LOCAL)
+        live = self._lives.get(os.getpid())
+        at = "" if live is None or not live.files.endpoint else f" ({live.files.endpoint})"
+        if lacks_bucket(error):
+            return StorageError(
+                f"Could not read {asked}{at}: there is no such bucket. Check the bucket's name, and the endpoint and "
+                "region in storage_options."
+            )
+        return translated(error, f"Could not read {asked}{at}", self._mask, local=self._location.protocol == LOCAL)
 
     def _is_gone(self, error: BaseException, path: str) -> bool:
         """Return whether an error means that the file is not there: storages differ in how they say so."""
@@ -332,7 +392,7 @@ class Storage:
             files.is_file(address)
         except SnapshotExplorerError:
             return False
-        except foreign_errors() as second:
+        except Exception as second:  # noqa: BLE001 - as above
             return means_missing(second) or isinstance(second, NotADirectoryError)
         return False
 

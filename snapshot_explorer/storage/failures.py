@@ -3,28 +3,15 @@
 import difflib
 import errno
 import json
+import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 from snapshot_explorer.errors import MissingDependencyError, StorageError
 from snapshot_explorer.storage.location import LOCAL, shortened
 
-_RAISED = (
-    ("botocore.exceptions", "BotoCoreError"),
-    ("botocore.exceptions", "ClientError"),
-    ("aiohttp", "ClientError"),
-    ("azure.core.exceptions", "AzureError"),
-    ("gcsfs.retry", "HttpError"),
-    ("google.auth.exceptions", "GoogleAuthError"),
-    ("oss2.exceptions", "OssError"),
-    ("paramiko.ssh_exception", "SSHException"),
-    ("requests", "RequestException"),
-    ("smbprotocol.exceptions", "SMBException"),
-)
-"""Errors of storage libraries that derive from Exception alone."""
 _PACKAGES: Mapping[str, str] = MappingProxyType(
     {
         "s3": "s3fs",
@@ -48,24 +35,32 @@ _PACKAGES: Mapping[str, str] = MappingProxyType(
         "webdav": "webdav4[fsspec]",
     }
 )
-_DENIED = ("credential", "denied", "forbidden", "auth", "signature", "accesskey", "token", "permission", "profile")
-_UNREACHED = ("endpoint", "connect", "timeout", "dns", "ssl", "proxy")
-"""Words in the names of errors, and in the codes of S3, that tell what to do."""
+DENIED = ("credential", "denied", "forbidden", "auth", "signature", "accesskey", "token", "permission", "profile")
+"""Words in the names of errors, and in the codes of S3, that speak of a refusal."""
+_UNREACHED = ("endpoint", "connect", "timeout", "dns", "ssl", "proxy", "redirect")
+"""Words likewise that speak of a way to the storage that does not lead there."""
+_CIRCLES = frozenset({"TooManyRedirects", "RecursionError"})
+"""How the libraries call redirects that lead back to where they came from."""
 _SHORTEST_SECRET = 4
+_SHORTEST_IN_ENVIRONMENT = 8
+_IN_ENVIRONMENT = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|SAS\b|CONNECTION_STRING|ACCOUNT_KEY", re.IGNORECASE)
+"""Names of environment variables that hold secrets, of any storage."""
+_MOST_PARTS = 2_000
+"""Parts of an error and all that hangs on it that are looked through; of more, nobody knows what they hold."""
+_MEMBERS = ("args", "filename", "filename2", "strerror", "object", "exceptions", "__cause__", "__context__")
+"""What an error holds besides its attributes."""
 
 
-def foreign_errors() -> tuple[type[BaseException], ...]:
-    """Return what storages raise, of the libraries that are loaded by now."""
-    loaded = ((sys.modules.get(module), name) for module, name in _RAISED)
-    known = tuple(getattr(module, name) for module, name in loaded if hasattr(module, name))
-    return (OSError, ValueError, TypeError, LookupError, RuntimeError, *known)
+class NotTheFileError(OSError):
+    """The storage answered, but not with the file: a page of a proxy, or a part only. Asked again, it may."""
 
 
 class Mask:
-    """Takes secrets out of text: every value of the storage options, and what the location hides."""
+    """Takes secrets out of text: storage options, what the location hides, and secrets of the environment."""
 
     def __init__(self, options: Mapping[str, Any], hidden: Iterable[str]) -> None:
         words = {word for word in (*_words(options), *hidden) if len(word) >= _SHORTEST_SECRET}
+        words |= set(_in_environment())
         longest_first = sorted(words, key=len, reverse=True)
         self._count = len(words)
         self._secrets = re.compile("|".join(map(_however_spelled, longest_first)) or r"(?!)")
@@ -80,6 +75,14 @@ class Mask:
     def __call__(self, text: str) -> str:
         """Return the text with `***` for each secret."""
         return self._secrets.sub("***", text)
+
+
+def _in_environment() -> Iterator[str]:
+    """Yield the secrets that storages read from the environment. Short values may be words: they are none."""
+    for name, value in os.environ.items():
+        # A path to a file of secrets is none itself.
+        if _IN_ENVIRONMENT.search(name) and len(value) >= _SHORTEST_IN_ENVIRONMENT and not os.path.isabs(value):  # noqa: PTH117
+            yield value
 
 
 def _however_spelled(word: str) -> str:
@@ -124,22 +127,88 @@ def translated(error: BaseException, asked: str, mask: Mask, *, local: bool) -> 
 
 def said(error: BaseException, mask: Mask) -> str:
     """Return an error's class and text as one line without secrets."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"{type(error).__name__}: {shortened(mask(text)).rstrip('. ')}".rstrip(": ")
+    if goes_in_circles(error):
+        return "the storage answers with redirects that lead in a circle"
+    text = shortened(mask(_text(error))).rstrip(". ")
+    if isinstance(error, NotTheFileError):
+        return text
+    members = [said(one, mask) for one in getattr(error, "exceptions", ())[:3] if isinstance(one, BaseException)]
+    return f"{type(error).__name__}: {text}{'; '.join(['', *members])}".rstrip(": ")
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error.strerror) if isinstance(error, OSError) and error.strerror else str(error)
+    except Exception:  # noqa: BLE001 - a library's error, whose text may be as broken
+        return "it has no text"
 
 
 def cause(error: BaseException, mask: Mask) -> BaseException:
-    """Return what to name as the cause of our error: the foreign error, unless a traceback would show a secret.
+    """Return what to name as the cause of our error: the foreign error, unless it would show a secret.
 
-    A traceback prints the text of every error in the chain, and a notebook keeps what was printed. So an error
-    whose chain holds a secret is replaced by one that says the same with the secrets masked.
+    A traceback prints the text of every error in the chain, a notebook keeps what was printed, and a debugger shows
+    attributes. So an error is replaced by one that says the same with the secrets masked, if a secret is in its text,
+    its notes, its attributes, or in those of its causes, contexts and members; likewise if its text would drive a
+    terminal.
     """
-    if not any(mask.hides(text) for link in _chain(error) for text in (str(link), repr(link), *_notes(link))):
-        return error
-    return StorageError(said(error, mask))
+    return StorageError(said(error, mask)) if _shows_secret(error, mask) else error
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _shows_secret(error: BaseException, mask: Mask) -> bool:
+    """Return whether an error or anything that hangs on it holds a secret, prints raw, or is too much to look at."""
+    waiting: list[object] = [error]
+    known: dict[int, object] = {}  # the objects themselves: an id is used again after its object is gone
+    while waiting:
+        value = waiting.pop()
+        if id(value) in known or value is None or isinstance(value, bool | type | ModuleType | FunctionType):
+            continue
+        known[id(value)] = value
+        if len(known) > _MOST_PARTS:
+            return True
+        try:
+            texts, parts = _texts(value), _parts(value)
+        except Exception:  # noqa: BLE001 - what cannot be looked at may hold anything
+            return True
+        if any(map(mask.hides, texts)):
+            return True
+        if isinstance(value, BaseException) and not all(map(str.isprintable, texts)):
+            return True
+        waiting += parts
+    return False
+
+
+def _texts(value: object) -> list[str]:
+    """Return how a value reads; of a container nothing, its parts are looked at."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return [bytes(value).decode("utf-8", "replace")]
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        return []
+    return [value] if isinstance(value, str) else [str(value), repr(value)]
+
+
+def _parts(value: object) -> list[object]:
+    """Return what a value holds."""
+    if isinstance(value, str | bytes | bytearray | memoryview | int | float):
+        return []
+    if isinstance(value, Mapping):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
+    members = _MEMBERS if isinstance(value, BaseException) else ()
+    return [
+        vars(value) if hasattr(value, "__dict__") else None,
+        *(getattr(value, one, None) for one in (*slots, *members)),
+    ]
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots = kind.__dict__.get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def links_of(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, its causes and contexts, and the members of groups, each once."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:
@@ -147,11 +216,28 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         if link is not None and id(link) not in seen:
             seen.add(id(link))
             yield link
+            members = getattr(link, "exceptions", ())
             waiting += [link.__cause__, link.__context__]
+            waiting += [one for one in members if isinstance(one, BaseException)] if isinstance(members, tuple) else []
 
 
-def _notes(error: BaseException) -> list[str]:
-    return [str(note) for note in getattr(error, "__notes__", ())]
+def names_of(error: BaseException) -> Iterator[str]:
+    """Yield the classes' names of an error and its chain, and S3's codes. Not the text, which may hold any path."""
+    for link in links_of(error):
+        yield type(link).__name__
+        response = getattr(link, "response", None)
+        if isinstance(response, Mapping) and isinstance(response.get("Error"), Mapping):
+            yield str(response["Error"].get("Code", ""))
+
+
+def goes_in_circles(error: BaseException) -> bool:
+    """Return whether the storage sent us from address to address without end."""
+    return not _CIRCLES.isdisjoint(names_of(error))
+
+
+def lacks_bucket(error: BaseException) -> bool:
+    """Return whether the error says that there is no such bucket, which is more than a missing file."""
+    return any(name in ("NoSuchBucket", "ContainerNotFound") for name in names_of(error))
 
 
 def _advice(error: BaseException, *, local: bool) -> str:
@@ -161,7 +247,9 @@ def _advice(error: BaseException, *, local: bool) -> str:
         return "Give a file's path."
     if local:
         return "Check its permissions." if isinstance(error, PermissionError) else "Check the path."
-    if isinstance(error, PermissionError) or _named(error, _DENIED):
+    if isinstance(error, NotTheFileError):
+        return "Check the endpoint in storage_options, and what stands between: a proxy, a portal that wants a login."
+    if isinstance(error, PermissionError) or _named(error, DENIED):
         return "Check the keys in storage_options, or the credentials in the environment."
     if isinstance(error, ConnectionError | TimeoutError) or _named(error, _UNREACHED):
         return "Check the endpoint in storage_options and the network, then try again."
@@ -169,11 +257,8 @@ def _advice(error: BaseException, *, local: bool) -> str:
 
 
 def _named(error: BaseException, words: Iterable[str]) -> bool:
-    """Return whether a word is in the error's class or code. Not in its text, which may hold any path."""
-    response = getattr(error, "response", None)
-    code = response.get("Error", {}).get("Code", "") if isinstance(response, Mapping) else ""
-    names = f"{type(error).__name__} {code}".lower()
-    return any(word in names for word in words)
+    """Return whether a word is in the names of the error's class, of its causes' or in their codes."""
+    return any(word in name.lower() for name in names_of(error) for word in words)
 
 
 def means_missing(error: BaseException) -> bool:
@@ -187,7 +272,7 @@ def is_worth_a_look(error: BaseException) -> bool:
     Not after a refusal or a lost connection: the second question would be refused as well, or wait as long.
     """
     known = isinstance(error, PermissionError | ConnectionError | TimeoutError | IsADirectoryError)
-    return not known and not _named(error, (*_DENIED, *_UNREACHED))
+    return not known and not _named(error, (*DENIED, *_UNREACHED))
 
 
 def ensure_backend(protocol: str) -> None:
@@ -202,7 +287,7 @@ def ensure_backend(protocol: str) -> None:
 
     try:
         fsspec.get_filesystem_class(protocol)
-    except (ImportError, ValueError) as error:
+    except Exception as error:  # a library that is imported here may raise what it likes
         raise missing_backend(protocol, error) from error
 
 

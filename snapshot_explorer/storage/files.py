@@ -1,6 +1,7 @@
 """How bytes and listings come from the local disk and from fsspec's file systems. Nothing here writes."""
 
 import builtins  # `list` is a method here
+import codecs
 import inspect
 import io
 import os
@@ -14,7 +15,12 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.storage import s3
+from snapshot_explorer.storage.failures import NotTheFileError
 from snapshot_explorer.storage.location import LOCAL, QUOTED, Location, shortened
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
 
 A = TypeVar("A")
 
@@ -26,6 +32,8 @@ _AHEAD = 1 << 16
 """How many bytes past those asked for are fetched along, for readers that take small steps (ORC, Avro)."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """How file systems call the time of the last write. A time of creation is another thing."""
+_PAGE_BEGINS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
+_PAGE_HEAD = 256
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -47,6 +55,11 @@ class Files(Protocol):
 
     workers: int
     """How many requests may be made at once; 1 where threads cost more than they give."""
+
+    @property
+    def endpoint(self) -> str:
+        """Where requests go, for messages; empty where the location says it all."""
+        ...
 
     def base(self, location: Location) -> str:
         """Return the address that a location has on this storage."""
@@ -77,6 +90,7 @@ class LocalFiles:
     """The local disk, asked directly: fsspec's layer costs more than the reading of a small file."""
 
     workers = 1  # measured: two threads take twice as long as none to read 10,000 small files
+    endpoint = ""
 
     def base(self, location: Location) -> str:
         """Return the absolute path."""
@@ -182,8 +196,15 @@ class RemoteFiles:
         # A live writer's commits must be seen. Not every protocol takes `use_listings_cache`; all have this.
         self._fs.dircache = DirCache(use_listings_cache=False)
         whole = getattr(self._fs, "_cat_file", self._fs.cat_file)
+        if root.protocol == "s3":
+            s3.prepare(self._fs)
         # Otherwise s3fs asks for a file's size before it reads the file.
         self._at_once = {"max_concurrency": 1} if "max_concurrency" in inspect.signature(whole).parameters else {}
+
+    @property
+    def endpoint(self) -> str:
+        """Where requests go: of S3 the endpoint and the region."""
+        return s3.endpoint(self._fs) if self._protocol == "s3" else ""
 
     def base(self, location: Location) -> str:
         """Return the address as the file system writes it."""
@@ -191,7 +212,10 @@ class RemoteFiles:
 
     def read(self, address: str) -> bytes:
         """Return a file's bytes, in one request."""
-        return bytes(self._fs.cat_file(self._literal(address), **self._at_once))
+        content = bytes(self._fs.cat_file(self._literal(address), **self._at_once))
+        if content[:1] in _PAGE_BEGINS and self._protocol != "memory":
+            _refuse_page(content)
+        return content
 
     def list(self, address: str) -> list[Entry]:
         """Return what is in a folder."""
@@ -218,7 +242,10 @@ class RemoteFiles:
         """Return a small file's bytes, or a large file that fetches ranges."""
         # Handles of memory:// share one position.
         if self._protocol == "memory" or (size_bytes is not None and size_bytes <= _WHOLE):
-            return pa.BufferReader(self.read(address))
+            content = self.read(address)
+            if size_bytes is not None and len(content) != size_bytes:
+                self._refuse_part(address, len(content))
+            return pa.BufferReader(content)
         known = {"size": size_bytes} if self._protocol == "s3" and size_bytes is not None else {}
         handle: io.BufferedIOBase = self._fs.open(
             self._literal(address), "rb", block_size=_AHEAD, cache_type="readahead", **known
@@ -228,6 +255,15 @@ class RemoteFiles:
             with handle:
                 return pa.BufferReader(handle.read())
         return handle
+
+    def _refuse_part(self, address: str, size: int) -> None:
+        """Raise NotTheFileError if a file is of another size than what was read of it. One request.
+
+        Metadata may be wrong about the size of a file, so that it alone proves nothing.
+        """
+        there = self._fs.info(address).get("size")
+        if isinstance(there, int) and there != size:
+            raise NotTheFileError(f"the storage answered with {size:,} of {there:,} bytes")
 
     def _literal(self, address: str) -> str:
         """Return the address if the file system takes every character of it as it stands."""
@@ -253,18 +289,40 @@ class RemoteFiles:
 class Ranges(io.RawIOBase):
     """An open file whose reads go through a function of ours, for pyarrow."""
 
-    def __init__(self, handle: io.BufferedIOBase, read: Callable[[int], bytes]) -> None:
-        """Wrap an open file; closing this closes it."""
+    def __init__(self, handle: io.BufferedIOBase, ask: Callable[[Callable[[Any], Any], Any], Any]) -> None:
+        """Wrap an open file; closing this closes it.
+
+        Args:
+            handle: The file.
+            ask: Calls a function with an argument, a second time where that may help, and translates its errors.
+        """
         self._handle = handle
-        self._read = read
+        self._ask = ask
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to so many bytes from where the file stands, all that are left for -1."""
-        return self._read(size)
+        place = self._handle.tell()
+        content: bytes = self._ask(lambda asked: self._read_at(place, asked), size)
+        log.debug("read %d bytes at %d", len(content), place)
+        return content
+
+    def _read_at(self, place: int, size: int) -> bytes:
+        """Return bytes from a place, also where an earlier try has left the file somewhere else."""
+        if self._handle.tell() != place:
+            self._handle.seek(place)
+        content = self._handle.read(size)
+        end = getattr(self._handle, "size", None)
+        if isinstance(end, int):
+            wanted = max(end - place, 0) if size < 0 else min(size, max(end - place, 0))
+            if len(content) != wanted:
+                self._handle.seek(place)
+                raise NotTheFileError(f"the storage answered with {len(content):,} of {wanted:,} bytes")
+        return content
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         """Move to another place."""
-        return self._handle.seek(offset, whence)
+        place: int = self._ask(lambda asked: self._handle.seek(asked, whence), offset)
+        return place
 
     def tell(self) -> int:
         """Return where the file stands."""
@@ -280,8 +338,14 @@ class Ranges(io.RawIOBase):
 
     def close(self) -> None:
         """Close the file."""
-        self._handle.close()
+        self._ask(lambda handle: handle.close(), self._handle)
         super().close()
+
+
+def _refuse_page(content: bytes) -> None:
+    """Raise NotTheFileError for an HTML page: no file of a table begins like one."""
+    if content[:_PAGE_HEAD].removeprefix(codecs.BOM_UTF8).lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        raise NotTheFileError("the storage answered with an HTML page instead of the file")
 
 
 def _settings(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,7 +353,7 @@ def _settings(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if protocol != "s3":
         return dict(options)
     given = options.get("config_kwargs") or {}
-    return {**options, "config_kwargs": {"max_pool_connections": WORKERS, **given}}
+    return {**options, "config_kwargs": {"max_pool_connections": WORKERS, "retries": s3.RETRIES, **given}}
 
 
 def _time(value: object) -> datetime | None:

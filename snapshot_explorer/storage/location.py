@@ -146,6 +146,20 @@ def external(location: str, root: Location) -> Location:
     return found
 
 
+def is_outside(found: Location, root: Location) -> bool:
+    """Return whether a location is not below a table's folder. It may be spelled in any way that names the storage."""
+    here, there = _plain(root), _plain(found)
+    return there != here and not there.startswith(here.rstrip("/") + "/")
+
+
+def _plain(location: Location) -> str:
+    """Return an address to compare: of an URL without the scheme, of which some are other spellings of one storage."""
+    if location.protocol == LOCAL:
+        return os.path.normpath(location.address)
+    url = _URL.match(location.address)
+    return (url[2] if url else location.address).rstrip("/")
+
+
 def _external(location: str) -> Location | None:
     if local := _FILE_URL.match(location):
         return _absolute(local[1])

@@ -1,13 +1,22 @@
 """What storages raise, in our words."""
 
+import errno
+import http.client
+import io
+import os
+import pickle
+import time
 import traceback
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import stores
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.failures import Mask, cause
+from support.public_calls import shown_by
 
 
 class FakeClientError(OSError):
@@ -16,6 +25,14 @@ class FakeClientError(OSError):
     def __init__(self, code, text):
         super().__init__(text)
         self.response = {"Error": {"Code": code}}
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """No wait before a storage is asked again; the waits that there would have been, in seconds."""
+    waits = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    return waits
 
 
 def raised(register, error, *, gone=False, options=None):
@@ -44,7 +61,7 @@ def raised(register, error, *, gone=False, options=None):
         (KeyError("what"), "Check the path and storage_options."),
     ],
 )
-def test_a_foreign_error_says_what_was_asked_what_was_found_and_what_to_do(register, error, advice):
+def test_a_foreign_error_says_what_was_asked_what_was_found_and_what_to_do(register, error, advice, hurried):
     for failure in raised(register, error):
         assert type(failure) is StorageError
         text = str(failure)
@@ -62,14 +79,17 @@ def test_an_error_of_a_file_that_is_gone_means_that_it_is_missing(register):
     assert exists is False
 
 
-@pytest.mark.parametrize("error", [PermissionError("no"), TimeoutError("late"), ConnectionError("lost")])
-def test_after_a_refusal_or_a_lost_connection_nothing_more_is_asked(register, error):
+@pytest.mark.parametrize(
+    ("error", "tries"), [(PermissionError("no"), 1), (TimeoutError("late"), 5), (ConnectionError("lost"), 5)]
+)
+def test_after_a_refusal_or_a_lost_connection_nothing_else_is_asked(register, error, tries, hurried):
     kind = register(stores.failing(error, gone=True))
 
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError) as caught:
         Storage("failing://lake/t").read("a")
 
-    assert kind.asked == ["lake/t/a"]
+    assert type(caught.value) is StorageError
+    assert kind.asked == ["lake/t/a"] * tries
 
 
 def test_a_message_is_one_line_of_bounded_length(register):
@@ -154,3 +174,244 @@ def test_a_local_file_that_may_not_be_read_is_no_missing_file(tmp_path, monkeypa
     assert str(caught.value) == (
         f"Could not read a in {tmp_path}: PermissionError: Permission denied. Check its permissions."
     )
+
+
+class LibraryError(Exception):
+    """Derives from Exception alone, and has attributes of its own."""
+
+    def __init__(self, text, **attributes):
+        super().__init__(text)
+        vars(self).update(attributes)
+
+
+class Request:
+    """What libraries hang on their errors; its repr shows nothing."""
+
+    __slots__ = ("headers",)
+
+    def __init__(self, headers):
+        self.headers = headers
+
+
+SECRET = "canary-9f3a"
+
+
+def secretive(kind):  # noqa: C901 - a case for each place
+    plain = LibraryError("plain")
+    match kind:
+        case "text":
+            return LibraryError(f"the key {SECRET} is wrong")
+        case "attribute":
+            return LibraryError("plain", request=Request({"Authorization": f"Bearer {SECRET}".encode()}))
+        case "response":
+            return LibraryError("plain", response={"Error": {"Code": "X", "Key": [SECRET]}})
+        case "group":
+            return ExceptionGroup("several", [OSError("plain"), LibraryError(SECRET)])
+        case "attribute of a member":
+            return ExceptionGroup("several", [OSError("plain"), LibraryError("plain", token=SECRET)])
+        case "cause":
+            plain.__cause__ = ExceptionGroup("several", [LibraryError("plain", token=SECRET)])
+        case "context":
+            plain.__context__ = LibraryError("plain", token=SECRET)
+        case "note":
+            plain.add_note(SECRET)
+        case "without text":
+            return SilentError(SECRET)
+        case "endless":
+            plain.deep = [[number, str(number)] for number in range(5_000)]
+            plain.deep.append(SECRET)
+    return plain
+
+
+class SilentError(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+KINDS = (
+    "text",
+    "attribute",
+    "response",
+    "group",
+    "attribute of a member",
+    "cause",
+    "context",
+    "note",
+    "without text",
+    "endless",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_a_storage_raises_is_our_error_and_holds_no_secret(register, kind):
+    for failure in raised(register, secretive(kind), options={"token": SECRET}):
+        assert type(failure) is StorageError
+        assert failure.__cause__ is not None
+        assert not [text for text in shown_by(failure) if SECRET in text]
+        assert str(pickle.loads(pickle.dumps(failure))) == str(failure)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_storage_raises_while_it_is_made_is_our_error_and_holds_no_secret(register, kind):
+    made = register(stores.counting("picky"))
+
+    def refuse(self, **_):
+        raise secretive(kind)
+
+    made.__init__ = refuse
+
+    with pytest.raises(StorageError, match="^Could not connect to picky://lake/t: ") as caught:
+        Storage("picky://lake/t", {"token": SECRET}).read("a")
+
+    assert not [text for text in shown_by(caught.value) if SECRET in text]
+
+
+@pytest.mark.parametrize("error", [MemoryError("full"), KeyboardInterrupt(), SystemExit(3)])
+def test_what_is_no_failure_of_the_storage_passes_through(register, error):
+    register(stores.failing(error))
+
+    with pytest.raises(type(error)):
+        Storage("failing://lake/t").read("a")
+
+
+def test_an_error_of_a_class_of_its_own_while_a_file_is_read_in_ranges_is_ours(register, memory_root):
+    filesystem, root = memory_root
+    kind = register(stores.counting("lazy"))
+    out = io.BytesIO()
+    rows = pa.Array.from_buffers(pa.int64(), 400_000, [None, pa.py_buffer(os.urandom(3_200_000))])
+    pq.write_table(pa.table({"a": rows}), out, compression="none", use_dictionary=False)
+    filesystem.pipe_file(f"{root}/a.parquet", out.getvalue())
+    opened = Storage(f"lazy://{root}", {"token": SECRET}).open("a.parquet")
+
+    def fail(self, path, **_):
+        raise LibraryError("plain", token=SECRET)
+
+    kind.cat_file = fail
+    with pytest.raises(StorageError, match="^Could not read a.parquet in .*: LibraryError: plain") as caught:
+        pq.ParquetFile(opened).read()
+
+    assert not [text for text in shown_by(caught.value) if SECRET in text]
+
+
+def test_a_secret_of_the_environment_is_masked(register, monkeypatch):
+    monkeypatch.setenv("SOME_STORAGE_ACCOUNT_KEY", SECRET)
+    monkeypatch.setenv("HOW_TO_KEY", "always")
+
+    failure = raised(register, LibraryError(f"{SECRET} is always wrong"))[0]
+
+    assert "LibraryError: *** is always wrong." in str(failure)
+    assert not [text for text in shown_by(failure) if SECRET in text]
+
+
+class Recovering(stores.AbstractFileSystem):
+    """Fails a number of times before it answers."""
+
+    protocol = "recovering"
+    root_marker = ""
+    error: BaseException | None = None
+    left = 0
+
+    def cat_file(self, path, **_):
+        return self._answer(b"content")
+
+    def ls(self, path, **_):
+        return self._answer([{"name": f"{path}/a", "type": "file", "size": 7}])
+
+    def info(self, path, **_):
+        return self._answer({"name": path, "type": "file", "size": 7})
+
+    def _answer(self, answer):
+        kind = type(self)
+        if kind.left:
+            kind.left -= 1
+            raise kind.error
+        return answer
+
+
+class ThrottledError(Exception):
+    status = 429
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError("reset"),
+        TimeoutError("late"),
+        OSError(errno.EBUSY, "SlowDown"),
+        ThrottledError("later"),
+        FakeClientError("SlowDown", "later"),
+        FakeClientError("InternalError", "later"),
+        ExceptionGroup("several", [ConnectionError("lost")]),
+        http.client.IncompleteRead(b"x"),
+    ],
+)
+def test_an_error_that_passes_is_waited_for(register, hurried, error):
+    kind = register(Recovering)
+    kind.error = error
+
+    for ask, answer in ((Storage.read, b"content"), (Storage.exists, True), (Storage.list, 1)):
+        kind.left = 4
+        found = ask(Storage("recovering://lake/t"), "a")
+        assert (len(found) if ask is Storage.list else found) == answer
+        assert kind.left == 0
+
+    assert len(hurried) == 12
+    for place, wait in enumerate(hurried):
+        assert 0.05 <= wait / 2 ** (place % 4) <= 0.15
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("no"), FakeClientError("AccessDenied", "no"), FileNotFoundError("no"), OSError("no")]
+)
+def test_an_error_that_stays_is_not_waited_for(register, hurried, error):
+    kind = register(Recovering)
+    kind.error, kind.left = error, 99
+
+    with pytest.raises(StorageError):
+        Storage("recovering://lake/t").read("a")
+
+    assert hurried == []
+
+
+def test_what_is_slow_to_fail_is_not_tried_for_longer_than_half_a_minute(register, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    asked = []
+
+    class Slow(Recovering):
+        def cat_file(self, path, **_):
+            now[0] += 14
+            asked.append(now[0])
+            raise TimeoutError("late")
+
+    register(Slow)
+
+    with pytest.raises(StorageError, match="TimeoutError: late"):
+        Storage("recovering://lake/t").read("a")
+
+    assert 2 <= len(asked) <= 4
+
+
+def test_a_page_in_the_place_of_a_file_is_not_taken_for_it(register, hurried, memory_root):
+    filesystem, root = memory_root
+    register(stores.counting())
+    filesystem.pipe_file(f"{root}/a", b"\n <!DOCTYPE html><html><body>Please log in</body></html>")
+
+    with pytest.raises(StorageError, match="Could not read a in .*: the storage answered with an HTML page instead of"):
+        Storage(f"counted://{root}").read("a")
+
+
+def test_part_of_a_file_is_not_taken_for_it(register, hurried, memory_root):
+    filesystem, root = memory_root
+    kind = register(stores.counting())
+    filesystem.pipe_file(f"{root}/small", b"x" * 1000)
+    filesystem.pipe_file(f"{root}/large", os.urandom(3 << 20))
+    storage = Storage(f"counted://{root}")
+    whole = kind.cat_file
+    kind.cat_file = lambda self, path, **options: whole(self, path, **options)[:-1]
+
+    with pytest.raises(StorageError, match="the storage answered with 999 of 1,000 bytes"):
+        storage.open("small", size_bytes=1000)
+    with pytest.raises(StorageError, match="the storage answered with .* of 10 bytes|of 3,145,728 bytes"):
+        storage.open("large").read()

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshot_explorer.errors import MissingFileError, StorageError, UnsupportedFeatureError
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import MissingFileError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.storage import Storage
 
 pytestmark = pytest.mark.s3
@@ -88,10 +89,29 @@ def test_what_is_not_there_is_missing(table):
             ask("b")
 
 
-def test_a_bucket_that_is_not_there_is_an_empty_folder(s3):
+def test_a_bucket_that_is_not_there_is_told_apart_from_a_folder_that_is_not(table, s3):
+    storage, _ = table
     _, _, options = s3
+    lost = Storage("s3://no-such-bucket/t", options)
 
-    assert Storage("s3://no-such-bucket/t", options).list("") == []
+    assert storage.list("nowhere") == []
+    for ask in (lost.list, lost.read, lost.folders):
+        with pytest.raises(StorageError) as caught:
+            ask("a")
+        assert str(caught.value) == (
+            f"Could not read a in s3://no-such-bucket/t (endpoint {options['endpoint_url']}, region us-east-1): there "
+            "is no such bucket. Check the bucket's name, and the endpoint and region in storage_options."
+        )
+        assert not isinstance(caught.value, FileNotFoundError)
+
+
+def test_opening_tells_a_wrong_bucket_from_a_table_that_is_not_there(table, s3):
+    _, bucket, options = s3
+
+    with pytest.raises(TableNotFoundError, match="the folder is missing or empty"):
+        open_table(f"s3://{bucket}/nowhere", storage_options=options)
+    with pytest.raises(StorageError, match="there is no such bucket"):
+        open_table("s3://no-such-bucket/t", storage_options=options)
 
 
 def test_the_root_may_not_be_a_file(table, s3):
@@ -228,7 +248,8 @@ def test_missing_credentials_are_named(s3, monkeypatch, tmp_path):
         Storage(f"s3://{bucket}/t", {"endpoint_url": options["endpoint_url"]}).list("")
 
     assert str(caught.value) == (
-        f"Could not read s3://{bucket}/t: NoCredentialsError: Unable to locate credentials. "
+        f"Could not read s3://{bucket}/t (endpoint {options['endpoint_url']}, region us-east-1): "
+        "NoCredentialsError: Unable to locate credentials. "
         "Check the keys in storage_options, or the credentials in the environment."
     )
 
