@@ -23,7 +23,7 @@ from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.formats import detect
 from snapshot_explorer.snapshot import NO_VERSION
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage, rule_of
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SnapshotDataSource = source_class(__name__)
 """What `spark.dataSource.register` takes."""
 
-_OPTIONS = ("path", "version", "branch", "format", "columns", "where")
+_OPTIONS = ("path", "version", "branch", "format", "columns", "where", "external_files")
 _PARALLELISM = 64
 """How many tasks are made of what is not large: whoever plans does not see how many cores the cluster has."""
 
@@ -72,7 +72,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
         SnapshotExplorerError: The table can not be opened, as `open_table` says.
     """
     given = _checked(options)
-    storage = Storage(given["path"], storage_options)
+    storage = Storage(given["path"], storage_options, external_files=rule_of(given.get("external_files", "allow")))
     branch = given.get("branch")
     table_format = detect(storage, given.get("format"))(storage, branch=branch)
     table = Table(storage.root, table_format, branch=branch, staleness_limit=timedelta(0))

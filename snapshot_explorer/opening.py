@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
+    from snapshot_explorer.storage import ExternalFiles
+
 
 def open_table(
     path: str | PathLike[str],
@@ -21,6 +23,7 @@ def open_table(
     format: str | None = None,  # noqa: A002 - the word that users know from Spark
     storage_options: Mapping[str, Any] | None = None,
     staleness_limit: timedelta = timedelta(0),
+    external_files: ExternalFiles = "allow",
 ) -> Table:
     """Return the table in the folder `path`, opened at its newest version. Nothing is ever written to it.
 
@@ -33,14 +36,18 @@ def open_table(
         storage_options: Credentials and settings for fsspec; they are never shown.
         staleness_limit: How old what is known may be when the newest version is asked for; by default the
             storage is asked each time.
+        external_files: Whether files outside of the folder are read that the table's metadata names, which Paimon's
+            external paths and Delta's shallow clones need: on the local disk any file, on an object store whatever the
+            keys reach. With `allow` they are, and a warning in the log says so once; `refuse` forbids it.
 
     Raises:
         TableNotFoundError: There is no table, or no such branch.
         UnsupportedFeatureError: It is a kind of table that is not read.
+        BadReferenceError: `external_files` is neither `allow` nor `refuse`.
         StorageError: The storage refused or did not answer.
         MissingDependencyError: The storage needs a package that is not installed.
         BrokenTableError: The newest snapshot cannot be read; the file is named.
     """
-    storage = Storage(path, storage_options)
+    storage = Storage(path, storage_options, external_files=external_files)
     table_format = detect(storage, format)(storage, branch=branch)
-    return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit)
+    return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import ChangeMode, Inspection, Listing, TableSchema
+    from snapshot_explorer.storage import Storage
 
 
 class Table:
@@ -42,8 +43,17 @@ class Table:
     Safe to use from several threads.
     """
 
-    def __init__(self, path: str, table_format: TableFormat, *, branch: str | None, staleness_limit: timedelta) -> None:
+    def __init__(
+        self,
+        path: str,
+        table_format: TableFormat,
+        *,
+        branch: str | None,
+        staleness_limit: timedelta,
+        storage: Storage | None = None,
+    ) -> None:
         """Load the newest snapshot."""
+        self._storage = storage
         self._format = table_format
         self._versions: tuple[int, ...] = ()
         self._tags: Mapping[str, int] = {}
@@ -422,6 +432,7 @@ class Table:
             "branch": self.branch,
             "newest version": "none yet" if newest == NO_VERSION else newest,
             "versions": f"{len(known.versions):,}" if self._versions else None,
+            "reads": None if self._storage is None else self._storage.outside,
         }
         return card(self.path, facts, known.columns)
 

@@ -21,6 +21,7 @@ from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.retention import Retention
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
+from snapshot_explorer.storage import rule_of
 from snapshot_explorer.table import Table
 
 DIFF_PARTS = {
@@ -51,7 +52,11 @@ def open_(call: Call) -> Table:
     table = _with_columns(
         handle
         or open_table(
-            path, branch=given.get("branch"), format=given.get("format"), storage_options=_storage_options(call)
+            path,
+            branch=given.get("branch"),
+            format=given.get("format"),
+            storage_options=_storage_options(call),
+            external_files=rule_of(given.get("external-files") or "allow"),
         )
     )
     if asked is None:

@@ -83,6 +83,11 @@ COMMANDS: Sequence[Command] = (
                 meaning="a variable that holds a dict of storage options; the dict itself is refused, "
                 "since a line stays in the notebook",
             ),
+            Option(
+                flags=("--external-files",),
+                value="RULE",
+                meaning="allow (the default) or refuse files outside of the table's folder that its metadata names",
+            ),
         ),
         notes="Makes the table the current one, and binds a variable NAME to its handle: NAME.history() works at once. "
         "The tables stay open over %reload_ext as long as their variables hold the handles.",

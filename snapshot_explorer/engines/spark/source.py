@@ -126,7 +126,8 @@ def _source_class(
 
         `spark.dataSource.register(SnapshotDataSource)`, then `.option("version", "17").load(path)`. Options:
         `version` (any ref; the newest version without it), `branch`, `format` (paimon or delta), `columns` (names with
-        commas between) and `where` (a condition in SQL, as `to_arrow` takes it). A ref is resolved when Spark analyses
+        commas between), `where` (a condition in SQL, as `to_arrow` takes it) and `external_files` (allow or refuse, as
+        `open_table` takes it). A ref is resolved when Spark analyses
         the query: when the DataFrame is made, and over Spark Connect anew at each action. Storage options are given to
         `with_storage_options`, never as options: Spark may show those in plans and logs.
 
