@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.data_source import SnapshotDataSource as SnapshotDataSource
     from snapshot_explorer.jupyter.explorer import explore
+    from snapshot_explorer.limits import Limits
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.progress import show_progress
     from snapshot_explorer.queries import sql
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Limits",
     "Snapshot",
     "Table",
     "errors",
@@ -36,6 +38,7 @@ __all__ = [
     "unload_ipython_extension",
 ]
 _HOMES = {
+    "Limits": "limits",
     "Snapshot": "snapshot",
     "SnapshotDataSource": "data_source",  # not in __all__: it needs pyspark, which `import *` does not
     "Table": "table",

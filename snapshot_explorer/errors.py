@@ -7,6 +7,7 @@ SnapshotExplorerError
 ├── BadReferenceError       (ValueError)           the text is no ref, or an argument makes no sense
 ├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read, named here
 ├── BrokenTableError        (ValueError)           the table's files contradict the format, file named
+├── LimitError              (MemoryError)          a file asks for more memory or time than `Limits` allows
 ├── StorageError            (OSError)              the storage did not answer, or refused
 │   └── MissingFileError    (FileNotFoundError)    one file is not there
 └── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is not there or does not start
@@ -45,6 +46,10 @@ class UnsupportedFeatureError(SnapshotExplorerError, NotImplementedError):
 
 class BrokenTableError(SnapshotExplorerError, ValueError):
     """A file of the table is missing, cut short, or contradicts the format. The message names it."""
+
+
+class LimitError(SnapshotExplorerError, MemoryError):
+    """A file of metadata asks for more memory or time than `Limits` allows. The message names file, limit and value."""
 
 
 class StorageError(SnapshotExplorerError, OSError):

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.formats import detect
+from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
 
@@ -24,6 +25,7 @@ def open_table(
     storage_options: Mapping[str, Any] | None = None,
     staleness_limit: timedelta = timedelta(0),
     external_files: ExternalFiles = "allow",
+    limits: Limits = DEFAULT,
 ) -> Table:
     """Return the table in the folder `path`, opened at its newest version. Nothing is ever written to it.
 
@@ -39,6 +41,7 @@ def open_table(
         external_files: Whether files outside of the folder are read that the table's metadata names, which Paimon's
             external paths and Delta's shallow clones need: on the local disk any file, on an object store whatever the
             keys reach. With `allow` they are, and a warning in the log says so once; `refuse` forbids it.
+        limits: How much memory a file of metadata may cost; `Limits(metadata_bytes=8 << 30)` raises one of them.
 
     Raises:
         TableNotFoundError: There is no table, or no such branch.
@@ -47,7 +50,8 @@ def open_table(
         StorageError: The storage refused or did not answer.
         MissingDependencyError: The storage needs a package that is not installed.
         BrokenTableError: The newest snapshot cannot be read; the file is named.
+        LimitError: A file of metadata asks for more than `limits`; the file and the limit are named.
     """
-    storage = Storage(path, storage_options, external_files=external_files)
+    storage = Storage(path, storage_options, external_files=external_files, limits=limits)
     table_format = detect(storage, format)(storage, branch=branch)
     return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
+from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage.failures import (
     Mask,
     cause,
@@ -94,12 +95,16 @@ class Storage:
     root: str
     """The root as it may be shown: no user, password or query in it."""
 
+    limits: Limits
+    """What the table's files of metadata may cost. They travel along, so that executors heed them."""
+
     def __init__(
         self,
         path: str | os.PathLike[str],
         options: Mapping[str, Any] | None = None,
         *,
         external_files: ExternalFiles = "allow",
+        limits: Limits = DEFAULT,
     ) -> None:
         """Bind to a folder. Reads nothing.
 
@@ -107,6 +112,7 @@ class Storage:
             path: A local path (`~` is the home folder), or a URL: file, s3, memory or any other of fsspec's.
             options: What fsspec's file system of that protocol takes. Shown nowhere.
             external_files: Whether files outside of the folder are read that the metadata names on the same storage.
+            limits: What files of metadata may cost.
 
         Raises:
             BadReferenceError: The path is no path, or there is no such rule for files outside.
@@ -116,6 +122,7 @@ class Storage:
         self._location = parse_location(path)
         self._options = _Options(options or {})
         self.root = self._location.shown
+        self.limits = limits
         self._mask = Mask(self._options, self._location.hidden)
         self._external_files = rule_of(external_files)
         self._outside = Outside(self._location, self._external_files)
@@ -127,7 +134,7 @@ class Storage:
 
     def __reduce__(self) -> tuple[Callable[..., "Storage"], tuple[str, dict[str, Any]]]:
         self._say_outside()  # what is read elsewhere is said here, where somebody looks
-        made = partial(Storage, external_files=self._external_files)
+        made = partial(Storage, external_files=self._external_files, limits=self.limits)
         return made, (full(self._location), dict(self._options))
 
     @property

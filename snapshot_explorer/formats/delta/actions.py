@@ -10,6 +10,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.delta import json_columns as columns
 from snapshot_explorer.formats.delta.json_columns import Bodies, RowError
@@ -25,6 +26,7 @@ from snapshot_explorer.formats.delta.records import (
     Transaction,
 )
 from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
+from snapshot_explorer.limits import DEFAULT, Limits
 
 _AT_ONCE = 2_000
 """File actions whose values are Python objects at the same time."""
@@ -43,18 +45,26 @@ _MAPS = frozenset({"partitionValues", "tags"})
 T = TypeVar("T")
 
 
-def parse_commits(contents: Iterable[tuple[int, str, bytes]], *, infos: bool = True, excerpts: bool = False) -> Actions:
+def parse_commits(
+    contents: Iterable[tuple[int, str, bytes]],
+    *,
+    infos: bool = True,
+    excerpts: bool = False,
+    limits: Limits = DEFAULT,
+) -> Actions:
     """Return the actions of commits, each kind in one table, in the order of the commits and of their lines.
 
     Args:
         contents: Version, file name and bytes of each commit, ascending.
         infos: Keep each version's first commitInfo; without it `commit_infos` is empty.
         excerpts: The bytes are some lines of each commit, which need not hold an action of a known kind.
+        limits: What a file may cost.
 
     Raises:
         BrokenTableError: A line is no action, or a commit holds none; the message names the file and the line.
+        LimitError: A line is too long, or nearly all of very many are blank.
     """
-    parser = Parser(infos=infos, excerpts=excerpts)
+    parser = Parser(infos=infos, excerpts=excerpts, limits=limits)
     for version, name, content in contents:
         parser.feed(version, name, content)
     return parser.actions()
@@ -63,10 +73,11 @@ def parse_commits(contents: Iterable[tuple[int, str, bytes]], *, infos: bool = T
 class Parser:
     """Takes the bytes of commits, or of a checkpoint in JSON, and gives their actions."""
 
-    def __init__(self, *, infos: bool = True, excerpts: bool = False) -> None:
+    def __init__(self, *, infos: bool = True, excerpts: bool = False, limits: Limits = DEFAULT) -> None:
         """Begin with nothing."""
         self._infos = infos
         self._excerpts = excerpts
+        self._limits = limits
         self._pending: dict[str, list[Any]] = {kind: [] for kind in _FILES}
         self._waiting = {kind: Bodies(_WANTED, _MAPS) for kind in _FILES}
         self._owners: dict[str, list[tuple[int, int | None, str]]] = {kind: [] for kind in _FILES}
@@ -81,7 +92,9 @@ class Parser:
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
         """Take a file's bytes. `version` is None for a checkpoint: its actions belong to commits unknown."""
-        adds, others = _by_kind(name, content)
+        # Of an excerpt, which was within limits as a whole, most lines are blank.
+        lines = content.split(b"\n") if self._excerpts else json_text.lines(content, name, self._limits)
+        adds, others = _by_kind(name, content, lines)
         if not adds and not self._excerpts and _KNOWN.isdisjoint(others):
             raise without_actions(name, content)
         if adds:
@@ -163,12 +176,12 @@ _KNOWN = _SINGLE | {*_FILES, "checkpointMetadata"}
 """Unknown actions are passed over, but a file of them alone is none that a writer made: a proxy may answer in JSON."""
 
 
-def _by_kind(name: str, content: bytes) -> tuple[list[Any], dict[str, list[Any]]]:
+def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], dict[str, list[Any]]]:
     """Return the bodies of the add actions in a file, and those of all others by their kind."""
     others: dict[str, list[Any]] = {}
     try:
         # Most lines are adds: they are taken in one sweep.
-        found = _parsed(content)
+        found = _parsed(lines)
         adds = [body for one in found if (body := one.get("add")) is not None]
         for one in [one for one in found if "add" not in one or len(one) > 1]:
             for kind, body in one.items():
@@ -179,9 +192,8 @@ def _by_kind(name: str, content: bytes) -> tuple[list[Any], dict[str, list[Any]]
     return adds, others
 
 
-def _parsed(content: bytes) -> list[Any]:
+def _parsed(lines: list[bytes]) -> list[Any]:
     """Return what the lines hold; blank ones are passed over."""
-    lines = content.split(b"\n")
     try:
         return list(map(orjson.loads, filter(None, lines)))
     except orjson.JSONDecodeError:

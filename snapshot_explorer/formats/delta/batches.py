@@ -57,7 +57,9 @@ class Commits:
         Raises: as `parse_commits`, and as the storage.
         """
         kept = None if infos else self._of_kept(commits)
-        return parse_commits(self._contents(commits), infos=infos) if kept is None else kept
+        return (
+            parse_commits(self._contents(commits), infos=infos, limits=self._storage.limits) if kept is None else kept
+        )
 
     def actions_to_keep(self, commits: Sequence[LogFile]) -> Actions:
         """Return the actions of commits without their commitInfo, and keep them if they are not too many.
@@ -67,7 +69,7 @@ class Commits:
         kept = self._of_kept(commits)
         if kept is not None:
             return kept
-        found = parse_commits(self._contents(commits), infos=False)
+        found = parse_commits(self._contents(commits), infos=False, limits=self._storage.limits)
         # Where the listing does not tell a file from another of its name, it is read each time.
         if all(one.size_bytes is not None and one.modified is not None for one in commits):
             self._keep(commits, found)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats import parquet_pages
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.delta.actions import Parser
 from snapshot_explorer.formats.delta.json_columns import integer
@@ -25,6 +26,7 @@ from snapshot_explorer.formats.delta.locations import decoded, is_absolute
 from snapshot_explorer.formats.delta.replay import Tally
 from snapshot_explorer.formats.delta.singles import domain_of, metadata_of, protocol_of, transaction_of
 from snapshot_explorer.formats.delta.stored_adds import PARSED, STORED, adds_of, joined_adds
+from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
 
 _WHOLE = 8 << 20
@@ -85,7 +87,7 @@ def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = 
         BrokenTableError: A file is damaged or, where it is a sidecar, missing.
         MissingFileError: A file of the checkpoint is not there.
     """
-    found = _Found(adds=adds)
+    found = _Found(adds=adds, limits=storage.limits)
     for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
         found.take(path, content)
     if adds:
@@ -108,8 +110,10 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
-            file = pq.ParquetFile(content)
+            file = parquet_pages.opened(content)
             wanted = {kind: names for kind in _FILE_KINDS if (names := _wanted(file, kind))}
+            leaves = [f"{kind}.{name}" for kind, names in wanted.items() for name in names]
+            parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             for group in range(file.num_row_groups):
                 found = [(kind, *_actions(file, group, kind, names)) for kind, names in wanted.items()]
                 yield [
@@ -135,19 +139,23 @@ def read_adds(
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
         if path.endswith(".json"):
-            parser = Parser(infos=False)
+            parser = Parser(infos=False, limits=storage.limits)
             parser.feed(None, path, content.read())
             yield parser.actions().adds
             continue
         with _damage_of(path):
-            yield from _adds(pq.ParquetFile(content), part=part, parts=parts)
+            file = parquet_pages.opened(content)
+            leaves = [f"add.{name}" for name in _wanted(file, "add")]
+            parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
+            yield from _adds(file, part=part, parts=parts)
 
 
 class _Found:
     """What has been read of a checkpoint so far."""
 
-    def __init__(self, *, adds: bool) -> None:
+    def __init__(self, *, adds: bool, limits: Limits) -> None:
         self.wants_adds = adds
+        self.limits = limits
         self.tables: list[pa.Table] = []
         self.singles: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _SINGLES}
         self.counts: dict[str, int] = {}
@@ -159,9 +167,12 @@ class _Found:
             self._take_json(path, content)
             return
         with _damage_of(path):
-            file = pq.ParquetFile(content)
+            file = parquet_pages.opened(content)
             if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
                 raise DamageError("it holds neither add nor remove actions")
+            leaves = [f"add.{name}" for name in _wanted(file, "add")] if self.wants_adds else []
+            leaves += [] if sidecar else _SINGLES
+            parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
             if not sidecar:
                 for kind in _SINGLES:
                     self.singles[kind] += [(path, row) for row in _rows(file, kind)]
@@ -205,7 +216,7 @@ class _Found:
                 ) from error
 
     def _take_json(self, path: str, content: pa.NativeFile) -> None:
-        parser = Parser(infos=False)
+        parser = Parser(infos=False, limits=self.limits)
         parser.feed(None, path, content.read())
         actions = parser.actions()
         self._keep(path, [actions.adds] if self.wants_adds else [])

@@ -13,7 +13,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import StorageError
+from snapshot_explorer.errors import LimitError, StorageError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.delta.json_columns import integer
 from snapshot_explorer.formats.delta.layout import HINT, checksum_path
@@ -45,7 +46,8 @@ def read_hint(storage: Storage) -> tuple[int | None, tuple[str, ...]]:
     """
     try:
         content = storage.read(HINT)
-    except StorageError:
+        storage.limits.check_value(HINT, len(content), len(content), "one JSON document")
+    except (StorageError, LimitError):
         return None, ()
     try:
         told = orjson.loads(content)
@@ -60,8 +62,8 @@ def read_checksum(storage: Storage, version: int) -> Checksum | None:
     """Return what a version's checksum file says; None where it is missing, empty or damaged. One request."""
     path = checksum_path(version)
     try:
-        told = orjson.loads(storage.read(path))
-    except (StorageError, orjson.JSONDecodeError):
+        told = json_text.document(storage.read(path), path, storage.limits)
+    except (StorageError, LimitError, orjson.JSONDecodeError):
         return None
     if not isinstance(told, dict):
         return None

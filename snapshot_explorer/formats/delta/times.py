@@ -14,11 +14,13 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.actions import broken_line, check_is_commit
 from snapshot_explorer.formats.delta.layout import LogFile
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.log_segment import LogListing
 from snapshot_explorer.formats.delta.records import Metadata
+from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -272,7 +274,7 @@ class Times:
             page = paths[start : start + _AT_ONCE]
             contents = self._storage.read_many(page)
             for version, path, content in zip(versions[start:], page, contents, strict=False):
-                info = _commit_info(content, path)
+                info = _commit_info(content, path, self._storage.limits)
                 if info is not None:
                     found[version] = info
         return found
@@ -287,8 +289,9 @@ def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:
     return dict(zip((commit.version for commit in commits), adjusted(micros // 1000).tolist(), strict=True))
 
 
-def _commit_info(content: bytes, path: str) -> Mapping[str, Any] | None:
+def _commit_info(content: bytes, path: str, limits: Limits) -> Mapping[str, Any] | None:
     """Return the first commitInfo of a commit file: with in-commit timestamps it is on the first line."""
+    json_text.check(content, path, limits)
     check_is_commit(path, content)
     for line in _lines(content):
         if b'"commitInfo"' not in line:

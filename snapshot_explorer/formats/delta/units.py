@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta import statistics as values
 from snapshot_explorer.formats.delta.actions import check_is_commit, parse_commits
 from snapshot_explorer.formats.delta.batches import first_batch
@@ -236,7 +237,7 @@ def _read(storage: Storage, unit: Unit) -> Iterator[pa.Table]:
             for adds in read_adds(storage, unit.path, unit.size_bytes, part=unit.part, parts=unit.parts):
                 yield _of_state(adds, unit.version, unit.metadata, "add", ADD_RANK)
         case StateCommits():
-            actions = parse_commits(_contents(storage, unit.commits), infos=False)
+            actions = parse_commits(_contents(storage, unit.commits), infos=False, limits=storage.limits)
             yield _of_state(actions.adds, unit.version, unit.metadata, "add", ADD_RANK)
             yield _of_state(actions.removes, unit.version, unit.metadata, "remove", REMOVE_RANK)
 
@@ -247,7 +248,7 @@ def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
     for version, path, content in _contents(storage, unit.commits):
         check_is_commit(path, content)
         if any(word in content for word in _WORDS):
-            lines = content.split(b"\n")
+            lines = json_text.lines(content, path, storage.limits)
             told = [line if any(word in line for word in _WORDS) else b"" for line in lines]
             found.append({"version": version, "path": path, "content": b"\n".join(told)})
     return pa.Table.from_pylist(found, NOTES)
@@ -256,7 +257,7 @@ def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
 def _of_commits(storage: Storage, unit: Commits) -> pa.Table:
     versions = [one.version for one in unit.commits]
     asks = unit.times is not None and any(map(unit.times.asks, versions))
-    actions = parse_commits(_contents(storage, unit.commits), infos=asks)
+    actions = parse_commits(_contents(storage, unit.commits), infos=asks, limits=storage.limits)
     in_force = {unit.version: unit.metadata} | dict(actions.metadatas)
     changes = changes_of(actions, versions, sorted(in_force.items(), key=itemgetter(0)))
     if unit.times is None:

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats import parquet_pages
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon import avro_columns, avro_records, orc_tail
 from snapshot_explorer.formats.paimon.avro_container import (
-    GREATEST_COUNT,
     MAGIC,
     Atom,
     Container,
@@ -25,11 +25,14 @@ from snapshot_explorer.formats.paimon.avro_container import (
     read_container,
 )
 from snapshot_explorer.frames import together
+from snapshot_explorer.limits import DEFAULT, Limits
 
 _BATCH = 128 * 2**20
 
 
-def rows(files: Sequence[tuple[str, bytes]], schema: pa.Schema) -> tuple[pa.Table, list[int]]:
+def rows(
+    files: Sequence[tuple[str, bytes]], schema: pa.Schema, *, limits: Limits = DEFAULT
+) -> tuple[pa.Table, list[int]]:
     """Return the rows of metadata files, in the order of the files, and the number of rows of each.
 
     Files of one writer are decoded together, so that many small files cost little more than one large one.
@@ -37,11 +40,13 @@ def rows(files: Sequence[tuple[str, bytes]], schema: pa.Schema) -> tuple[pa.Tabl
     Args:
         files: Path, for messages, and content of each.
         schema: The fields to read, nested as in the files. A field that is not nullable must be there.
+        limits: What a file may cost.
 
     Raises:
         BrokenTableError: A file is cut short, is of none of the three formats, lacks a field that must be
             there, or holds what does not fit; the message names it.
         UnsupportedFeatureError: A codec is not known.
+        LimitError: A file has too many rows, or unfolds to too many bytes.
 
     Source: paimon docs, "Manifest"; Avro specification.
     """
@@ -51,11 +56,11 @@ def rows(files: Sequence[tuple[str, bytes]], schema: pa.Schema) -> tuple[pa.Tabl
     counts = [0] * len(files)
     for index, (path, content) in enumerate(files):
         if content[: len(MAGIC)] == MAGIC:
-            container = read_container(content, path, shapes)
+            container = read_container(content, path, shapes, limits=limits)
             groups.setdefault(container.spelled, []).append((index, container))
             counts[index] = container.rows
         else:
-            table = _columnar(content, path, schema)
+            table = _columnar(content, path, schema, limits)
             tables.append(([index], table))
             counts[index] = table.num_rows
     for group in groups.values():
@@ -157,14 +162,15 @@ def _check_record(fields: dict[str, Shape], wanted: pa.StructType, path: str, na
             raise _broken(path, f"it has no field {part.name}")
 
 
-def _columnar(content: bytes, path: str, schema: pa.Schema) -> pa.Table:
+def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
     """Return the rows of an ORC or parquet file."""
     if not (content[:3] == b"ORC" or content[:4] == b"PAR1"):
         raise _broken(
             path, f"it begins with {content[:4]!r}, which is no Avro, ORC or parquet" if content else "it is empty"
         )
     try:
-        table = _orc(content, schema) if content[:3] == b"ORC" else _parquet(content, schema)
+        read = _orc if content[:3] == b"ORC" else _parquet
+        table = read(content, path, schema, limits)
         conformed = _conformed(table, schema, path)
         # Text that is not UTF-8 passes until here.
         conformed.validate(full=True)
@@ -173,23 +179,21 @@ def _columnar(content: bytes, path: str, schema: pa.Schema) -> pa.Table:
     return conformed
 
 
-def _orc(content: bytes, schema: pa.Schema) -> pa.Table:
+def _orc(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
     from pyarrow import orc  # noqa: PLC0415 - not every table has such manifests, and it takes time to load
 
     orc_tail.check_types(pa.BufferReader(content))
     file = orc.ORCFile(pa.BufferReader(content))
-    if file.nrows > GREATEST_COUNT:
-        raise Cut(f"implausible: {file.nrows} rows")
+    limits.check_rows(path, len(content), file.nrows)
     return file.read(columns=[name for name in schema.names if name in file.schema.names])
 
 
-def _parquet(content: bytes, schema: pa.Schema) -> pa.Table:
-    from pyarrow import parquet  # noqa: PLC0415 - not every table has such manifests, and it takes time to load
-
-    file = parquet.ParquetFile(pa.BufferReader(content))
-    if file.metadata.num_rows > GREATEST_COUNT:
-        raise Cut(f"implausible: {file.metadata.num_rows} rows")
-    return file.read(columns=[name for name in schema.names if name in file.schema_arrow.names])
+def _parquet(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
+    source = pa.BufferReader(content)
+    file = parquet_pages.opened(source)
+    columns = [name for name in schema.names if name in file.schema_arrow.names]
+    parquet_pages.check(file, source, path, columns=columns, limits=limits)
+    return file.read(columns=columns)
 
 
 def _conformed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:

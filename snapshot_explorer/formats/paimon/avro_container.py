@@ -8,15 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import BrokenTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.limits import DEFAULT, Limits
 
 MAGIC = b"Obj\x01"
-GREATEST_BLOCK = 64 * 2**20
-"""Bytes that one block may hold uncompressed. Writers cut blocks at 64 kB."""
-GREATEST_FILE = 512 * 2**20
-"""Bytes that one metadata file may hold uncompressed. Writers cut manifests at 8 MB compressed."""
-GREATEST_COUNT = 4_000_000
-"""Rows that one metadata file may hold."""
 _GREATEST_SHAPE = 10_000
 _DEEPEST_SHAPE = 32
 _LONGEST_VARINT = 10
@@ -132,16 +127,18 @@ def counted(content: bytes, at: int) -> tuple[bytes, int]:
     return content[at : at + size], at + size
 
 
-def read_container(content: bytes, path: str, shapes: dict[bytes, Shape]) -> Container:
+def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, limits: Limits = DEFAULT) -> Container:
     """Return an Avro file's shape and uncompressed blocks.
 
     Args:
         content: The whole file.
         path: Its name, for messages.
         shapes: Schemas parsed before, by their text; this file's is added.
+        limits: What a file may cost.
 
     Raises:
-        BrokenTableError: The file is no Avro file, is cut short, or is implausibly large.
+        BrokenTableError: The file is no Avro file, or is cut short.
+        LimitError: It has too many rows, or unfolds to too many bytes.
         UnsupportedFeatureError: Its codec or schema is not read.
 
     Source: Avro specification, "Object Container Files".
@@ -151,9 +148,10 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape]) -> Con
         spelled = header.get("avro.schema", b"")
         if spelled not in shapes:
             shapes[spelled] = parse_shape(json.loads(spelled))
-        blocks = _blocks(content, at, sync, header.get("avro.codec", b"null").decode())
+        codec = header.get("avro.codec", b"null").decode()
+        blocks = _blocks(content, path, (at, sync), _Packing(codec=codec, limits=limits))
     except (Cut, ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, zlib.error) as error:
-        if isinstance(error, UnsupportedFeatureError):
+        if isinstance(error, UnsupportedFeatureError | LimitError):
             raise
         raise BrokenTableError(
             f"{path} cannot be read as an Avro file: {error}. It is cut short or damaged; "
@@ -182,7 +180,26 @@ def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
     return header, sync, at + 16
 
 
-def _blocks(content: bytes, at: int, sync: bytes, codec: str) -> tuple[tuple[int, bytes], ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Packing:
+    codec: str
+    """How blocks are compressed."""
+    limits: Limits
+    """What they may unfold to."""
+
+    def check(self, size: int) -> None:
+        """Refuse a block of more bytes than a value may have."""
+        if size > self.limits.value_bytes:
+            raise _LongBlockError
+
+
+class _LongBlockError(Exception):
+    """A block unfolds to more than it may. Never leaves this module."""
+
+
+def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packing) -> tuple[tuple[int, bytes], ...]:
+    at, sync = start
+    limits = packing.limits
     blocks: list[tuple[int, bytes]] = []
     total = rows = 0
     while at < len(content):
@@ -191,43 +208,49 @@ def _blocks(content: bytes, at: int, sync: bytes, codec: str) -> tuple[tuple[int
         if content[at : at + 16] != sync:
             raise Cut(f"the block that ends at byte {at} is not followed by the file's marker")
         at += 16
-        block = _unpacked(packed, codec)
+        try:
+            block = _unpacked(packed, packing)
+        except _LongBlockError:
+            limits.check_value(path, len(content), limits.value_bytes + 1, "a block")
+            raise Cut("a block is too long") from None
         total, rows = total + len(block), rows + count
-        if count < 0 or count > len(block) or rows > GREATEST_COUNT or total > GREATEST_FILE:
+        if count < 0 or count > len(block):
             raise Cut(f"implausible: {rows} rows in {total} bytes")
+        limits.check_rows(path, len(content), rows)
+        limits.check_bytes(path, len(content), total)
         blocks.append((count, block))
     return tuple(blocks)
 
 
-def _unpacked(packed: bytes, codec: str) -> bytes:
-    """Return a block without its compression, never more than `GREATEST_BLOCK` bytes of it.
+def _unpacked(packed: bytes, packing: _Packing) -> bytes:
+    """Return a block without its compression, never unpacking more of it than it may have.
 
     Source: Avro specification, "Required Codecs" and "Optional Codecs".
     """
+    codec, most = packing.codec, packing.limits.value_bytes
     if codec == "null":
         return packed
     if codec == "deflate":
         stream = zlib.decompressobj(-15)
-        block = stream.decompress(packed, GREATEST_BLOCK + 1)
-        if not stream.eof and len(block) <= GREATEST_BLOCK:
+        block = stream.decompress(packed, most + 1)
+        if not stream.eof and len(block) <= most:
             raise Cut("a deflate block is cut short")
     elif codec == "snappy":
-        block = _unsnapped(packed)
+        block = _unsnapped(packed, packing)
     elif codec == "zstandard":
-        block = _inflated(packed)
+        block = _inflated(packed, most)
     elif codec in ("bzip2", "xz"):
-        block = _streamed(packed, codec)
+        block = _streamed(packed, codec, most)
     else:
         raise UnsupportedFeatureError(
             f"Metadata is compressed with the Avro codec {codec!r}, which is not read. "
             "Read are null, deflate, snappy, zstandard, bzip2 and xz."
         )
-    if len(block) > GREATEST_BLOCK:
-        raise Cut(f"a block holds more than {GREATEST_BLOCK} bytes")
+    packing.check(len(block))
     return block
 
 
-def _streamed(packed: bytes, codec: str) -> bytes:
+def _streamed(packed: bytes, codec: str, most: int) -> bytes:
     """Return the content of a bzip2 or xz block, and one byte more than allowed where it holds more."""
     # Builds of Python may lack either.
     import bz2  # noqa: PLC0415
@@ -236,15 +259,15 @@ def _streamed(packed: bytes, codec: str) -> bytes:
     is_xz = codec == "xz"
     stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_FOR_XZ) if is_xz else bz2.BZ2Decompressor()
     try:
-        block: bytes = stream.decompress(packed, GREATEST_BLOCK + 1)
+        block: bytes = stream.decompress(packed, most + 1)
     except lzma.LZMAError as error:
         raise Cut(f"an xz block is damaged ({error})") from error
-    if not stream.eof and len(block) <= GREATEST_BLOCK:
+    if not stream.eof and len(block) <= most:
         raise Cut(f"a {codec} block is cut short")
     return block
 
 
-def _unsnapped(packed: bytes) -> bytes:
+def _unsnapped(packed: bytes, packing: _Packing) -> bytes:
     """Return the content of a snappy block, which ends with the CRC32 of its content."""
     body, checksum = packed[:-4], packed[-4:]
     size = shift = 0
@@ -253,19 +276,18 @@ def _unsnapped(packed: bytes) -> bytes:
         shift += 7
         if byte < 0x80:  # noqa: PLR2004 - the continuation bit
             break
-    if size > GREATEST_BLOCK:
-        raise Cut(f"a block holds more than {GREATEST_BLOCK} bytes")
+    packing.check(size)
     block: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
     if zlib.crc32(block) != int.from_bytes(checksum, "big"):
         raise Cut("a snappy block does not have the checksum that stands behind it")
     return block
 
 
-def _inflated(packed: bytes) -> bytes:
+def _inflated(packed: bytes, most: int) -> bytes:
     stream = pa.CompressedInputStream(pa.BufferReader(packed), "zstd")
     parts: list[bytes] = []
     total = 0
-    while total <= GREATEST_BLOCK and (part := stream.read(_CHUNK)):
+    while total <= most and (part := stream.read(_CHUNK)):
         parts.append(part)
         total += len(part)
     return b"".join(parts)

@@ -108,7 +108,7 @@ def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) ->
     contents = _read(storage, snapshot, paths)
     for path, content, (_, _, size) in zip(paths, contents, chosen, strict=True):
         _check_size(path, content, size)
-    rows, counts = read_lists(list(zip(paths, contents, strict=True)))
+    rows, counts = read_lists(list(zip(paths, contents, strict=True)), limits=storage.limits)
     return Lists(names=tuple(kind for kind, _, _ in chosen), paths=tuple(paths), manifests=rows, counts=tuple(counts))
 
 
@@ -142,11 +142,11 @@ def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = T
     contents = _read(storage, snapshot, paths + extra)
     files = list(zip(paths, contents[: len(paths)], strict=True))
     _check_sizes(listed, files)
-    entries, counts = read_entries(files)
+    entries, counts = read_entries(files, limits=storage.limits)
     _check_counts(listed, files, counts)
     split = sum(counts[: int(kept[: lists.counts[0]].sum())])
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= split))
-    indexes = read_indexes([(extra[0], contents[-1])])[0] if extra else INDEX_ENTRIES.empty_table()
+    indexes = read_indexes([(extra[0], contents[-1])] if extra else [], limits=storage.limits)[0]
     added, deleted = (pc.sum(lists.manifests.column(name), skip_nulls=False).as_py() for name in ("added", "deleted"))
     total = None if added is None or deleted is None else added - deleted
     return State(entries=entries, indexes=indexes, unread=len(names) - len(files), files=total)
@@ -177,7 +177,7 @@ def read_listed(storage: Storage, snapshot: Snapshot, listed: pa.Table, list_pat
     paths = [manifest_path(name, list_path) for name in listed.column("name").to_pylist()]
     files = list(zip(paths, _read(storage, snapshot, paths), strict=True))
     _check_sizes(listed, files)
-    entries, counts = read_entries(files)
+    entries, counts = read_entries(files, limits=storage.limits)
     _check_counts(listed, files, counts)
     return entries, counts
 
@@ -190,7 +190,7 @@ def index_of(storage: Storage, snapshot: Snapshot) -> pa.Table:
     if not snapshot.index_manifest:
         return INDEX_ENTRIES.empty_table()
     path = manifest_path(snapshot.index_manifest, snapshot.path)
-    return read_indexes([(path, _read(storage, snapshot, [path])[0])])[0]
+    return read_indexes([(path, _read(storage, snapshot, [path])[0])], limits=storage.limits)[0]
 
 
 def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str, *, keep: Keep | None = None) -> Changes:
@@ -214,7 +214,7 @@ def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str, *, 
             continue
         _check_size(path, content, size)
         lists.append((index, path, content))
-    rows, counts = read_lists([(path, content) for _, path, content in lists])
+    rows, counts = read_lists([(path, content) for _, path, content in lists], limits=storage.limits)
     owners = np.repeat([index for index, _, _ in lists], counts).astype(np.int64)
     if keep is not None and len(rows):
         kept = keep(rows)
@@ -247,7 +247,7 @@ def _entries_of(storage: Storage, rows: pa.Table, owners: npt.NDArray[np.int64],
     files = [(manifest_path(names[row], "a manifest list"), contents[names[row]] or b"") for row in kept]
     listed = rows.take(pa.array(kept, pa.int64()))
     _check_sizes(listed, files)
-    entries, counts = read_entries(files)
+    entries, counts = read_entries(files, limits=storage.limits)
     _check_counts(listed, files, counts)
     return Changes(entries=entries, commits=np.repeat(owners[kept], counts), known=tuple(known))
 
@@ -257,7 +257,7 @@ def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence
     names = list(dict.fromkeys(one.index_manifest for one in snapshots if one.index_manifest))
     paths = [manifest_path(name, "a snapshot") for name in names]
     present = [(path, content) for path, content in zip(paths, storage.read_present(paths), strict=True) if content]
-    rows, counts = read_indexes(present)
+    rows, counts = read_indexes(present, limits=storage.limits)
     begins = dict(zip([path for path, _ in present], np.cumsum([0, *counts]).tolist(), strict=False))
     sizes = dict(zip([path for path, _ in present], counts, strict=True))
     empty = INDEX_ENTRIES.empty_table()

@@ -173,14 +173,14 @@ def _parquet(
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     with storage.open(file.path) as source:
-        reader = pq.ParquetFile(source)
+        reader = pq.ParquetFile(source, page_checksum_verification=True)
         _check_rows(file, reader.metadata.num_rows)
         _check_names(file, reader.schema_arrow.names, fields)
         if not fields:
             yield from _bare_batches(file.rows)
             return
         if any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))):
-            reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source))
+            reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
         yield from reader.iter_batches(_BATCH_ROWS, columns=[field.name for field in fields])
 
 
@@ -233,7 +233,7 @@ def _avro(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_z
 
     del legacy_zones
     with storage.open(file.path) as source:
-        container = read_container(source.read(), file.path, {})
+        container = read_container(source.read(), file.path, {}, limits=storage.limits)
     _check_rows(file, container.rows)
     if fields:
         yield from avro_rows.batches(container, fields, _BATCH_ROWS)

@@ -46,7 +46,7 @@ def entries_of(
             "those that its manifests() names."
         )
     content = guarded(storage, snapshot, lambda: storage.read(path))
-    entries, _ = read_entries([(path, content)])
+    entries, _ = read_entries([(path, content)], limits=storage.limits)
     partitions = partitions_of(entries.column("partition"), schema)
     folders = folders_of(partitions, entries.column("bucket"), schema, options)
     words = pc.if_else(pc.equal(entries.column("kind"), DELETE), "remove", "add")
@@ -70,5 +70,5 @@ def delta_manifests(storage: Storage, snapshots: Sequence[Snapshot]) -> frozense
     there = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
     if len(there) < len(paths):
         return None
-    rows, _ = read_lists(there)
+    rows, _ = read_lists(there, limits=storage.limits)
     return frozenset(f"{MANIFESTS}/{name}" for name in rows.column("name").to_pylist())

@@ -11,6 +11,7 @@ from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon import avro
 from snapshot_explorer.formats.paimon.layout import check_names
 from snapshot_explorer.frames import together
+from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -201,36 +202,40 @@ _INDEX_PATHS = {
 }
 
 
-def read_lists(files: Sequence[tuple[str, bytes]]) -> tuple[pa.Table, list[int]]:
+def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) -> tuple[pa.Table, list[int]]:
     """Return the LIST rows of manifest lists in order, and the number of rows of each.
 
     Args:
         files: Path, for messages, and content of each manifest list.
+        limits: What a file may cost.
 
     Raises:
         BrokenTableError: One is cut short or contradicts the format; the message names it.
+        LimitError: One unfolds to more than it may.
 
     Source: paimon docs, "Manifest".
     """
-    raw, counts = avro.rows(files, _LIST)
+    raw, counts = avro.rows(files, _LIST, limits=limits)
     _check_version(raw, "manifest list", _VERSION)
     table = _picked(raw, _LIST_PATHS, LIST, files)
     check_names(table.column("name"), "a manifest list")
     return table, counts
 
 
-def read_entries(files: Sequence[tuple[str, bytes]]) -> tuple[pa.Table, list[int]]:
+def read_entries(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) -> tuple[pa.Table, list[int]]:
     """Return the ENTRIES rows of manifests in order, and the number of rows of each.
 
     Args:
         files: Path, for messages, and content of each manifest.
+        limits: What a file may cost.
 
     Raises:
         BrokenTableError: One is cut short or contradicts the format; the message names it.
+        LimitError: One unfolds to more than it may.
 
     Source: paimon docs, "Manifest".
     """
-    raw, counts = avro.rows(files, _ENTRY)
+    raw, counts = avro.rows(files, _ENTRY, limits=limits)
     _check_version(raw, "manifest", _VERSION)
     table = _picked(raw, _ENTRY_PATHS, ENTRIES, files)
     kinds = table.column("kind")
@@ -242,18 +247,20 @@ def read_entries(files: Sequence[tuple[str, bytes]]) -> tuple[pa.Table, list[int
     return table, counts
 
 
-def read_indexes(files: Sequence[tuple[str, bytes]]) -> tuple[pa.Table, list[int]]:
+def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) -> tuple[pa.Table, list[int]]:
     """Return the INDEX_ENTRIES rows of index manifests in order, and the number of rows of each.
 
     Args:
         files: Path, for messages, and content of each index manifest.
+        limits: What a file may cost.
 
     Raises:
         BrokenTableError: One is cut short or contradicts the format; the message names it.
+        LimitError: One unfolds to more than it may.
 
     Source: paimon docs, "Table Index"; paimon IndexManifestEntry.
     """
-    raw, counts = avro.rows(files, _INDEX)
+    raw, counts = avro.rows(files, _INDEX, limits=limits)
     schema = pa.schema([pa.field("kind", pa.int8(), nullable=False), *list(INDEX_ENTRIES)[:7]])
     table = _picked(raw, _INDEX_PATHS, schema, files)
     if len(table) and pc.max(table.column("kind")).as_py() != ADD:

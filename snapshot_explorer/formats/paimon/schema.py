@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.paimon.data_types import (
     GREATEST_LENGTH,
     DataType,
@@ -16,6 +17,7 @@ from snapshot_explorer.formats.paimon.data_types import (
     parse_type,
     spell,
 )
+from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.model import Column, TableSchema
 
 __all__ = [
@@ -70,7 +72,7 @@ class Schema:
         return self.options.get(option, "false").strip().lower() == "true"
 
 
-def parse_schema(content: bytes, path: str) -> Schema:
+def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Schema:
     """Return the schema that a schema file holds.
 
     Raises:
@@ -80,7 +82,7 @@ def parse_schema(content: bytes, path: str) -> Schema:
     Source: paimon docs, "Schema"; defaults of older versions from paimon TableSchema.fromJson.
     """
     try:
-        raw = orjson.loads(content)
+        raw = json_text.document(content, path, limits)
         version = raw.get("version", 1)
         options = {str(name): str(value) for name, value in (raw.get("options") or {}).items()}
         if version <= 1:

@@ -76,7 +76,7 @@ class Schemas:
                     f"{path} is missing, which the table's metadata names. Without it files of schema {number} "
                     "cannot be read; restore it, or choose a version that does not need it."
                 )
-            found[number] = self._checked(parse_schema(content, path), number, path)
+            found[number] = self._checked(parse_schema(content, path, limits=self._storage.limits), number, path)
         with self._lock:
             self._known |= {number: found[number] for number in missing}
             while len(self._known) > _KEPT:

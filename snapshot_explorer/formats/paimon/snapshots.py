@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeVar
 import orjson
 
 from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats import json_text
+from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
 
 NO_WATERMARK = -(2**63)
@@ -88,7 +90,7 @@ class Snapshot:
     """What sort of file it is. A changelog has lost its state."""
 
 
-def parse_snapshot(content: bytes, path: str, held: Held = "snapshot") -> Snapshot:
+def parse_snapshot(content: bytes, path: str, held: Held = "snapshot", *, limits: Limits = DEFAULT) -> Snapshot:
     """Return what a snapshot, tag or changelog file holds. Unknown fields stay in `stored`.
 
     Raises:
@@ -97,7 +99,7 @@ def parse_snapshot(content: bytes, path: str, held: Held = "snapshot") -> Snapsh
     Source: paimon docs, "Snapshot"; paimon Snapshot and Tag.
     """
     try:
-        return _parsed(orjson.loads(content), content, path, held)
+        return _parsed(json_text.document(content, path, limits), content, path, held)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = "cut short or damaged" if isinstance(error, orjson.JSONDecodeError) else "damaged"
         raise BrokenTableError(
@@ -216,7 +218,9 @@ def parse_again(
         failed: list[int] = []
         for index, content in pending:
             try:
-                found[index] = None if content is None else parse_snapshot(content, paths[index], held)
+                found[index] = (
+                    None if content is None else parse_snapshot(content, paths[index], held, limits=storage.limits)
+                )
             except BrokenTableError:
                 if attempt == _TRIES:
                     raise

@@ -1,0 +1,54 @@
+"""JSON that a table's files hold, taken apart within limits: lines of a log, and whole documents."""
+
+from typing import Any
+
+import orjson
+
+from snapshot_explorer.limits import Limits, exceeded
+
+_SMALL = 4 << 20
+"""Bytes of a file that may be all blank lines: as objects they take forty times as much."""
+_SHORTEST = 8
+"""Bytes that a line takes on average at least. No action is shorter than `{"txn":{}}`."""
+
+
+def check(content: bytes, path: str, limits: Limits) -> None:
+    """Do nothing if a log file may be taken apart.
+
+    Raises:
+        LimitError: A line is too long, or nearly all of very many are blank.
+    """
+    if len(content) > _SMALL:
+        many = content.count(b"\n")
+        if many > max(limits.metadata_rows, len(content) // _SHORTEST):
+            raise exceeded(path, len(content), f"has {many} lines, nearly all blank", "metadata_rows", many, limits)
+    if len(content) > limits.value_bytes:
+        limits.check_value(path, len(content), _longest(content), "a line")
+
+
+def _longest(content: bytes) -> int:
+    longest = start = 0
+    while (end := content.find(b"\n", start)) >= 0:
+        longest = max(longest, end - start)
+        start = end + 1
+    return max(longest, len(content) - start)
+
+
+def lines(content: bytes, path: str, limits: Limits) -> list[bytes]:
+    """Return the lines of a log file, without their ends; blank ones are among them.
+
+    Raises: as `check`.
+    """
+    check(content, path, limits)
+    return content.split(b"\n")
+
+
+def document(content: bytes, path: str, limits: Limits) -> Any:
+    """Return what a file that is one JSON document holds.
+
+    Raises:
+        LimitError: It is too long.
+        orjson.JSONDecodeError: It is not JSON.
+    """
+    limits.check_value(path, len(content), len(content), "one JSON document")
+    return orjson.loads(content)

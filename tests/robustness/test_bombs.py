@@ -1,0 +1,145 @@
+"""Small files that ask for much memory or time: refused by name, and read where whoever knows the table allows it."""
+
+import io
+import pickle
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from formats.paimon.avro_bytes import container
+
+import delta_builder
+from delta_builder import DeltaTable, add, commit_name
+from snapshot_explorer import Limits, open_table
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, LimitError
+from snapshot_explorer.formats.paimon.manifests import read_entries
+from snapshot_explorer.storage import Storage
+
+MiB = 1 << 20
+STRICT = Limits(metadata_bytes=4 * MiB, metadata_ratio=1)
+
+
+@pytest.fixture
+def table(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.append([(1, "a")])
+    return table
+
+
+def checkpoint(table, actions, **options):
+    """Replace the table's commits by a checkpoint of these actions, written with options of pyarrow."""
+    kinds = delta_builder.ACTIONS
+    rows = [{kind: delta_builder._as_arrow(one.get(kind), kinds[kind]) for kind in kinds} for one in actions]
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(kinds.items()))), out, **options)
+    table.write(f"_delta_log/{table.version:020d}.checkpoint.parquet", out.getvalue())
+    for version in range(table.version):
+        table.remove_file(commit_name(version))
+    return out.getvalue()
+
+
+def swollen(count, size):
+    """Return adds that all have the same long value."""
+    return [
+        {"add": add(f"part-{number}.parquet", size=1, rows=None)["add"] | {"clusteringProvider": "x" * size}}
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "zstd"},
+        {"compression": "snappy", "data_page_version": "2.0"},
+        {"compression": "none", "row_group_size": 100},
+        {"compression": "zstd", "use_dictionary": False},
+        {"use_dictionary": False, "column_encoding": {"add.clusteringProvider": "DELTA_BYTE_ARRAY"}},
+    ],
+    ids=["dictionary", "pages of version 2", "small row groups", "packed", "front-coded"],
+)
+def test_a_checkpoint_that_unfolds_to_more_than_it_may_is_refused(table, options):
+    content = checkpoint(table, [*table.state(), *swollen(500, 20_000)], **options)
+
+    with pytest.raises(
+        LimitError, match=r"checkpoint.parquet, of \d+ bytes, unfolds to \d+ bytes or more; the limit is 4194304"
+    ):
+        open_table(table.root, limits=Limits(metadata_bytes=4 * MiB, metadata_ratio=1)).current.files()
+    assert len(content) < MiB
+    assert len(open_table(table.root).current.files()) == 501
+
+
+def test_a_dictionary_is_measured_before_it_is_unfolded(table):
+    checkpoint(table, [*table.state(), *swollen(70, MiB)], compression="zstd", dictionary_pagesize_limit=2 * MiB)
+
+    before = pa.total_allocated_bytes()
+    with pytest.raises(LimitError, match=r"the limit is 33554432.*limits=Limits\(metadata_bytes=14\d+\)"):
+        open_table(table.root, limits=Limits(metadata_bytes=32 * MiB)).current.files()
+    assert pa.total_allocated_bytes() - before < 8 * MiB
+
+
+def test_a_long_value_in_one_row_of_many_is_no_bomb(table):
+    schema = delta_builder.schema_json([("id", "long"), *((f"column {number}", "string") for number in range(5_000))])
+    state = [one if "metaData" not in one else delta_builder.metadata(schema) for one in table.state()]
+    checkpoint(table, [*state, *swollen(300, 1)])
+
+    opened = open_table(table.root, limits=Limits(metadata_bytes=4 * MiB, metadata_ratio=20))
+
+    assert len(opened.current.files()) == 301
+    assert len(opened.schema().columns) == 5_001
+
+
+def test_a_parquet_manifest_that_unfolds_to_more_than_it_may_is_refused():
+    entry = {"_VERSION": 2, "_KIND": 0, "_PARTITION": b"x" * 100_000}
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([entry] * 100), out)
+
+    with pytest.raises(LimitError, match=r"manifest/m, of \d+ bytes, unfolds to 10\d{6} bytes or more; the limit is"):
+        read_entries([("manifest/m", out.getvalue())], limits=STRICT)
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "zstandard"])
+def test_an_avro_block_of_rows_without_bytes_is_refused_at_once(codec):
+    rows = {"type": "record", "name": "r", "fields": [{"name": "_KIND", "type": ["null", "int"]}]}
+    began = time.process_time()
+
+    with pytest.raises(BrokenTableError, match="manifest/m .* Avro file: implausible: 1000000000 rows"):
+        read_entries([("manifest/m", container(rows, [(10**9, b"")], codec))])
+    assert time.process_time() - began < 1
+
+
+def test_an_avro_file_of_more_rows_than_it_may_have_is_refused():
+    rows = {"type": "record", "name": "r", "fields": [{"name": "_KIND", "type": ["null", "int"]}]}
+
+    with pytest.raises(LimitError, match=r"manifest/m, of \d+ bytes, claims 5000000 rows; the limit is 4000000"):
+        read_entries([("manifest/m", container(rows, [(5_000_000, bytes(5_000_000))], "deflate"))])
+
+
+def test_a_commit_of_very_many_blank_lines_is_refused(table):
+    path = commit_name(table.version)
+    table.write(path, table.read(path) + b"\n" * 10_000_000)
+
+    with pytest.raises(LimitError, match=r"1.json, of 10000\d+ bytes, has 10000\d+ lines, nearly all blank"):
+        open_table(table.root).current.files()
+    assert len(open_table(table.root, limits=Limits(metadata_rows=20_000_000)).current.files()) == 1
+
+
+def test_a_long_line_of_json_is_refused(table):
+    path = commit_name(table.version)
+    table.write(path, table.read(path) + b'{"commitInfo": {"x": "' + b"y" * (5 * MiB) + b'"}}\n')
+
+    with pytest.raises(LimitError, match=r"1.json, of 52\d+ bytes, has a line of 52\d+ bytes or more; the limit is"):
+        open_table(table.root, limits=Limits(value_bytes=4 * MiB))
+    assert len(open_table(table.root).history()) == 2
+
+
+def test_limits_travel_with_a_storage_that_is_pickled(tmp_path):
+    storage = Storage(tmp_path, limits=STRICT)
+
+    assert pickle.loads(pickle.dumps(storage)).limits == STRICT
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "1", True, None])
+def test_what_is_no_limit_is_refused(value):
+    with pytest.raises(BadReferenceError, match="limits: value_bytes must be a whole number of 1 or more, got"):
+        Limits(value_bytes=value)

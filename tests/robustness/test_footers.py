@@ -1,0 +1,51 @@
+"""Footers of parquet files of metadata that pyarrow would end the process for."""
+
+import pytest
+
+from delta_builder import DeltaTable
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats import thrift
+
+CHUNKS, METADATA, SIZES, LEVELS = 1, 3, 16, 3
+
+
+def test_a_checkpoint_that_counts_levels_which_its_columns_lack_is_refused(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.append([(1, "a")])
+    (path,) = table.checkpoint(columns={"add": _with_parsed_statistics()})
+    content = table.read(path)
+    length = int.from_bytes(content[-8:-4], "little")
+    tree = thrift.Reader(content[-8 - length : -8]).struct()
+    changed = 0
+    for group in thrift.structs(tree, 4):
+        for chunk in thrift.structs(group, CHUNKS):
+            changed += _without_a_level(chunk)
+    footer = thrift.encoded(tree)
+    table.write(path, content[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    table.clean(table.version + 1)
+
+    assert changed
+    with pytest.raises(
+        BrokenTableError, match=r"checkpoint.parquet is damaged: the column .* counts \d+ levels of \d+"
+    ):
+        open_table(tmp_path).current.files()
+
+
+def _with_parsed_statistics():
+    import pyarrow as pa
+
+    from delta_builder import ACTIONS
+
+    return pa.struct([*ACTIONS["add"], pa.field("stats_parsed", pa.struct({"numRecords": pa.int64()}))])
+
+
+def _without_a_level(chunk):
+    """Take one of the counts of definition levels out of a column chunk; return whether there was one."""
+    (metadata,) = (field.value for field in chunk if field.id == METADATA)
+    for sizes in (field.value for field in metadata if field.id == SIZES):
+        for field in sizes:
+            if field.id == LEVELS and len(field.value.values) > 1:
+                field.value.values.pop()
+                return True
+    return False
