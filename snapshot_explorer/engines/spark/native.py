@@ -71,6 +71,7 @@ _OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
     "orc.force.positional.evolution": "false",
+    "parquet.page.verify-checksum.enabled": "true",  # where pages carry one
 }
 _OVERLOOKED = (pa.float32(), pa.float64(), pa.timestamp("ms", tz="UTC"))
 """Types of values that Spark's readers overlook where a filter is pushed to them. They pass over files whose statistics

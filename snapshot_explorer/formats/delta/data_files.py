@@ -89,7 +89,7 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     with _translated(file, removed_in), storage.open(file.path, size_bytes=file.size_bytes) as source:
-        reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+        reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
         rows = int(reader.metadata.num_rows)
         if file.rows is not None and rows != file.rows:
             raise BrokenTableError(
@@ -99,7 +99,7 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
         keys = reader.metadata.metadata or {}
         if not any(key.startswith(_SPARK) for key in keys) and _has_int96(reader):
             # pyarrow takes the nanoseconds of a day as never negative, which is so where Spark wrote them.
-            reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source))
+            reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
         yield OpenFile(file=file, reader=reader, rows=rows, origin=origin)
 

@@ -1,0 +1,60 @@
+"""Pages that carry a checksum are verified: a bit that flipped on a disk is no value."""
+
+import io
+
+import pyarrow.parquet as pq
+import pytest
+
+from builders import PaimonTable
+from delta_builder import DeltaTable
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import BrokenTableError
+
+VALUE = b"a value to be found"
+
+
+def flipped(content, value, **options):
+    """Return a parquet file written anew with checksums of its pages, and then a bit of a value flipped."""
+    out = io.BytesIO()
+    options |= {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    pq.write_table(pq.read_table(io.BytesIO(content)), out, write_page_checksum=True, **options)
+    written = out.getvalue()
+    at = written.index(value) + 2
+    return written[:at] + bytes([written[at] ^ 1]) + written[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"data_page_version": "2.0"}], ids=["pages of version 1", "pages of version 2"]
+)
+def test_a_bit_flipped_in_a_page_of_a_delta_table_is_refused(tmp_path, options):
+    table = DeltaTable(None, tmp_path)
+    table.append([(1, VALUE.decode())], name="part-0.parquet")
+    table.write("part-0.parquet", flipped(table.read("part-0.parquet"), VALUE, **options))
+
+    opened = open_table(tmp_path)
+
+    assert opened.current.to_arrow(columns=["id"]).num_rows == 1
+    with pytest.raises(BrokenTableError, match="part-0.parquet .*CRC"):
+        opened.current.to_arrow()
+
+
+def test_a_bit_flipped_in_a_page_of_a_paimon_table_is_refused(memory_root):
+    table = PaimonTable(*memory_root)
+    table.commit([(1, VALUE.decode())])
+    path = next(one for one in table.filesystem.find(table.root) if one.endswith(".parquet"))
+    table.filesystem.pipe_file(path, flipped(table.filesystem.cat_file(path), VALUE))
+
+    with pytest.raises(BrokenTableError, match="data-.*parquet .*CRC"):
+        open_table(f"memory://{table.root}").current.to_arrow()
+
+
+def test_a_bit_flipped_in_a_page_of_a_checkpoint_is_refused(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.append([(1, "a")], name=f"{VALUE.decode().replace(' ', '-')}.parquet")
+    (path,) = table.checkpoint()
+    content = table.read(path)
+    table.clean(table.version + 1)
+    table.write(path, flipped(content, VALUE.replace(b" ", b"-")))
+
+    with pytest.raises(BrokenTableError, match="checkpoint.parquet .*CRC"):
+        open_table(tmp_path).current.files()
