@@ -1,0 +1,10 @@
+"""Damaged tables: every public call answers or refuses. A sample of what `mutate.py` does for as long as it is told."""
+
+from support import mutations
+
+
+def test_calls_on_mutated_tables_answer_or_refuse(tmp_path):
+    results = mutations.run(range(36), folder=tmp_path)
+
+    assert mutations.failures(results) == []
+    assert len(results) == 36
