@@ -58,6 +58,33 @@ class Unproven(Exception):  # noqa: N818 - says that the guess did not hold; nev
     """The rows cannot be decoded side by side."""
 
 
+def chosen(column: Column, kept: npt.NDArray[np.bool_]) -> Column:
+    """Return a column of some of its rows."""
+
+    def of(valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+        return None if valid is None else valid[kept]
+
+    match column:
+        case Nothing():
+            return Nothing(int(kept.sum()))
+        case Numbers(values, valid):
+            return Numbers(values[kept], of(valid))
+        case Slices(starts, sizes, valid):
+            return Slices(_in_order(starts[kept], of(valid)), sizes[kept], of(valid))
+        case Lists(sizes, items, valid):
+            return Lists(sizes[kept], chosen(items, np.repeat(kept, sizes)), of(valid))
+        case Records(fields, valid, _):
+            return Records({name: chosen(part, kept) for name, part in fields.items()}, of(valid), int(kept.sum()))
+
+
+def _in_order(starts: Places, valid: npt.NDArray[np.bool_] | None) -> Places:
+    """Return where slices begin; the empty ones of null rows no later than the next one, whatever was before them."""
+    if valid is None or valid.all():
+        return starts
+    latest = np.minimum.accumulate(starts[::-1])[::-1]
+    return np.where(valid, starts, latest)
+
+
 def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Array:
     """Return a column as Arrow, of the type wanted.
 

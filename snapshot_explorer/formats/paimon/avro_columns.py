@@ -21,6 +21,7 @@ from snapshot_explorer.formats.paimon.avro_arrow import (
     Records,
     Slices,
     Unproven,
+    chosen,
     to_arrow,
 )
 from snapshot_explorer.formats.paimon.avro_container import Atom, Cut, Items, Record, Shape, Union, varint
@@ -69,15 +70,16 @@ class Lanes:
         The next byte is read in all rows, also where the number has ended, which is quicker than to choose rows.
         """
         np.minimum(self.at, self.size + 1, out=self.at)
-        byte = self.content[self.at]
+        # Every place is in the padded bytes: `take` need not check them.
+        byte = self.content.take(self.at, mode="clip")
         self.at += 1
         going = byte > 0x7F  # noqa: PLR2004 - the continuation bit
         if not going.any():
-            return _OF_ONE_BYTE[byte]
+            return _OF_ONE_BYTE.take(byte, mode="clip")
         number = (byte & 0x7F).astype(np.uint64)
         shift = 7
         while going.any():
-            byte = self.content[self.at] * going
+            byte = self.content.take(self.at, mode="clip") * going
             self.at += going
             number |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
             going = byte > 0x7F  # noqa: PLR2004
@@ -116,10 +118,11 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
         starts = _guess(content, padded, bounds[:-1][counts > 0], shape)
         column, ends = _decoded(padded, size, starts, shape, wanted)
         if not _proven(starts, ends, bounds, counts):
-            starts = _chain(starts, ends, size)
-            column, ends = _decoded(padded, size, starts, shape, wanted)
+            kept = _chain(starts, ends, size)
+            starts, ends = starts[kept], ends[kept]
             if not _proven(starts, ends, bounds, counts):
                 return None
+            column = chosen(column, kept)
         return to_arrow(column, wanted, pa.py_buffer(padded))
     except (Cut, Unproven):
         return None
@@ -196,18 +199,22 @@ def _lead(content: bytes, at: int, shape: Shape) -> int:
     raise Unproven
 
 
-def _chain(starts: Places, ends: Places, size: int) -> Places:
-    """Return the starts that follow from the first, each row beginning where the one before ends."""
-    after = dict(zip(starts.tolist(), ends.tolist(), strict=True))
+def _chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
+    """Return which starts follow from the first, each row beginning where the one before ends."""
+    places = np.searchsorted(starts, ends)
+    follow = np.minimum(places, len(starts) - 1)
+    # Behind a row that ends at no start nothing follows; the last row ends with the bytes.
+    places[(starts[follow] != ends) | (places <= np.arange(len(starts)))] = len(starts)
+    after, at = places.tolist(), 0
+    kept = np.zeros(len(starts), np.bool_)
     chain: list[int] = []
-    at = 0
-    while at < size:
+    while at < len(after):
         chain.append(at)
-        following = after.get(at)
-        if following is None or following <= at:
-            raise Unproven
-        at = following
-    return np.array(chain, np.int64)
+        at = after[at]
+    if not chain or starts[0] != 0 or ends[chain[-1]] != size:
+        raise Unproven
+    kept[chain] = True
+    return kept
 
 
 def _proven(starts: Places, ends: Places, bounds: Places, counts: Places) -> bool:

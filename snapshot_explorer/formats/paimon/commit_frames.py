@@ -19,6 +19,7 @@ from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.model import Kind, Readable
 from snapshot_explorer.storage import Storage
 
+_COUNTED = ("kind", "rows", "size_bytes")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 _KINDS: Mapping[str, Kind] = {"APPEND": "append", "COMPACT": "compact", "ANALYZE": "analyze"}
@@ -55,14 +56,14 @@ def read_commits(
     Reads their delta manifest lists and delta manifests, each kind at once; of a snapshot whose delta has vanished
     meanwhile also what is left of it.
     """
-    delta = read_changes(storage, snapshots, "delta")
+    delta = read_changes(storage, snapshots, "delta", columns=_COUNTED)
     lost = [index for index, known in enumerate(delta.known) if not known]
     readable = [readable_of(one, known=known) for one, known in zip(snapshots, delta.known, strict=True)]
     if lost:
         # What was a snapshot when it was read may have expired to a changelog since.
         again = history.read_again([snapshots[index].id for index in lost])
         now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
-        left = read_changes(storage, now, "changelog")
+        left = read_changes(storage, now, "changelog", columns=_COUNTED)
         for index, one, known in zip(lost, now, left.known, strict=True):
             readable[index] = readable_of(one, known=known and one.held == "changelog")
     return commits_frame(snapshots, delta, readable, tags)

@@ -18,6 +18,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.paimon.layout import manifest_path
 from snapshot_explorer.formats.paimon.manifests import (
+    FILE_COLUMNS,
     INDEX_ENTRIES,
     live,
     read_entries,
@@ -112,10 +113,18 @@ def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) ->
     return Lists(names=tuple(kind for kind, _, _ in chosen), paths=tuple(paths), manifests=rows, counts=tuple(counts))
 
 
-def read_state(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = True, keep: Keep | None = None) -> State:
+def read_state(
+    storage: Storage,
+    snapshot: Snapshot,
+    *,
+    with_indexes: bool = True,
+    keep: Keep | None = None,
+    columns: Sequence[str] | None = None,
+) -> State:
     """Return the live files of a version: two waves of concurrent reads, lists and then manifests.
 
-    Files of partitions that a manifest left out by `keep` may hold need not be there, or may be dead.
+    Files of partitions that a manifest left out by `keep` may hold need not be there, or may be dead. With `columns`,
+    which include `FILE_COLUMNS`, the entries have these alone.
 
     Raises:
         BrokenTableError: A file is missing, cut short or damaged; the message names it.
@@ -124,14 +133,21 @@ def read_state(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = Tru
 
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
-    written = read_written(storage, snapshot, with_indexes=with_indexes, keep=keep)
+    written = read_written(storage, snapshot, with_indexes=with_indexes, keep=keep, columns=columns)
     alive = live(written.entries, is_partial=bool(written.unread))
     if not written.unread:
         _check_total(snapshot, alive)
     return replace(written, entries=alive)
 
 
-def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = True, keep: Keep | None = None) -> State:
+def read_written(
+    storage: Storage,
+    snapshot: Snapshot,
+    *,
+    with_indexes: bool = True,
+    keep: Keep | None = None,
+    columns: Sequence[str] | None = None,
+) -> State:
     """Return all entries of a version's manifests, DELETEs and what they delete included; see `read_state`."""
     lists = state_lists(storage, snapshot)
     names = lists.manifests.column("name").to_pylist()
@@ -142,7 +158,7 @@ def read_written(storage: Storage, snapshot: Snapshot, *, with_indexes: bool = T
     contents = _read(storage, snapshot, paths + extra)
     files = list(zip(paths, contents[: len(paths)], strict=True))
     _check_sizes(listed, files)
-    entries, counts = read_entries(files, limits=storage.limits)
+    entries, counts = read_entries(files, columns, limits=storage.limits)
     _check_counts(listed, files, counts)
     split = sum(counts[: int(kept[: lists.counts[0]].sum())])
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= split))
@@ -170,14 +186,14 @@ def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
 
 
 def read_listed(storage: Storage, snapshot: Snapshot, listed: pa.Table, list_path: str) -> tuple[pa.Table, list[int]]:
-    """Return the ENTRIES of some manifests that a version's lists name, and how many are each one's.
+    """Return `FILE_COLUMNS` of ENTRIES of some manifests that a version's lists name, and how many are each one's.
 
     Raises: as `read_state`.
     """
     paths = [manifest_path(name, list_path) for name in listed.column("name").to_pylist()]
     files = list(zip(paths, _read(storage, snapshot, paths), strict=True))
     _check_sizes(listed, files)
-    entries, counts = read_entries(files, limits=storage.limits)
+    entries, counts = read_entries(files, FILE_COLUMNS, limits=storage.limits)
     _check_counts(listed, files, counts)
     return entries, counts
 
@@ -193,11 +209,18 @@ def index_of(storage: Storage, snapshot: Snapshot) -> pa.Table:
     return read_indexes([(path, _read(storage, snapshot, [path])[0])], limits=storage.limits)[0]
 
 
-def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str, *, keep: Keep | None = None) -> Changes:
+def read_changes(
+    storage: Storage,
+    snapshots: Sequence[Snapshot],
+    kind: str,
+    *,
+    keep: Keep | None = None,
+    columns: Sequence[str] | None = None,
+) -> Changes:
     """Return the entries of the delta or changelog lists of several commits: two waves of concurrent reads.
 
     Manifests that `keep` leaves out are not read. A commit whose files have vanished meanwhile is marked as unknown
-    and has no entries.
+    and has no entries. With `columns` the entries have these alone.
 
     Raises:
         BrokenTableError: A file is cut short or damaged; the message names it.
@@ -219,7 +242,7 @@ def read_changes(storage: Storage, snapshots: Sequence[Snapshot], kind: str, *, 
     if keep is not None and len(rows):
         kept = keep(rows)
         rows, owners = rows.filter(pa.array(kept)), owners[kept]
-    return _entries_of(storage, rows, owners, known)
+    return _entries_of(storage, rows, owners, known, columns)
 
 
 def check_known(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> None:
@@ -236,7 +259,13 @@ def check_known(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> N
             )
 
 
-def _entries_of(storage: Storage, rows: pa.Table, owners: npt.NDArray[np.int64], known: list[bool]) -> Changes:
+def _entries_of(
+    storage: Storage,
+    rows: pa.Table,
+    owners: npt.NDArray[np.int64],
+    known: list[bool],
+    columns: Sequence[str] | None,
+) -> Changes:
     names = rows.column("name").to_pylist()
     distinct = list(dict.fromkeys(names))
     paths = [manifest_path(name, "a manifest list") for name in distinct]
@@ -247,7 +276,7 @@ def _entries_of(storage: Storage, rows: pa.Table, owners: npt.NDArray[np.int64],
     files = [(manifest_path(names[row], "a manifest list"), contents[names[row]] or b"") for row in kept]
     listed = rows.take(pa.array(kept, pa.int64()))
     _check_sizes(listed, files)
-    entries, counts = read_entries(files, limits=storage.limits)
+    entries, counts = read_entries(files, columns, limits=storage.limits)
     _check_counts(listed, files, counts)
     return Changes(entries=entries, commits=np.repeat(owners[kept], counts), known=tuple(known))
 

@@ -1,6 +1,6 @@
 """Manifest lists, manifests and index manifests as Arrow tables, and which of their files are live."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ log = logger_of(__name__)
 
 ADD, DELETE = 0, 1
 _VERSION = 2
+_PART_BYTES = 8 * 2**20
+"""Bytes of manifests that are decoded together: one as Paimon's writers cut them, or many small ones."""
 
 LIST = pa.schema(
     [
@@ -72,6 +74,21 @@ ENTRIES = pa.schema(
 """A row is a manifest entry: one data file added (`kind` 0) or deleted (1). `value_stats_columns` null means all
 columns, `deleted_rows` counts rows of kind -D and -U, null where the writer did not say. `created_at` is the
 writer's local clock. `source` is 0 for appended, 1 for compacted files."""
+
+IDENTITY = ("partition", "bucket", "level", "file_name", "embedded_index", "external_path", "extra_files")
+"""The columns of ENTRIES that tell one file from another."""
+FILE_COLUMNS = ("kind", *IDENTITY, "size_bytes", "rows", "schema_id", "deleted_rows", "source")
+"""The columns of ENTRIES that FILES and CHANGES are made of: no keys and no statistics, which are most of the bytes."""
+PLAN_COLUMNS = (
+    *FILE_COLUMNS,
+    "min_key",
+    "max_key",
+    "min_sequence",
+    "max_sequence",
+    "first_row_id",
+    "write_columns",
+)
+"""The columns of ENTRIES that reading all rows is planned by."""
 
 INDEX_ENTRIES = pa.schema(
     [
@@ -222,12 +239,16 @@ def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) 
     return table, counts
 
 
-def read_entries(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) -> tuple[pa.Table, list[int]]:
+def read_entries(
+    files: Sequence[tuple[str, bytes]], columns: Sequence[str] | None = None, *, limits: Limits = DEFAULT
+) -> tuple[pa.Table, list[int]]:
     """Return the ENTRIES rows of manifests in order, and the number of rows of each.
 
     Args:
         files: Path, for messages, and content of each manifest.
         limits: What a file may cost.
+        columns: The columns to decode and return, in the order of ENTRIES; all without it. `kind` and `file_name` are
+            always among them.
 
     Raises:
         BrokenTableError: One is cut short or contradicts the format; the message names it.
@@ -235,9 +256,46 @@ def read_entries(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
 
     Source: paimon docs, "Manifest".
     """
-    raw, counts = avro.rows(files, _ENTRY, limits=limits)
+    wanted = pa.schema([field for field in ENTRIES if columns is None or field.name in (*columns, "kind", "file_name")])
+    stored = _only(_ENTRY, {_ENTRY_PATHS[name] for name in wanted.names} | {"_VERSION"})
+    # What is decoded takes many times the space of the file, so only some are at a time.
+    parts = [_entries(some, wanted, stored, limits) for some in _in_parts(files)]
+    if not parts:
+        return wanted.empty_table(), []
+    return pa.concat_tables([table for table, _ in parts]), [count for _, counts in parts for count in counts]
+
+
+def _in_parts(files: Sequence[tuple[str, bytes]]) -> Iterator[Sequence[tuple[str, bytes]]]:
+    begin = size = 0
+    for index, (_, content) in enumerate(files):
+        if index > begin and size + len(content) > _PART_BYTES:
+            yield files[begin:index]
+            begin, size = index, 0
+        size += len(content)
+    if begin < len(files):
+        yield files[begin:]
+
+
+def _only(fields: pa.Schema, paths: Collection[str]) -> pa.Schema:
+    """Return the nested fields of these paths alone."""
+
+    def kept(field: pa.Field, path: str) -> pa.Field | None:
+        if path in paths:
+            return field
+        if not pa.types.is_struct(field.type):
+            return None
+        parts = [part for part in (kept(child, f"{path}.{child.name}") for child in field.type) if part is not None]
+        return pa.field(field.name, pa.struct(parts), nullable=field.nullable) if parts else None
+
+    return pa.schema([part for part in (kept(field, field.name) for field in fields) if part is not None])
+
+
+def _entries(
+    files: Sequence[tuple[str, bytes]], wanted: pa.Schema, stored: pa.Schema, limits: Limits
+) -> tuple[pa.Table, list[int]]:
+    raw, counts = avro.rows(files, stored, limits=limits)
     _check_version(raw, "manifest", _VERSION)
-    table = _picked(raw, _ENTRY_PATHS, ENTRIES, files)
+    table = _picked(raw, _ENTRY_PATHS, wanted, files)
     kinds = table.column("kind")
     if len(kinds) and not pc.all(pc.is_in(kinds, pa.array([ADD, DELETE], pa.int8()))).as_py():
         raise UnsupportedFeatureError(
@@ -340,9 +398,12 @@ def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
     deleted = kinds == DELETE
     if not deleted.any():
         return entries
-    keys = _identities(entries)
-    dead = keys[deleted]
-    orphans = ~np.isin(dead, keys[~deleted])
+    names = together(entries.column("file_name"))
+    # Mostly few are deleted. Only files of the same name can be the same file.
+    alike = np.flatnonzero(pc.is_in(names, names.filter(pa.array(deleted))).to_numpy(zero_copy_only=False))
+    keys = _identities(entries.select(list(IDENTITY)).take(pa.array(alike)))
+    dead = keys[deleted[alike]]
+    orphans = ~np.isin(dead, keys[~deleted[alike]])
     if orphans.any() and not is_partial:
         row = int(np.flatnonzero(deleted)[np.argmax(orphans)])
         log.warning(
@@ -350,13 +411,15 @@ def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
             int(orphans.sum()),
             entries.column("file_name")[row].as_py(),
         )
-    return entries.filter(pa.array(~deleted & ~np.isin(keys, dead)))
+    alive = np.ones(len(entries), np.bool_)
+    alive[alike[np.isin(keys, dead)]] = False
+    return entries.filter(pa.array(alive))
 
 
 def _identities(entries: pa.Table) -> npt.NDArray[np.int64]:
     """Return a number per entry, equal where all that makes an entry's identity is equal."""
     codes = np.zeros(len(entries), np.int64)
-    for name in ("partition", "bucket", "level", "file_name", "embedded_index", "external_path", "extra_files"):
+    for name in IDENTITY:
         column = entries.column(name)
         more = _codes(column)
         if more is None:

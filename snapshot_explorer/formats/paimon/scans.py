@@ -11,6 +11,7 @@ from snapshot_explorer.formats.paimon import read as rows
 from snapshot_explorer.formats.paimon.contents import State, check_known, read_changes, read_indexes_of, read_state
 from snapshot_explorer.formats.paimon.deletion_vectors import Vectors, vectors_of
 from snapshot_explorer.formats.paimon.file_frames import changes_frame
+from snapshot_explorer.formats.paimon.manifests import FILE_COLUMNS, PLAN_COLUMNS
 from snapshot_explorer.formats.paimon.partitions import Partitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.pruning import (
     Files,
@@ -54,7 +55,8 @@ def scan(
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
     schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
-    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
+    columns = PLAN_COLUMNS if predicate is None else None
+    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate), columns=columns)
     if level is not None:
         state = replace(state, entries=state.entries.filter(pc.equal(state.entries.column("level"), level)))
     partitions = partitions_of(state.entries.column("partition"), schema)
@@ -100,10 +102,14 @@ def _planned(storage: Storage, files: Files, indexes: pa.Table, paths: Sequence[
 
 
 def state_where(
-    storage: Storage, snapshot: Snapshot, schema: Schema, predicate: Predicate | None
+    storage: Storage,
+    snapshot: Snapshot,
+    schema: Schema,
+    predicate: Predicate | None,
+    columns: Sequence[str] | None = FILE_COLUMNS,
 ) -> tuple[State, Partitions]:
-    """Return the live files in the partitions that the predicate may match."""
-    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
+    """Return the live files in the partitions that the predicate may match, with some columns of ENTRIES."""
+    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate), columns=columns)
     partitions = partitions_of(state.entries.column("partition"), schema)
     if predicate is None:
         return state, partitions
@@ -153,7 +159,7 @@ def changes_of(
     vectors = [vectors_in(storage, index, schema, newest.options) for index in read_indexes_of(storage, snapshots)]
     tables = []
     for kind in kinds:
-        changes = read_changes(storage, snapshots, kind)
+        changes = read_changes(storage, snapshots, kind, columns=FILE_COLUMNS)
         check_known(snapshots, changes, kind)
         partitions = partitions_of(changes.entries.column("partition"), schema)
         paths = paths_of(storage, changes.entries, partitions, schema, newest.options, strict=False)

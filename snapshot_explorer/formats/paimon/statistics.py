@@ -139,7 +139,7 @@ def _values(
     upper: list[list[Piece]] = [[] for _ in wanted]
     nulls: list[list[Piece]] = [[] for _ in wanted]
     for fields, covered, at in _groups(entries, file_schemas):
-        group = entries.take(pa.array(at))
+        group = entries if len(at) == len(entries) else entries.take(pa.array(at))
         least = binary_row.decode(group.column("value_min"), covered, lenient=True)
         greatest = binary_row.decode(group.column("value_max"), covered, lenient=True)
         positions = {field.id: position for position, field in enumerate(covered)}
@@ -177,17 +177,19 @@ def _groups(
     entries: pa.Table, file_schemas: Mapping[int, Schema]
 ) -> Sequence[tuple[Sequence[Field], Sequence[Field], npt.NDArray[np.int64]]]:
     """Return entries by what their statistics cover: the file's columns, the covered ones, and the row numbers."""
-    keys = list(
-        zip(
-            entries.column("schema_id").to_pylist(),
-            _tuples(entries.column("write_columns")),
-            _tuples(entries.column("value_stats_columns")),
-            strict=True,
-        )
+    groups: dict[tuple[int, Names, Names], npt.NDArray[np.int64] | list[int]] = {}
+    numbers, lists = (
+        entries.column("schema_id"),
+        [entries.column(name) for name in ("write_columns", "value_stats_columns")],
     )
-    groups: dict[tuple[int, Names, Names], list[int]] = {}
-    for row, key in enumerate(keys):
-        groups.setdefault(key, []).append(row)
+    if all(column.null_count == len(column) for column in lists):
+        of_rows = numbers.to_numpy()
+        groups = {(number, None, None): np.flatnonzero(of_rows == number) for number in pc.unique(numbers).to_pylist()}
+    else:
+        rows_of: dict[tuple[int, Names, Names], list[int]] = {}
+        for row, key in enumerate(zip(numbers.to_pylist(), *map(_tuples, lists), strict=True)):
+            rows_of.setdefault(key, []).append(row)
+        groups |= rows_of
     found = []
     for (schema_id, written, covered), rows in groups.items():
         schema = file_schemas[schema_id]

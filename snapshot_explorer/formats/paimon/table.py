@@ -21,6 +21,7 @@ from snapshot_explorer.formats.paimon.incremental import changelog_splits, split
 from snapshot_explorer.formats.paimon.inspections import Inspector
 from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.manifest_files import delta_manifests, entries_of
+from snapshot_explorer.formats.paimon.manifests import FILE_COLUMNS
 from snapshot_explorer.formats.paimon.pieces import deleted, pieces, stored
 from snapshot_explorer.formats.paimon.presence import presence, used
 from snapshot_explorer.formats.paimon.refusals import flag
@@ -179,7 +180,7 @@ class Paimon:
             SnapshotNotFoundError: The version does not exist, expired meanwhile, or only its changelog is left.
             BrokenTableError: A file is missing or damaged; the message names it.
         """
-        frame, entries = self._files(version, predicate)
+        frame, entries = self._files(version, predicate, None if statistics else FILE_COLUMNS)
         if not statistics:
             return frame
         schema = self._schema_at(version)
@@ -187,19 +188,21 @@ class Paimon:
 
     def measured_files(self, version: int) -> pa.Table:
         """Return FILES and `delete_records`, the rows in each file of kind -D and -U. Reads as `files` does."""
-        frame, entries = self._files(version, None)
+        frame, entries = self._files(version, None, FILE_COLUMNS)
         return frame.append_column("delete_records", entries.column("deleted_rows"))
 
     def upkeep(self, version: int) -> Upkeep:  # noqa: ARG002 - the newest options are in force at every version
         """Return what the newest options say of the table's upkeep; see `upkeep.upkeep_of`."""
         return upkeep_of(self._schemas.newest(), name_of(self._storage.root, self._here.branch))
 
-    def _files(self, version: int, predicate: Predicate | None) -> tuple[pa.Table, pa.Table]:
-        """Return FILES of a version, and the ENTRIES that they are made of."""
+    def _files(
+        self, version: int, predicate: Predicate | None, columns: Sequence[str] | None
+    ) -> tuple[pa.Table, pa.Table]:
+        """Return FILES of a version, and these columns of the ENTRIES that they are made of, all for None."""
         snapshot = self._snapshot(version)
         options = self._schemas.newest().options
         schema = self._schema_of(snapshot)
-        state, partitions = state_where(self._storage, snapshot, schema, predicate)
+        state, partitions = state_where(self._storage, snapshot, schema, predicate, columns)
         paths = paths_of(self._storage, state.entries, partitions, schema, options, strict=False)
         vectors = vectors_in(self._storage, state.indexes, schema, options)
         frame = files_frame(state, version=version, partitions=partitions, paths=paths, vectors=vectors)

@@ -10,6 +10,7 @@ import avro_schemas
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.manifests import (
     ENTRIES,
+    FILE_COLUMNS,
     INDEX_ENTRIES,
     live,
     read_entries,
@@ -280,3 +281,14 @@ def test_the_order_of_entries_does_not_matter(rows, chance):
         return sorted(repr(row) for row in table.to_pylist())
 
     assert bag(live(entries(*rows))) == bag(live(entries(*shuffled)))
+
+
+def test_entries_of_some_columns_are_those_of_all():
+    files = [manifest(raw_entry(), raw_entry(1)), manifest(raw_entry(name="data-2"))]
+    every, counts = read_entries(files)
+
+    some, counted = read_entries(files, FILE_COLUMNS)
+
+    assert counted == counts
+    assert some.equals(every.select(some.column_names))
+    assert set(some.column_names) == set(FILE_COLUMNS)
