@@ -1,20 +1,23 @@
 """Splits: which files are read together, which need a merge, and which anyone may read as they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon import binary_row, blobs, evolution
 from snapshot_explorer.formats.paimon.column_groups import BLOB_FORMAT, ColumnGroup, column_groups
 from snapshot_explorer.formats.paimon.data_files import DataFile
-from snapshot_explorer.formats.paimon.deletion_vectors import Vectors
+from snapshot_explorer.formats.paimon.deletion_vectors import Vector, Vectors
 from snapshot_explorer.formats.paimon.merge import Rules
 from snapshot_explorer.formats.paimon.merge_engines import FirstRow
 from snapshot_explorer.formats.paimon.merge_rules import merge_rules
-from snapshot_explorer.formats.paimon.plans import Plan, is_plain
+from snapshot_explorer.formats.paimon.plans import Plan, has_plain_columns, is_plain
 from snapshot_explorer.formats.paimon.refusals import (
     check_no_blobs,
     check_table,
@@ -26,6 +29,7 @@ from snapshot_explorer.formats.paimon.refusals import (
 from snapshot_explorer.formats.paimon.schema import Field, Schema
 from snapshot_explorer.formats.paimon.sections import sections
 from snapshot_explorer.formats.paimon.visibility import has_vectors, in_force, visible
+from snapshot_explorer.frames import together
 from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
@@ -47,6 +51,8 @@ class _Table:
     evolving: bool
     """Whether the columns of a row may be spread over several files."""
     blob_bytes: Mapping[int, int]
+    plain: dict[tuple[int, str, tuple[str, ...] | None], bool] = field(default_factory=dict)
+    """What `has_plain_columns` returned, by schema, format and written columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +104,10 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     """
     check_table(schema, options, version)
     shown = visible(entries, schema, options, version)
-    rows = np.flatnonzero(shown).tolist()
-    partitions, paths = [partitions[row] for row in rows], [paths[row] for row in rows]
-    entries = entries.filter(shown)
+    if not pc.all(shown, min_count=0).as_py():
+        rows = np.flatnonzero(shown).tolist()
+        partitions, paths = [partitions[row] for row in rows], [paths[row] for row in rows]
+        entries = entries.filter(shown)
     table = _Table(
         schema=_bare(schema),
         rules=merge_rules(schema, options, version) if schema.primary_keys else None,
@@ -114,6 +121,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
         blob_bytes=blobs.column_sizes(entries, file_schemas),
     )
     found: list[Split] = []
+    keys = entries.select(["min_key", "max_key"]).combine_chunks()
     for group in _groups(entries, table, partitions, paths):
         if table.evolving:
             found.extend(_evolving_splits(group, table))
@@ -121,7 +129,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
             ordered = sorted(group.files, key=lambda file: (file.min_sequence, file.max_sequence))
             found.extend(_packed(group, ordered, table))
         else:
-            found.extend(_merge_splits(group, entries, table, table.rules))
+            found.extend(_merge_splits(group, keys, table, table.rules))
     return found
 
 
@@ -169,13 +177,17 @@ def _groups(
     entries: pa.Table, table: _Table, partitions: Sequence[Mapping[str, str | None]], paths: Sequence[str]
 ) -> Iterator[_Group]:
     """Yield the files of each partition and bucket, in the order in which the entries first name them."""
-    members: dict[tuple[bytes, int], list[int]] = {}
-    keys = zip(entries.column("partition").to_pylist(), entries.column("bucket").to_pylist(), strict=True)
-    for row, key in enumerate(keys):
-        members.setdefault(key, []).append(row)
+    if not len(entries):
+        return
+    encoded = together(entries.column("partition")).dictionary_encode()
+    buckets = entries.column("bucket").to_numpy()
+    keys = encoded.indices.to_numpy().astype(np.int64) << 32 | buckets.astype(np.int64) & 0xFFFFFFFF
+    _, firsts, of_rows = np.unique(keys, return_index=True, return_inverse=True)
+    members = np.split(np.argsort(of_rows, kind="stable"), np.cumsum(np.bincount(of_rows))[:-1])
     files = _files(entries, table, paths)
-    values = _partition_values(list(members), table.schema)
-    for index, ((_, bucket), rows) in enumerate(members.items()):
+    values = _partition_values(encoded.take(pa.array(np.sort(firsts))).dictionary_decode(), table.schema)
+    for index, group in enumerate(np.argsort(firsts).tolist()):
+        rows, bucket = members[group].tolist(), int(buckets[firsts[group]])
         yield _Group(
             files=tuple(files[row] for row in rows),
             rows=tuple(rows),
@@ -185,15 +197,14 @@ def _groups(
         )
 
 
-def _partition_values(keys: Sequence[tuple[bytes, int]], schema: Schema) -> pa.Table | None:
+def _partition_values(partitions: pa.BinaryArray, schema: Schema) -> pa.Table | None:
     if not schema.partition_keys:
         return None
     fields = [schema.field(name) for name in schema.partition_keys]
-    return binary_row.decode(pa.array([partition for partition, _ in keys], pa.binary()), fields)
+    return binary_row.decode(partitions, fields)
 
 
 _ENTRY_COLUMNS = (
-    "file_name",
     "schema_id",
     "rows",
     "size_bytes",
@@ -201,23 +212,30 @@ _ENTRY_COLUMNS = (
     "min_sequence",
     "max_sequence",
     "deleted_rows",
-    "write_columns",
     "first_row_id",
-    "partition",
-    "bucket",
 )
 
 
 def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataFile]:
-    columns = [entries.column(name).to_pylist() for name in _ENTRY_COLUMNS]
+    columns = [_values(entries.column(name)) for name in _ENTRY_COLUMNS]
+    names = entries.column("file_name").to_pylist()
+    formats: dict[str, str] = {}
     checked: set[tuple[int, tuple[str, ...] | None, bool]] = set()
     files = []
-    for path, (name, schema_id, rows, size, level, least, most, deleted, written, first, partition, bucket) in zip(
-        paths, zip(*columns, strict=True), strict=True
+    for path, name, written, vector, (schema_id, rows, size, level, least, most, deleted, first) in zip(
+        paths,
+        names,
+        _values(entries.column("write_columns")),
+        _vectors_of(entries, table.vectors),
+        zip(*columns, strict=True),
+        strict=True,
     ):
+        ending = name[name.find(".") :]
+        if ending not in formats:
+            formats[ending] = file_format(name, table.version)
         file = DataFile(
             path=path,
-            format=file_format(name, table.version),
+            format=formats[ending],
             schema_id=schema_id,
             rows=rows,
             size_bytes=size,
@@ -227,7 +245,7 @@ def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataF
             deleted_rows=deleted,
             write_columns=None if written is None else tuple(written),
             first_row_id=first,
-            vector=table.vectors.get((partition, bucket, name)),
+            vector=vector,
         )
         kind = (file.schema_id, file.write_columns, first is None)
         if kind not in checked:
@@ -235,6 +253,22 @@ def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataF
             _check_file(file, name, table)
         files.append(file)
     return files
+
+
+def _values(column: pa.ChunkedArray) -> Iterable[Any]:
+    """Return the values of a column; quickly where none or all are null."""
+    if column.null_count == len(column):
+        return repeat(None, len(column))
+    values: list[Any] = column.to_pylist() if column.null_count else column.to_numpy().tolist()
+    return values
+
+
+def _vectors_of(entries: pa.Table, vectors: Vectors) -> Iterable[Vector | None]:
+    """Return the deletion vector of each entry's file."""
+    if not vectors:
+        return repeat(None, len(entries))
+    names = (entries.column(name).to_pylist() for name in ("partition", "bucket", "file_name"))
+    return map(vectors.get, zip(*names, strict=True))
 
 
 def _check_file(file: DataFile, name: str, table: _Table) -> None:
@@ -262,7 +296,7 @@ def _from_files(fields: Sequence[Field], schema: Schema) -> list[Field]:
     return [field for field in fields if field.name not in schema.partition_keys]
 
 
-def _merge_splits(group: _Group, entries: pa.Table, table: _Table, rules: Rules) -> Iterator[Split]:
+def _merge_splits(group: _Group, keys: pa.Table, table: _Table, rules: Rules) -> Iterator[Split]:
     """Yield the splits of a primary-key bucket: what stands alone is packed, what overlaps is merged."""
     files = group.files
     if not files:
@@ -273,7 +307,7 @@ def _merge_splits(group: _Group, entries: pa.Table, table: _Table, rules: Rules)
         yield from _packed(group, files, table)
         return
     alone: list[DataFile] = []
-    overlapping = sections(files, entries.take(pa.array(group.rows, pa.int64())), table.schema, table.file_schemas)
+    overlapping = sections(files, keys.take(pa.array(group.rows, pa.int64())), table.schema, table.file_schemas)
     for section in overlapping:
         if len(section) == 1 and not section[0].deleted_rows:
             alone.append(section[0])
@@ -284,7 +318,7 @@ def _merge_splits(group: _Group, entries: pa.Table, table: _Table, rules: Rules)
 
 def _packed(group: _Group, files: Sequence[DataFile], table: _Table) -> Iterator[Split]:
     """Yield splits of files that need no merge, raw ones apart from others, each up to the target size."""
-    plain = [is_plain(file, table.schema, table.file_schemas[file.schema_id]) for file in files]
+    plain = [is_plain(file, table.schema) and _has_plain_columns(file, table) for file in files]
     for wanted in (True, False):
         pack: list[DataFile] = []
         weight = 0
@@ -297,6 +331,13 @@ def _packed(group: _Group, files: Sequence[DataFile], table: _Table) -> Iterator
             weight += cost
         if pack:
             yield _split(group, pack, table, None, raw=wanted)
+
+
+def _has_plain_columns(file: DataFile, table: _Table) -> bool:
+    kind = (file.schema_id, file.format, file.write_columns)
+    if kind not in table.plain:
+        table.plain[kind] = has_plain_columns(file, table.schema, table.file_schemas[file.schema_id])
+    return table.plain[kind]
 
 
 def _evolving_splits(group: _Group, table: _Table) -> Iterator[Split]:

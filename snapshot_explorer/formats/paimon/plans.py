@@ -36,16 +36,21 @@ class Plan:
     """Of each blob column, by id, the size of all its files in the version."""
 
 
-def is_plain(file: DataFile, schema: Schema, theirs: Schema) -> bool:
-    """Return whether any reader of the file's format finds in it the version's rows, under the version's names.
+def is_plain(file: DataFile, schema: Schema) -> bool:
+    """Return whether every row of a file that needs no merge counts, and other readers read its format."""
+    return not (file.format == "avro" or file.vector or (schema.primary_keys and file.deleted_rows != 0))
+
+
+def has_plain_columns(file: DataFile, schema: Schema, theirs: Schema) -> bool:
+    """Return whether any reader of the file's format finds in it the version's columns, under the version's names.
+
+    The same for all files of one schema, format and list of written columns.
 
     Args:
-        file: A file that needs no merge.
+        file: The file.
         schema: The version's schema.
         theirs: The schema that the file was written with.
     """
-    if file.format == "avro" or file.vector or (schema.primary_keys and file.deleted_rows != 0):
-        return False
     if file.write_columns is not None and not {field.name for field in schema.fields} <= set(file.write_columns):
         return False
     mine = {field.id: field for field in schema.fields}

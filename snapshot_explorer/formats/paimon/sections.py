@@ -32,15 +32,13 @@ def sections(
         yield list(files)
         return
     least, most = bounds
-    section: list[DataFile] = []
-    greatest = -1
-    for index in np.lexsort((most, least)).tolist():
-        if section and least[index] > greatest:
-            yield section
-            section = []
-        section.append(files[index])
-        greatest = max(greatest, int(most[index]))
-    yield section
+    order = np.lexsort((most, least))
+    greatest = np.maximum.accumulate(most[order])
+    ends = [*(np.flatnonzero(least[order][1:] > greatest[:-1]) + 1).tolist(), len(order)]
+    begin, places = 0, order.tolist()
+    for end in ends:
+        yield [files[place] for place in places[begin:end]]
+        begin = end
 
 
 def _bounds(
