@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer.formats.delta.records import Actions
 from snapshot_explorer.formats.delta.replay import keys
@@ -68,11 +70,11 @@ def counts_of(versions: Sequence[int], actions: Actions, known: Known | None) ->
             without it what a remove does not say is looked up only among the adds of `actions`.
     """
     commits = _by_version(actions)
+    touched = pa.concat_arrays([keys(actions.removes), keys(actions.adds)])
     live: dict[str, Size] = {}
     rows = _Sum(())
     if known is not None and known.version < versions[0]:
-        live = dict(_sized(known.adds))
-        rows = _Sum(one.rows for one in live.values())
+        live, rows = _live(known.adds, touched)
     found: dict[int, Counts] = {}
     for version in versions:
         commit = commits.get(version, _Commit())
@@ -88,8 +90,7 @@ def counts_of(versions: Sequence[int], actions: Actions, known: Known | None) ->
             live[file] = size
             rows.add(size.rows)
         if known is not None and known.version == version:
-            live = dict(_sized(known.adds))
-            rows = _Sum(one.rows for one in live.values())
+            live, rows = _live(known.adds, touched)
         added = [size for _, size in commit.added]
         found[version] = Counts(
             added_files=len(added),
@@ -101,6 +102,13 @@ def counts_of(versions: Sequence[int], actions: Actions, known: Known | None) ->
             total_rows=rows.value if known is not None and known.version <= version else None,
         )
     return found
+
+
+def _live(adds: pa.Table, touched: pa.Array) -> tuple[dict[str, Size], "_Sum"]:
+    """Return the sizes of those live files that commits touch, and the rows of all."""
+    some = adds.filter(pc.is_in(keys(adds), value_set=touched))
+    rows = rows_of(adds)
+    return dict(_sized(some)), _Sum((pc.sum(rows).as_py() or 0, *repeat(None, rows.null_count)))
 
 
 class _Sum:

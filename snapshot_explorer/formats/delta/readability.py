@@ -105,11 +105,12 @@ class Readability:
         present = self._present(actions.removes)
         commits = _by_version(actions)
         found: dict[int, Readable | None] = {}
+        back = _Back(gone)
         for version in reversed(versions):
-            found[version] = gone.readable if version in whole else "no"
-            gone = _before(gone, commits.get(version, _Commit()), present)
+            found[version] = back.readable if version in whole else "no"
+            back.step(commits.get(version, _Commit()), present)
         with self._lock:
-            self._last = gone
+            self._last = back.gone()
         return found
 
     def near(self, version: int) -> Readable | None:
@@ -150,10 +151,10 @@ class Readability:
         actions = self._log.actions(range(version + 1, newest + 1))
         present = self._present(actions.removes)
         commits = _by_version(actions)
-        gone = _Gone(version=newest, newest=newest, at=now)
+        back = _Back(_Gone(version=newest, newest=newest, at=now))
         for later in range(newest, version, -1):
-            gone = _before(gone, commits.get(later, _Commit()), present)
-        return gone
+            back.step(commits.get(later, _Commit()), present)
+        return back.gone()
 
     def _present(self, files: pa.Table) -> dict[str, bool | None]:
         """Return by key whether each file and its deletion vector are there; None where that is not known."""
@@ -203,15 +204,33 @@ class Readability:
         return {path: name in names[folder] for path, folder, name in split}
 
 
-def _before(gone: _Gone, commit: _Commit, present: Mapping[str, bool | None]) -> _Gone:
-    """Return what is gone of the version before one, by what the one did."""
-    new = frozenset(commit.added) if gone.missing or gone.unknown else frozenset[str]()
-    return replace(
-        gone,
-        version=gone.version - 1,
-        missing=(gone.missing - new) | _those(commit.removed, present, is_there=False),
-        unknown=(gone.unknown - new) | _those(commit.removed, present, is_there=None),
-    )
+class _Back:
+    """Goes back from a version, one version at a time: what is gone of each, by what the one after it did.
+
+    The sets change in place. Copied at each step, a long history of vacuumed files would cost its square.
+    """
+
+    def __init__(self, start: _Gone) -> None:
+        self._start, self._steps = start, 0
+        self._missing, self._unknown = set(start.missing), set(start.unknown)
+
+    @property
+    def readable(self) -> Readable | None:
+        """Whether the version can be loaded, None where it is not known."""
+        return "metadata" if self._missing else None if self._unknown else "yes"
+
+    def step(self, commit: _Commit, present: Mapping[str, bool | None]) -> None:
+        """Go to the version before, by the commit of this one."""
+        self._steps += 1
+        for files in (self._missing, self._unknown):
+            files.difference_update(commit.added)
+        self._missing |= _those(commit.removed, present, is_there=False)
+        self._unknown |= _those(commit.removed, present, is_there=None)
+
+    def gone(self) -> _Gone:
+        """Return what is gone of the version."""
+        missing, unknown = frozenset(self._missing), frozenset(self._unknown)
+        return replace(self._start, version=self._start.version - self._steps, missing=missing, unknown=unknown)
 
 
 def _those(files: Iterable[str], present: Mapping[str, bool | None], *, is_there: bool | None) -> frozenset[str]:
