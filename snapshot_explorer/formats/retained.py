@@ -160,9 +160,9 @@ def holder(
 class Missing:
     """What became of files that were looked for."""
 
-    gone: frozenset[str]
+    gone: pa.Array
     """Those that are not there."""
-    unknown: frozenset[str]
+    unknown: pa.Array
     """Those that are on another storage, where nothing was looked for."""
 
 
@@ -180,31 +180,41 @@ class Presence:
     """For versions that can be loaded in one way only, which: through a tag."""
 
 
-def missing_files(storage: Storage, paths: Sequence[str]) -> Missing:
+def missing_files(storage: Storage, paths: pa.Array) -> Missing:
     """Return which of the files are not there. One listing for each folder that holds some, all at once.
 
     Args:
         storage: The table's storage.
         paths: Paths below the root or at full locations.
     """
-    wanted: dict[str, dict[str, str]] = {}
-    unknown: set[str] = set()
-    for path in paths:
-        place = path
-        if path.startswith("/") or "://" in path:
-            try:
-                place = storage.resolve_external(path)
-            except (UnsupportedFeatureError, BrokenTableError):
-                unknown.add(path)
-                continue
-        folder, _, name = place.rpartition("/")
-        wanted.setdefault(folder, {})[name] = path
-    folders = sorted(wanted)
-    gone: set[str] = set()
-    for folder, entries in zip(folders, storage.list_many(folders), strict=True):
-        there = {entry.name for entry in entries if not entry.is_folder}
-        gone.update(path for name, path in wanted[folder].items() if name not in there)
-    return Missing(gone=frozenset(gone), unknown=frozenset(unknown))
+    paths = pc.unique(paths).drop_null()
+    is_full = pc.or_(pc.starts_with(paths, "/"), pc.match_substring(paths, "://"))
+    unknown: list[str] = []
+    full: list[tuple[str, str]] = []
+    for path in paths.filter(is_full).to_pylist():
+        try:
+            full.append((path, storage.resolve_external(path)))
+        except (UnsupportedFeatureError, BrokenTableError):
+            unknown.append(path)
+    below = paths.filter(pc.invert(is_full))
+    asked = pa.concat_arrays([below, pa.array([path for path, _ in full], pa.string())])
+    places = pa.concat_arrays([below, pa.array([place for _, place in full], pa.string())])
+    folders = sorted(pc.unique(_folders(places)).to_pylist())
+    there = [
+        f"{folder}/{entry.name}" if folder else entry.name
+        for folder, entries in zip(folders, storage.list_many(folders), strict=True)
+        for entry in entries
+        if not entry.is_folder
+    ]
+    is_gone = pc.invert(pc.is_in(places, pa.array(there, pa.string())))
+    return Missing(gone=asked.filter(is_gone), unknown=pa.array(unknown, pa.string()))
+
+
+def _folders(paths: pa.Array) -> pa.Array:
+    """Return the folder of each path; none of a name alone."""
+    parts = pc.split_pattern(paths, "/", max_splits=1, reverse=True)
+    begins, sizes = parts.offsets.to_numpy()[:-1], pc.list_value_length(parts)
+    return pc.if_else(pc.equal(sizes, 2), parts.values.take(pa.array(begins)), "")
 
 
 def frame_of(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:

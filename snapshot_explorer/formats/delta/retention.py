@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
@@ -36,6 +37,7 @@ from snapshot_explorer.formats.retained import (
     ranges,
     spelled,
 )
+from snapshot_explorer.frames import together
 from snapshot_explorer.storage import Entry, Storage
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -116,13 +118,17 @@ class Vacuum:
 
     def presence(self, lifetimes: pa.Table) -> Presence:
         """Return which data files and deletion vectors are there: a listing for each folder that holds some."""
-        paths = lifetimes.column("path").to_pylist()
-        vectors = vector_files(lifetimes)
-        found = missing_files(self._storage, sorted({*paths, *(one for one in vectors if one is not None)}))
-        both = list(zip(paths, vectors, strict=True))
+        paths, vectors = together(lifetimes.column("path")), pa.array(vector_files(lifetimes), pa.string())
+        found = missing_files(self._storage, pa.concat_arrays([paths, vectors]))
+
+        def among(files: pa.Array) -> Mask:
+            either = pc.or_(pc.is_in(paths, files), pc.is_in(vectors, files))
+            mask: Mask = either.to_numpy(zero_copy_only=False)
+            return mask
+
         return Presence(
-            gone=np.array([not found.gone.isdisjoint(pair) for pair in both], np.bool_),
-            unknown=np.array([not found.unknown.isdisjoint(pair) for pair in both], np.bool_),
+            gone=among(found.gone),
+            unknown=among(found.unknown),
             without={},
             through={},
         )
@@ -277,7 +283,10 @@ def duration_of(settings: Mapping[str, str], name: str) -> timedelta:
 
 def vector_files(lifetimes: pa.Table) -> list[str | None]:
     """Return the file below the root of the deletion vector of each of the LIFETIMES; None where there is none."""
-    texts = lifetimes.column("deletion_vector").to_pylist()
+    column = lifetimes.column("deletion_vector")
+    if column.null_count == len(column):
+        return [None] * len(column)
+    texts = column.to_pylist()
     return [_vector_file(text) for text in texts]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -10,6 +9,7 @@ from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.paimon.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
 from snapshot_explorer.formats.retained import Presence, missing_files
+from snapshot_explorer.frames import together
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
 
@@ -19,8 +19,8 @@ def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot
 
     A listing for each folder of data files, and one of the manifests. Index files are not looked for.
     """
-    paths = lifetimes.column("path").to_pylist()
-    found = missing_files(storage, sorted(set(paths)))
+    paths = together(lifetimes.column("path"))
+    found = missing_files(storage, paths)
     there = {entry.name for entry in storage.list(MANIFESTS)}
     without = {}
     for one in snapshots:
@@ -29,8 +29,8 @@ def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot
         if gone:
             without[one.id] = f"{MANIFESTS}/{gone[0]} is not there"
     return Presence(
-        gone=np.array([path in found.gone for path in paths], np.bool_),
-        unknown=np.array([path in found.unknown for path in paths], np.bool_),
+        gone=pc.is_in(paths, found.gone).to_numpy(zero_copy_only=False),
+        unknown=pc.is_in(paths, found.unknown).to_numpy(zero_copy_only=False),
         without=without,
         through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.held == "tag"},
     )
