@@ -1,0 +1,340 @@
+"""Large tables for the benchmark of scale: metadata of very many files or very many commits, and no data file.
+
+Each function writes one table into an empty folder. The live files of a table of files were all there before its first
+version that can be loaded; ten commits follow, which add and remove a few. The tables of commits keep few live files.
+"""
+
+import io
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+from paimon_manifests import binary_row, manifest
+
+from avro_schemas import MANIFEST_LIST  # paimon_manifests makes the tests' folder known
+
+DAYS = 100
+BUCKETS = 8
+YOUNG_COMMITS = 10
+"""How many commits a table of files has after the version that holds nearly all of them."""
+_LIVE = 30
+"""How many live files a table of commits has."""
+_COLUMNS = 10
+_BEGIN = 1_767_225_600_000
+_MINUTE = 60_000
+_PART_ROWS = 100_000
+_LIST = MANIFEST_LIST | {"name": "org.apache.paimon.avro.generated.record"}
+
+
+def delta_files(folder: Path, files: int) -> None:
+    """Write a Delta table: a checkpoint of so many adds with statistics, then commits."""
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    first = YOUNG_COMMITS
+    _write_checkpoint(log / f"{first:020d}.checkpoint.parquet", files)
+    (log / "_last_checkpoint").write_text(json.dumps({"version": first, "size": files + 2}))
+    _write_commit(log, first, [_info(first)])
+    some = max(1, files // 10_000)
+    for young in range(YOUNG_COMMITS):
+        version = first + 1 + young
+        actions = [_info(version)]
+        for number in range(some):
+            actions += [_add(files + young * some + number, version), _remove(young * some + number, version)]
+        _write_commit(log, version, actions)
+
+
+def delta_commits(folder: Path, commits: int, checkpoint_every: int | None = None) -> None:
+    """Write a Delta table of so many commits; each adds a file and, from the 30th on, removes one."""
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    for version in range(commits):
+        actions = [_info(version), *(_delta_first() if version == 0 else ()), _add(version, version)]
+        if version >= _LIVE:
+            actions.append(_remove(version - _LIVE, version))
+        _write_commit(log, version, actions)
+        if checkpoint_every and version and version % checkpoint_every == 0:
+            live = [_add(number, number)["add"] for number in range(max(0, version + 1 - _LIVE), version + 1)]
+            rows = [{"add": one} for one in live] + _delta_first()
+            _write_checkpoint_rows(log / f"{version:020d}.checkpoint.parquet", rows)
+            (log / "_last_checkpoint").write_text(json.dumps({"version": version, "size": len(rows)}))
+
+
+def paimon_files(folder: Path, files: int, *, keyed: bool) -> None:
+    """Write a Paimon table: 100 manifests with so many entries together, then commits with a manifest each.
+
+    With a primary key the files of a bucket are runs of disjoint keys and, one of ten, files of level 0.
+    """
+    table = _Paimon(folder, keyed=keyed)
+    each = max(1, files // 100)
+    for begin in range(0, files, each):
+        table.base.append(table.manifest([table.entry(number) for number in range(begin, begin + each)]))
+    some = max(1, files // 10_000)
+    for young in range(YOUNG_COMMITS + 1):
+        added = [table.entry(files + young * some + number) for number in range(some)]
+        removed = [table.entry(young * some + number) | {"_KIND": 1} for number in range(some)]
+        table.commit(young + 1, [*removed, *added])
+
+
+def paimon_commits(folder: Path, commits: int) -> None:
+    """Write a Paimon table of so many snapshots; each adds a file and, from the 30th on, removes one."""
+    table = _Paimon(folder, keyed=True)
+    for version in range(1, commits + 1):
+        removed = [table.entry(version - _LIVE) | {"_KIND": 1}] if version > _LIVE else []
+        table.commit(version, [*removed, table.entry(version)])
+        if version % _LIVE == 0:
+            live = [table.entry(number) for number in range(version - _LIVE + 1, version + 1)]
+            table.base = [table.manifest(live)]
+
+
+def _delta_first() -> list[dict[str, Any]]:
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in (("id", "long"), ("name", "string"), ("amount", "double"), ("day", "string"))
+    ]
+    return [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": "2d3c9f0e-0000-4000-8000-000000000000",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": ["day"],
+                "configuration": {},
+                "createdTime": _BEGIN,
+            }
+        },
+    ]
+
+
+def _info(version: int) -> dict[str, Any]:
+    return {
+        "commitInfo": {
+            "timestamp": _BEGIN + version * _MINUTE,
+            "operation": "WRITE",
+            "operationParameters": {"mode": "Append", "partitionBy": '["day"]'},
+            "isolationLevel": "Serializable",
+            "isBlindAppend": True,
+            "operationMetrics": {"numFiles": "1", "numOutputRows": "100", "numOutputBytes": "12345"},
+            "engineInfo": "Apache-Spark/4.1.2 Delta-Lake/4.3.1",
+            "txnId": str(uuid.UUID(int=version)),
+        }
+    }
+
+
+def _delta_path(number: int) -> tuple[str, str]:
+    day = str(np.datetime64("2026-01-01") + number % DAYS)
+    return day, f"day={day}/part-{number % 1000:05d}-{uuid.UUID(int=number * 2**64)}.c000.snappy.parquet"
+
+
+def _stats(number: int) -> str:
+    low = number * 100
+    return (
+        f'{{"numRecords":100,"minValues":{{"id":{low},"name":"a{number}","amount":0.5}},'
+        f'"maxValues":{{"id":{low + 99},"name":"z{number}","amount":9999.5}},"nullCount":{{"id":0,"name":0}}}}'
+    )
+
+
+def _add(number: int, version: int) -> dict[str, Any]:
+    day, path = _delta_path(number)
+    return {
+        "add": {
+            "path": path,
+            "partitionValues": {"day": day},
+            "size": 12_345 + number % 1_000_000,
+            "modificationTime": _BEGIN + version * _MINUTE,
+            "dataChange": True,
+            "stats": _stats(number),
+        }
+    }
+
+
+def _remove(number: int, version: int) -> dict[str, Any]:
+    day, path = _delta_path(number)
+    return {
+        "remove": {
+            "path": path,
+            "deletionTimestamp": _BEGIN + version * _MINUTE,
+            "dataChange": True,
+            "extendedFileMetadata": True,
+            "partitionValues": {"day": day},
+            "size": 12_345 + number % 1_000_000,
+        }
+    }
+
+
+def _write_commit(log: Path, version: int, actions: list[dict[str, Any]]) -> None:
+    path, seconds = log / f"{version:020d}.json", (_BEGIN + version * _MINUTE) // 1000
+    path.write_bytes(b"\n".join(orjson.dumps(action) for action in actions) + b"\n")
+    os.utime(path, (seconds, seconds))
+
+
+_TEXTS = pa.map_(pa.string(), pa.string())
+_CHECKPOINT = pa.schema(
+    {
+        "add": pa.struct(
+            {
+                "path": pa.string(),
+                "partitionValues": _TEXTS,
+                "size": pa.int64(),
+                "modificationTime": pa.int64(),
+                "dataChange": pa.bool_(),
+                "stats": pa.string(),
+            }
+        ),
+        "metaData": pa.struct(
+            {
+                "id": pa.string(),
+                "format": pa.struct({"provider": pa.string(), "options": _TEXTS}),
+                "schemaString": pa.string(),
+                "partitionColumns": pa.list_(pa.string()),
+                "configuration": _TEXTS,
+                "createdTime": pa.int64(),
+            }
+        ),
+        "protocol": pa.struct({"minReaderVersion": pa.int32(), "minWriterVersion": pa.int32()}),
+    }
+)
+
+
+def _write_checkpoint(path: Path, files: int) -> None:
+    with pq.ParquetWriter(path, _CHECKPOINT) as writer:
+        writer.write_table(pa.Table.from_pylist([_as_arrow(one) for one in _delta_first()], _CHECKPOINT))
+        for begin in range(0, files, _PART_ROWS):
+            rows = [_add(number, 0) for number in range(begin, min(begin + _PART_ROWS, files))]
+            writer.write_table(pa.Table.from_pylist([_as_arrow(one) for one in rows], _CHECKPOINT))
+
+
+def _write_checkpoint_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    pq.write_table(pa.Table.from_pylist([_as_arrow(one) for one in rows], _CHECKPOINT), path)
+
+
+def _as_arrow(action: dict[str, Any]) -> dict[str, Any]:
+    """Return an action with pairs in place of its maps, as Arrow takes them."""
+    maps = {"partitionValues", "configuration", "options"}
+
+    def converted(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: list(inner.items()) if name in maps else converted(inner) for name, inner in value.items()}
+
+    return converted(action)
+
+
+class _Paimon:
+    """A table that grows snapshot by snapshot."""
+
+    def __init__(self, folder: Path, *, keyed: bool) -> None:
+        self.folder, self.keyed = folder, keyed
+        self.base: list[dict[str, Any]] = []
+        self.days = [binary_row(20_454 + day) for day in range(DAYS)]
+        for name in ("schema", "snapshot", "manifest"):
+            (folder / name).mkdir(parents=True)
+        self.manifests = 0
+        fields = [{"id": 0, "name": "day", "type": "DATE NOT NULL"}, {"id": 1, "name": "c1", "type": "BIGINT NOT NULL"}]
+        fields += [{"id": number, "name": f"c{number}", "type": "BIGINT"} for number in range(2, _COLUMNS)]
+        schema = {
+            "version": 3,
+            "id": 0,
+            "fields": fields,
+            "highestFieldId": _COLUMNS - 1,
+            "partitionKeys": ["day"],
+            "primaryKeys": ["day", "c1"] if keyed else [],
+            "options": {"bucket": str(BUCKETS) if keyed else "-1"},
+            "timeMillis": 0,
+        }
+        (folder / "schema" / "schema-0").write_text(json.dumps(schema))
+
+    def entry(self, number: int) -> dict[str, Any]:
+        """Return the ADD entry of a file, as Paimon 1.x writes it."""
+        day, least = number % DAYS, number * 1000
+        young = number // DAYS % 10 == 0
+        low = binary_row(20_454 + day, *[least] * (_COLUMNS - 1))
+        high = binary_row(20_454 + day, *[least + 999] * (_COLUMNS - 1))
+        key_low, key_high = (binary_row(least), binary_row(least + 999)) if self.keyed else (binary_row(), binary_row())
+        nulls = [0] if self.keyed else []
+        return {
+            "_VERSION": 2,
+            "_KIND": 0,
+            "_PARTITION": self.days[day],
+            "_BUCKET": number // DAYS % BUCKETS if self.keyed else 0,
+            "_TOTAL_BUCKETS": BUCKETS if self.keyed else -1,
+            "_FILE": {
+                "_FILE_NAME": f"data-{uuid.UUID(int=number * 2**64 + 7)}-{number % 10}.parquet",
+                "_FILE_SIZE": 1_000_000 + number,
+                "_ROW_COUNT": 1000,
+                "_MIN_KEY": key_low,
+                "_MAX_KEY": key_high,
+                "_KEY_STATS": {"_MIN_VALUES": key_low, "_MAX_VALUES": key_high, "_NULL_COUNTS": nulls},
+                "_VALUE_STATS": {"_MIN_VALUES": low, "_MAX_VALUES": high, "_NULL_COUNTS": [0] * _COLUMNS},
+                "_MIN_SEQUENCE_NUMBER": least,
+                "_MAX_SEQUENCE_NUMBER": least + 999,
+                "_SCHEMA_ID": 0,
+                "_LEVEL": 0 if young or not self.keyed else 5,
+                "_EXTRA_FILES": [],
+                "_CREATION_TIME": _BEGIN + number,
+                "_DELETE_ROW_COUNT": 0,
+                "_EMBEDDED_FILE_INDEX": None,
+                "_FILE_SOURCE": 0 if young or not self.keyed else 1,
+                "_VALUE_STATS_COLS": None,
+                "_EXTERNAL_PATH": None,
+                "_FIRST_ROW_ID": None,
+                "_WRITE_COLS": None,
+            },
+        }
+
+    def commit(self, version: int, entries: list[dict[str, Any]]) -> None:
+        delta = self.manifest(entries)
+        lists = [self._list(f"manifest-list-{version:032x}-{at}", rows) for at, rows in enumerate((self.base, [delta]))]
+        self.base = [*self.base, delta]
+        changed = sum(one["_FILE"]["_ROW_COUNT"] * (1 - 2 * one["_KIND"]) for one in entries)
+        snapshot = {
+            "version": 3,
+            "id": version,
+            "schemaId": 0,
+            "baseManifestList": lists[0][0],
+            "baseManifestListSize": lists[0][1],
+            "deltaManifestList": lists[1][0],
+            "deltaManifestListSize": lists[1][1],
+            "changelogManifestList": None,
+            "commitUser": "2d3c9f0e-0000-4000-8000-000000000000",
+            "commitIdentifier": version,
+            "commitKind": "COMPACT" if version % 10 == 0 else "APPEND",
+            "timeMillis": _BEGIN + version * _MINUTE,
+            "totalRecordCount": 1000 * sum(one["_NUM_ADDED_FILES"] - one["_NUM_DELETED_FILES"] for one in self.base),
+            "deltaRecordCount": changed,
+            "watermark": -(2**63),
+        }
+        (self.folder / "snapshot" / f"snapshot-{version}").write_text(json.dumps(snapshot))
+        (self.folder / "snapshot" / "LATEST").write_text(str(version))
+        if version == 1:
+            (self.folder / "snapshot" / "EARLIEST").write_text("1")
+
+    def manifest(self, entries: list[dict[str, Any]]) -> dict[str, Any]:
+        """Write a manifest; return its row in a manifest list."""
+        name = f"manifest-{uuid.UUID(int=self.manifests)}-0"
+        self.manifests += 1
+        content = manifest(entries)
+        (self.folder / "manifest" / name).write_bytes(content)
+        days = [one["_PARTITION"] for one in entries]
+        return {
+            "_VERSION": 2,
+            "_FILE_NAME": name,
+            "_FILE_SIZE": len(content),
+            "_NUM_ADDED_FILES": sum(1 - one["_KIND"] for one in entries),
+            "_NUM_DELETED_FILES": sum(one["_KIND"] for one in entries),
+            "_PARTITION_STATS": {"_MIN_VALUES": min(days), "_MAX_VALUES": max(days), "_NULL_COUNTS": [0]},
+            "_SCHEMA_ID": 0,
+        }
+
+    def _list(self, name: str, rows: list[dict[str, Any]]) -> tuple[str, int]:
+        out = io.BytesIO()
+        fastavro.writer(out, _LIST, rows, codec="deflate")
+        (self.folder / "manifest" / name).write_bytes(out.getvalue())
+        return name, len(out.getvalue())
