@@ -68,6 +68,12 @@ class SingleFlight:
         kept = self._kept
         return None if kept is None else kept.get(key)
 
+    def forget(self, key: str) -> None:
+        """Drop the value of a key: it is made anew when it is asked for again."""
+        with self._lock:
+            if self._kept is not None:
+                self._kept.pop(key, None)
+
     def keep_nothing(self) -> None:
         """Drop what is kept, and keep nothing from now on; threads that ask at once still share."""
         with self._lock:

@@ -54,7 +54,10 @@ class Snapshot:
         the commit file, and what it takes to tell whether the version can still be loaded.
         """
         version = self._existing()
-        return self._cache.get("commit", lambda: _commit(self._format.commits([version])))
+        found = self._cache.get("commit", lambda: _commit(self._format.commits([version])))
+        if found.added_files is None:
+            self._cache.forget("commit")  # a file was not there; it may be when this is asked for again
+        return found
 
     @property
     def schema(self) -> TableSchema:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
@@ -26,6 +27,8 @@ _MICROSECONDS = MappingProxyType(
     | dict.fromkeys(("d", "day", "days"), 86_400_000_000)
     | dict.fromkeys(("w", "week", "weeks"), 604_800_000_000)
 )
+_CHECKED = 32
+"""Files that are asked for to check listings that lack them: as many requests as are made at once."""
 _PART = re.compile(r"(\d{1,15})\s*([a-z]+)\s*", re.ASCII)
 
 
@@ -183,9 +186,14 @@ class Presence:
 def missing_files(storage: Storage, paths: pa.Array) -> Missing:
     """Return which of the files are not there. One listing for each folder that holds some, all at once.
 
+    Where listings lack files, up to 32 of them are asked for as well.
+
     Args:
         storage: The table's storage.
         paths: Paths below the root or at full locations.
+
+    Raises:
+        StorageError: A listing lacks a file that is there.
     """
     paths = pc.unique(paths).drop_null()
     is_full = pc.or_(pc.starts_with(paths, "/"), pc.match_substring(paths, "://"))
@@ -207,6 +215,7 @@ def missing_files(storage: Storage, paths: pa.Array) -> Missing:
         if not entry.is_folder
     ]
     is_gone = pc.invert(pc.is_in(places, pa.array(there, pa.string())))
+    check_gone(storage, _by_folder(places.filter(is_gone)))
     return Missing(gone=asked.filter(is_gone), unknown=pa.array(unknown, pa.string()))
 
 
@@ -215,6 +224,33 @@ def _folders(paths: pa.Array) -> pa.Array:
     parts = pc.split_pattern(paths, "/", max_splits=1, reverse=True)
     begins, sizes = parts.offsets.to_numpy()[:-1], pc.list_value_length(parts)
     return pc.if_else(pc.equal(sizes, 2), parts.values.take(pa.array(begins)), "")
+
+
+def _by_folder(places: pa.Array) -> list[list[str]]:
+    """Return some of the paths of each of some folders, as many as are checked at most."""
+    found = pa.table({"folder": _folders(places), "place": places})
+    folders = pc.unique(found["folder"]).slice(0, _CHECKED).to_pylist()
+    return [found.filter(pc.field("folder") == folder)["place"].slice(0, _CHECKED).to_pylist() for folder in folders]
+
+
+def check_gone(storage: Storage, places: Sequence[Sequence[str]]) -> None:
+    """Check that files are not there that listings lack: a storage may answer with a listing that is cut short.
+
+    Args:
+        storage: The table's storage.
+        places: Paths for the storage, by the folder that was listed. Up to 32 are asked for, of each folder some.
+
+    Raises:
+        StorageError: One is there.
+    """
+    turns = zip_longest(*(sorted(some, reverse=True)[:_CHECKED] for some in places))
+    asked = [place for turn in turns for place in turn if place is not None][:_CHECKED]
+    for place, is_there in zip(asked, storage.exists_many(asked), strict=True):
+        if is_there:
+            raise StorageError(
+                f"The listing of {place.rpartition('/')[0] or storage.root} lacks {place}, which is there: "
+                f"the storage answered with less than it has. Try again."
+            )
 
 
 def frame_of(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:

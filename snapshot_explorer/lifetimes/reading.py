@@ -117,6 +117,8 @@ def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing
     if not states or not known.versions or states[-1] < known.versions[-1]:
         return False
     newest = known.versions[-1]
+    if any(version < newest for version in set(states).difference(known.versions)):
+        return False  # they were not shown when the others were read, by a listing that was behind
     if newest in states:
         return repr(listing.identity) == known.identity or mark_of(table_format, newest) == known.mark
     # The newest known one has expired. One that is still there, such as a tag's, must be the same.
@@ -168,10 +170,13 @@ def _begun(table_format: TableFormat, base: FileLifetimes, run: Sequence[int]) -
 
 
 def _is_still(table_format: TableFormat, grown: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
-    """Return whether the versions that were read are still there, and the newest is still the same."""
+    """Return whether the versions that were read are still there, and no other, and the newest is still the same."""
     again = table_format.listing(0)
-    if not set(grown.versions).difference(base.versions) <= set(states_of(again)):
+    there = set(states_of(again))
+    if not set(grown.versions).difference(base.versions) <= there:
         return False
+    if there.intersection(states_of(listing)).difference(grown.versions):
+        return False  # one that was not found when it was read is there after all
     newest = grown.versions[-1:]
     return again.identity == listing.identity or all(
         time_of(table_format, version) == grown.time_of(version) for version in newest

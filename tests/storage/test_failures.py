@@ -16,7 +16,7 @@ import stores
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.failures import Mask, cause
-from support.public_calls import shown_by
+from support.outputs import shown_by
 
 
 class FakeClientError(OSError):

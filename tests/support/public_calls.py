@@ -1,127 +1,214 @@
-"""Every public call of a table and its snapshots, and everything that a person or a program sees of an outcome."""
+"""Every public call of a table, each as a function of the table, and what it returns in a form to be compared."""
 
-import logging
-import pickle
-import traceback
+import functools
+from dataclasses import dataclass, fields, is_dataclass
 
+import pandas as pd
+import pyarrow as pa
 
-def calls_of(table, *, ref="latest", where=None, column=None):
-    """Return the public calls of a table by name. `where` is a condition and `column` a column to read."""
-    columns = None if column is None else [column]
-    calls = {
-        "repr": lambda: table,
-        "current": lambda: table.current,
-        "update": table.update,
-        "at": lambda: table.at(ref),
-        "versions": table.versions,
-        "listing": table.listing,
-        "history": table.history,
-        "history stat": lambda: table.history(stat=True),
-        "lifetimes": table.lifetimes,
-        "lifetimes picture": lambda: table.lifetimes().picture(),
-        "changes": table.changes,
-        "compare": lambda: table.compare("earliest", ref),
-        "health": lambda: table.health(ref),
-        "health_over": table.health_over,
-        "retention": lambda: table.retention(keep="0d"),
-        "readability": table.readability,
-        "schema": lambda: table.schema(ref),
-        "tags": table.tags,
-        "branches": table.branches,
-        "changes_between": lambda: table.changes_between("earliest", ref),
-        "sql": lambda: table.sql("select count(*) from this"),
-        "commit": lambda: table.at(ref).commit,
-        "properties": lambda: table.at(ref).properties,
-        "manifests": lambda: table.at(ref).manifests(),
-        "snapshot changes": lambda: table.at(ref).changes(),
-        "files": lambda: table.at(ref).files(),
-        "files statistics": lambda: table.at(ref).files(statistics=True),
-        "plan": lambda: table.at(ref).plan(where),
-        "to_arrow": lambda: table.at(ref).to_arrow(columns=columns, where=where),
-        "to_pandas": lambda: table.at(ref).to_pandas(columns=columns),
-        "changelog": lambda: table.at(ref).changelog(),
-        "count": lambda: table.at(ref).count(where),
-        "tag_versions": table.tag_versions,
-        "cached": lambda: table.cached,
-    }
-    calls |= {f"inspect {one.name}": (lambda name=one.name: table.inspect(name)) for one in table.inspections}
-    return calls
+import snapshot_explorer
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.frames import Frame
 
 
-DATA = (list, tuple, dict, str, bytes, int, float)
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a call may ask a table for."""
+
+    versions: tuple[int, ...]
+    time: str | None
+    """When the version in the middle was committed."""
+    tags: tuple[str, ...]
+    columns: tuple[str, ...]
+    where: str | None
+    manifest: str | None
+    inspections: tuple[tuple[str, bool], ...]
+    path: str
+    format: str
+
+    @property
+    def middle(self):
+        return self.versions[len(self.versions) // 2]
+
+    @property
+    def first(self):
+        return self.versions[0]
 
 
-def drawn(result):
-    """Return what a result shows of itself: text, and HTML where it has some. Plain data shows its repr."""
-    shown = [repr(result)]
-    if type(result).__module__.startswith("snapshot_explorer"):
-        shown.append(str(result))
-    bundle = getattr(result, "_repr_mimebundle_", None)
-    if bundle is not None:
-        found = bundle()
-        found = found[0] if isinstance(found, tuple) else found
-        shown += [text for kind, text in found.items() if kind.startswith("text/")]
-    return shown
+def sight_of(table):
+    """Return what the calls may ask of a table; read where nothing fails."""
+    versions, newest = table.versions(), table.current
+    columns = newest.schema.columns
+    number = next(
+        (one.name for one in columns if one.type.upper().split()[0] in ("INT", "INTEGER", "BIGINT", "LONG")), None
+    )
+    time = None
+    if versions:
+        time = table.committed_at([versions[len(versions) // 2]])[0].isoformat()
+    manifests = newest.manifests() if versions else []
+    return Sight(
+        versions=versions,
+        time=time,
+        tags=tuple(table.tag_versions()),
+        columns=tuple(column.name for column in columns),
+        where=None if number is None else f'"{number}" >= 2',
+        manifest=next(
+            (
+                path
+                for path, kind in zip(manifests["path"].to_pylist(), manifests["list"].to_pylist(), strict=True)
+                if kind != "index"
+            ),
+            None,
+        )
+        if len(manifests)
+        else None,
+        inspections=tuple((one.name, one.at_version) for one in table.inspections),
+        path=table.path,
+        format=table.format,
+    )
 
 
-def chain_of(error):
-    """Yield an error, and all that hangs on it: causes, contexts, members of groups."""
-    waiting, seen = [error], set()
-    while waiting:
-        link = waiting.pop()
-        if link is None or id(link) in seen:
-            continue
-        seen.add(id(link))
-        yield link
-        waiting += [link.__cause__, link.__context__, *getattr(link, "exceptions", ())]
-
-
-def shown_by(error):
-    """Return all that an error shows: its message, its traceback, its pickle, and what hangs on it to any depth."""
-    shown = ["".join(traceback.format_exception(error))]
-    for link in chain_of(error):
-        shown += [str(link), repr(link), repr(link.args), *_attributes(link), *map(str, getattr(link, "__notes__", ()))]
-    if type(error).__module__.startswith("snapshot_explorer"):
-        shown.append(pickle.dumps(error).decode("latin-1"))
-    return shown
-
-
-def _attributes(value, depth=4):
-    """Yield the text of everything in an object's attributes, as a debugger shows them."""
-    if depth == 0:
-        return
+def told(value):
+    """Return a value in a form that compares by what it holds: tables as their schema and rows, in no order."""
+    if isinstance(value, Frame):
+        value = value.to_arrow()
+    if isinstance(value, pa.Table):
+        rows = [tuple(map(repr, row.values())) for row in value.to_pylist()]
+        return [str(value.schema), sorted(rows)]
+    if isinstance(value, pd.DataFrame):
+        return list(value.columns), sorted(map(repr, value.to_dict("records")))
     if isinstance(value, dict):
-        for name, item in value.items():
-            yield repr(name)
-            yield from _attributes(item, depth - 1)
-    elif isinstance(value, list | tuple | set):
-        for item in value:
-            yield from _attributes(item, depth - 1)
-    elif isinstance(value, str | bytes):
-        yield repr(value)
-    else:
-        yield repr(value)
-        yield from _attributes(getattr(value, "__dict__", {}), depth - 1)
+        return {key: told(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [told(one) for one in value]
+    if is_dataclass(value):
+        return type(value).__name__, [told(getattr(value, field.name)) for field in fields(value)]
+    if isinstance(value, str | int | float | bytes | type(None)):
+        return value
+    return repr(value)
 
 
-class Lines(logging.Handler):
-    """Keeps every log line below a logger, the root's by default, as a handler prints it."""
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A text to look at, which may hold an error in place of a part."""
 
-    def __init__(self, name=None):
-        super().__init__(logging.DEBUG)
-        self.lines = []
-        self._logger = logging.getLogger(name)
-        self._formatter = logging.Formatter("%(name)s %(levelname)s %(message)s")
+    text: str
 
-    def emit(self, record):
-        self.lines.append(self._formatter.format(record))
 
-    def __enter__(self):
-        self._level = self._logger.level
-        self._logger.addHandler(self)
-        self._logger.setLevel(logging.DEBUG)
-        return self
+def calls(sight):
+    """Return the calls that fit a table, by name. Each takes a table that is open."""
+    found = {
+        "update": lambda t: _seen(t.update()),
+        "versions": lambda t: t.versions(),
+        "listing": lambda t: t.listing().versions,
+        "history": lambda t: t.history(),
+        "history limit": lambda t: t.history(limit=2),
+        "history stat": lambda t: Drawn(repr(t.history(stat=True))),
+        "history kind": lambda t: t.history(kind="append"),
+        "history operation": lambda t: t.history(operation="write"),
+        "history user": lambda t: t.history(user="a"),
+        "history text": lambda t: t.history(text="e"),
+        "history without maintenance": lambda t: t.history(maintenance=False),
+        "lifetimes": lambda t: _lifetimes(t.lifetimes()),
+        "health over": lambda t: t.health_over(),
+        "retention": lambda t: _retention(t.retention(keep="1000d")),
+        "retention keep last": lambda t: _retention(
+            t.retention(
+                keep="200h" if sight.format == "delta" else None, keep_last=None if sight.format == "delta" else 1
+            )
+        ),
+        "readability": lambda t: t.readability(),
+        "tags": lambda t: t.tags(),
+        "branches": lambda t: t.branches(),
+        "to_arrow": lambda t: t.update().to_arrow(),
+        "to_arrow limit": lambda t: t.update().to_arrow(limit=2).num_rows,
+        "to_pandas": lambda t: t.update().to_pandas(),
+        "count": lambda t: t.update().count(),
+        "files": lambda t: t.current.files(),
+        "files with statistics": lambda t: t.current.files(statistics=True),
+        "manifests": lambda t: t.current.manifests(),
+        "plan": lambda t: t.current.plan(),
+        "schema and properties": lambda t: (t.schema(), dict(t.current.properties), t.current.arrow_schema),
+        "table drawn": lambda t: Drawn(repr(t) + t._repr_mimebundle_()["text/html"]),
+        "snapshot drawn": lambda t: Drawn(repr(t.current) + t.current._repr_mimebundle_()["text/plain"]),
+        "sql": lambda t: t.sql("select count(*) as n from this"),
+    }
+    for name, at_version in sight.inspections:
+        ref = "latest" if at_version and sight.versions else None
+        found[f"inspect {name}"] = functools.partial(lambda name, ref, t: t.inspect(name, ref), name, ref)
+    if sight.columns:
+        found["to_arrow columns"] = lambda t: t.current.to_arrow(columns=[sight.columns[-1]])
+    if sight.where:
+        found["to_arrow where"] = lambda t: t.current.to_arrow(where=sight.where)
+        found["count where"] = lambda t: t.current.count(sight.where)
+        found["plan where"] = lambda t: t.current.plan(sight.where)
+    if sight.tags:
+        found["at tag"] = lambda t: _seen(t.at(f"tag:{sight.tags[0]}"))
+    if sight.versions:
+        found |= _of_versions(sight)
+    return found
 
-    def __exit__(self, *_):
-        self._logger.removeHandler(self)
-        self._logger.setLevel(self._level)
+
+def _of_versions(sight):
+    middle, first, last = sight.middle, sight.first, sight.versions[-1]
+    return {
+        "at version": lambda t: _seen(t.at(middle)),
+        "at latest~1": lambda t: _seen(t.at("latest~1")),
+        "at earliest": lambda t: _seen(t.at("earliest")),
+        "at time": lambda t: _seen(t.at(f"@{sight.time}")),
+        "history since": lambda t: t.history(since=f"@{sight.time}"),
+        "history until": lambda t: t.history(until=f"@{sight.time}"),
+        "history between": lambda t: t.history(f"{first}..{middle}"),
+        "commit": lambda t: t.at(middle).commit,
+        "commit of the newest": lambda t: t.current.commit,
+        "entries": lambda t: t.current.entries(sight.manifest),
+        "changes": lambda t: t.changes(),
+        "changes between versions": lambda t: t.changes(f"{middle}..{last}"),
+        "changes of a version": lambda t: t.at(middle).changes(),
+        "files of a version": lambda t: t.at(middle).files(),
+        "rows of a version": lambda t: t.at(middle).to_arrow(),
+        "changelog": lambda t: t.at(middle).changelog(),
+        "changes_between": lambda t: t.changes_between(first, last),
+        "changes_between delta": lambda t: t.changes_between(first, last, mode="delta"),
+        "changes_between diff": lambda t: t.changes_between(first, last, mode="diff"),
+        "health": lambda t: _health(t.health(middle)),
+        "compare": lambda t: _compared(t.compare(first, last)),
+        "compare backwards": lambda t: _compared(t.compare(last, first)),
+        "compare manifests": lambda t: t.compare(first, last).manifests,
+        "compare drawn": lambda t: Drawn(repr(t.compare(middle, last))),
+        "sql as of": lambda t: t.sql(f"select * from this version as of {middle}"),
+    }
+
+
+def _seen(snapshot):
+    return snapshot.version, snapshot.schema
+
+
+def _lifetimes(found):
+    return found.to_arrow(), found.totals(), found.partition_totals()
+
+
+def _retention(found):
+    return found.versions, found.lost, found.freed, found.holders, found.freed_files, found.freed_bytes
+
+
+def _health(found):
+    return found.findings, found.partitions, found.levels, found.manifests, found.verdict
+
+
+def _compared(found):
+    names = ("summary", "commits", "schema", "properties", "partitions", "files", "proven")
+    return [getattr(found, name) for name in names]
+
+
+def opened(store):
+    """Return the table of a `Store`, opened."""
+    return snapshot_explorer.open_table(store.url, storage_options={"store": store})
+
+
+def answer(call, *given):
+    """Return what a call gives, in a form to be compared; of an error of ours its class."""
+    try:
+        return told(call(*given))
+    except SnapshotExplorerError as error:
+        return error

@@ -13,7 +13,7 @@ from builders import PaimonTable
 from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
-from support.public_calls import Lines, calls_of, drawn, shown_by
+from support.outputs import Lines, calls_of, drawn, shown_by
 
 KEY, SECRET, TOKEN, HEADER, ENVIRONMENT, USER, SIGNATURE = CANARIES = (
     "canary-key-1f07",

@@ -1,5 +1,6 @@
 """The frame COMMITS of Delta versions: who committed, what was added and removed, and what can still be loaded."""
 
+import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
@@ -18,12 +19,17 @@ from snapshot_explorer.formats.delta.records import Actions, Transaction
 from snapshot_explorer.formats.delta.times import Times
 from snapshot_explorer.storage import Storage
 
+log = logging.getLogger(__name__)
+
 _COUNTS = tuple(field.name for field in fields(Counts))
 _AT_ONCE = 256
 """Commits whose actions are in memory at the same time."""
 _CHEAP_FILES = 64
 _CHEAP_BYTES = 8 << 20
 """Of how many log files, and bytes, a state is built to count the rows of the commits after it."""
+
+_TRIES = 2
+"""How often that state is read before its counts are given up: what was answered wrongly once is read again."""
 
 
 class History:
@@ -89,10 +95,12 @@ class History:
         version = next((one for one in (versions[0] - 1, *versions) if one in whole), None)
         if version is None or not self._is_cheap(version):
             return None
-        try:
-            return Known(version=version, adds=self._log.state(version).adds)
-        except BrokenTableError:  # what the commits say is told all the same
-            return None
+        for _ in range(_TRIES):
+            try:
+                return Known(version=version, adds=self._log.state(version).adds)
+            except BrokenTableError as error:  # what the commits say is told all the same
+                log.warning("Counts that need the files of version %d are unknown: %s", version, error)
+        return None
 
     def _is_cheap(self, version: int) -> bool:
         """Return whether the state of a version takes little to build."""

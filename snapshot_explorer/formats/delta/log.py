@@ -374,6 +374,15 @@ class Log:
 
         What has gone since the listing is looked for once more. If nothing works, the first error is raised.
         """
+        before = frozenset(self._unusable)
+        try:
+            return self._attempted(version, make)
+        except SnapshotExplorerError:
+            # Nothing could be read without them. They may have been answered wrongly: they get another try.
+            self._unusable.intersection_update(before)
+            raise
+
+    def _attempted(self, version: int, make: Callable[[LogSegment], T]) -> T:
         first: SnapshotExplorerError | None = None
         listed_again = False
         while True:

@@ -285,7 +285,9 @@ def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence
     """Return the INDEX_ENTRIES of each version; empty where it has none or its index manifest has vanished."""
     names = list(dict.fromkeys(one.index_manifest for one in snapshots if one.index_manifest))
     paths = [manifest_path(name, "a snapshot") for name in names]
-    present = [(path, content) for path, content in zip(paths, storage.read_present(paths), strict=True) if content]
+    contents = storage.read_present(paths)
+    # An empty file is there: it is damaged, and refused as such.
+    present = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
     rows, counts = read_indexes(present, limits=storage.limits)
     begins = dict(zip([path for path, _ in present], np.cumsum([0, *counts]).tolist(), strict=False))
     sizes = dict(zip([path for path, _ in present], counts, strict=True))

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.paimon.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
-from snapshot_explorer.formats.retained import Presence, missing_files
+from snapshot_explorer.formats.retained import Presence, check_gone, missing_files
 from snapshot_explorer.frames import together
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
@@ -23,11 +23,14 @@ def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot
     found = missing_files(storage, paths)
     there = {entry.name for entry in storage.list(MANIFESTS)}
     without = {}
+    lost: set[str] = set()
     for one in snapshots:
         named = (one.base_manifest_list, one.delta_manifest_list, one.index_manifest)
         gone = [name for name in named if name is not None and name not in there]
         if gone:
             without[one.id] = f"{MANIFESTS}/{gone[0]} is not there"
+            lost.update(f"{MANIFESTS}/{name}" for name in gone)
+    check_gone(storage, [sorted(lost)])
     return Presence(
         gone=pc.is_in(paths, found.gone).to_numpy(zero_copy_only=False),
         unknown=pc.is_in(paths, found.unknown).to_numpy(zero_copy_only=False),

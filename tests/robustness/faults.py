@@ -1,0 +1,392 @@
+"""Plant a fault in every request of every public call of tables of both formats, and look what comes of it.
+
+    PYTHONPATH=tests python tests/robustness/faults.py                      all: tables, calls, requests and faults
+    PYTHONPATH=tests python tests/robustness/faults.py --shard 0/2          one half of it, for two processes
+    PYTHONPATH=tests python tests/robustness/faults.py --sample 100 --seed 7    a hundred of each table, by chance
+
+What may come of it: the right answer, or an error of ours. A line is printed for everything else, with counts at the
+end; the exit status says whether there was any.
+
+What no reader can see is passed over, and no more than that:
+
+- A flipped bit in a file for which the format keeps no checksum may change a value, a name or a count. All files are
+  such but Delta's deletion vectors.
+- Of a Delta table whose log stays damaged, history and commits are told as far as the commits say it: what takes the
+  damaged file to be counted is null.
+- A file that the storage says is not there, or a folder that it shows as empty or shorter, is the same to us as one
+  that was deleted. The answer must be the one that a table gives whose files are gone after it was opened.
+"""
+
+import argparse
+import collections
+import dataclasses
+import gc
+import json
+import logging
+import random
+import re
+import signal
+import sys
+import time
+import traceback
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from snapshot_explorer import samples
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.storage import files as storage_files
+from support.faults import KINDS, LISTINGS, Fault, FaultyFileSystem, Store, kinds_for, registered
+from support.public_calls import answer, calls, opened, sight_of
+
+DATA = Path(__file__).parents[1] / "data"
+SECONDS = 20
+"""How long a call may take until it hangs."""
+LASTING = ("fails", "page", "emptied", "missing", "list emptied")
+"""Kinds that are also tried on all later requests for the same."""
+AGAIN = ("fails", "page", "emptied", "list emptied", "stale hint", "missing")
+"""Kinds after which the same table is asked again, when all is well again."""
+RANGED = ("to_arrow", "count where", "changelog")
+"""Calls that are also made with data files that are read by ranges, not whole."""
+
+
+_SAYS = re.compile(r"planted|is not there|expired|[Cc]ould not|can ?not|broken|damaged|cut short|missing|is no ")
+_CHECKPOINT = re.compile(r"_delta_log/(?:_sidecars/)?(\d{20})\.checkpoint\.")
+"""What a picture says of a part that could not be read."""
+
+
+class Hangs(BaseException):
+    """A call took too long."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """A fault in a call of a table."""
+
+    table: str
+    call: str
+    fault: Fault
+    ranged: bool = False
+
+    def __str__(self):
+        request = self.fault.request
+        path = request.path.partition("/")[2].partition("/")[2]
+        lasts = ", from then on" if self.fault.lasts else ""
+        ranged = ", by ranges" if self.ranged else ""
+        where = f"{request.operation} {path} #{request.occurrence}"
+        return f"{self.table}: {self.call}{ranged}: {self.fault.kind}{lasts} at {where}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of a case that should not."""
+
+    case: Case
+    outcome: str
+    """foreign, wrong, hangs, or wrong afterwards."""
+    detail: str
+
+
+def tables():
+    """Return the folders of the tables, by name."""
+    found = {f"{kind}/{path.name}": path for kind in ("paimon", "delta") for path in sorted((DATA / kind).iterdir())}
+    home = Path(samples.__file__).parent
+    return found | {f"samples/{name}": home / name for name in samples.names()}
+
+
+@contextmanager
+def _at_most(seconds):
+    def stop(*_):
+        raise Hangs
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Bench:
+    """A table, its calls, what they answer when all is well, and what they ask for."""
+
+    def __init__(self, name, folder):
+        self.name = name
+        self.store = Store(folder, name.replace("/", "-"))
+        self.sight = sight_of(opened(self.store))
+        self.calls = {"open": lambda t: (t.current.version, t.format, t.schema())} | calls(self.sight)
+        self._truths = {}
+
+    def truth(self, call, *, ranged):
+        """Return a call's answer when all is well, and its requests."""
+        key = call, ranged
+        if key not in self._truths:
+            table = opened(self.store)
+            self.store.heed(None)
+            found = self.run(call, table)
+            self._truths[key] = found, self.store.requests()
+        return self._truths[key]
+
+    def run(self, call, table):
+        if call == "open":
+            return answer(lambda: self.calls[call](opened(self.store)))
+        return answer(self.calls[call], table)
+
+    def cases(self, choice=None):
+        """Yield all cases, or those of a choice."""
+        choice = choice or Choice()
+        for call in self.calls:
+            if not re.search(choice.call, call):
+                continue
+            for ranged in (False, True) if call in RANGED else (False,):
+                with _ranges(ranged):
+                    _, requests = self.truth(call, ranged=ranged)
+                for request in requests:
+                    for kind in kinds_for(request):
+                        for lasts in (False, True) if kind in LASTING else (False,):
+                            case = Case(self.name, call, Fault(kind, request, lasts=lasts), ranged)
+                            if choice.takes(case):
+                                yield case
+
+    def find(self, case):
+        """Return what comes of a case that should not, or None; and whether the fault struck."""
+        with _ranges(case.ranged):
+            return self._find(case)
+
+    def _find(self, case):
+        truth, _ = self.truth(case.call, ranged=case.ranged)
+        self.store.heed(None)
+        table = opened(self.store)
+        self.store.heed(case.fault)
+        try:
+            with _at_most(SECONDS):
+                found = self.run(case.call, table)
+        except Hangs:
+            return Finding(case, "hangs", "")
+        except Exception as error:  # noqa: BLE001 - it is what is looked for
+            return Finding(case, "foreign", _spot(error))
+        finally:
+            struck = self.store.struck
+            self.store.heed(None)
+        if struck and not self._is_right(found, truth, case):
+            return Finding(case, "wrong", _difference(truth, found))
+        if case.fault.kind in AGAIN and not case.fault.lasts and case.call != "open":
+            return self._again(case, table, truth)
+        return None
+
+    def _again(self, case, table, truth):
+        try:
+            with _at_most(SECONDS):
+                found = self.run(case.call, table)
+        except Hangs:
+            return Finding(case, "hangs", "afterwards")
+        except Exception as error:  # noqa: BLE001 - it is what is looked for
+            return Finding(case, "foreign", f"afterwards: {_spot(error)}")
+        if _same(found, truth) or (_CHECKPOINT.search(case.fault.request.path) and self._is_right(found, truth, case)):
+            return None
+        return Finding(case, "wrong afterwards", _difference(truth, found))
+
+    def _is_right(self, found, truth, case):
+        if isinstance(found, SnapshotExplorerError) or _same(found, truth):
+            return True
+        if _is_text(found) and _SAYS.search(_new_lines(found, truth)):
+            return True  # a picture that says so
+        kind, path = case.fault.kind, case.fault.request.path
+        if kind == "flipped":
+            return not path.endswith(".bin")
+        if case.fault.lasts and path.rpartition("/")[0].endswith("/_delta_log") and _lacks_counts_only(found, truth):
+            return True
+        return any(_is_mixed(found, other, truth) for other in self._alternatives(case))
+
+    def _alternatives(self, case):
+        """Yield the answers of the table as the storage shows it: something is gone since it was opened."""
+        request, kind = case.fault.request, case.fault.kind
+        if checkpoint := _CHECKPOINT.search(request.path):
+            # A checkpoint that cannot be read is replaced by what came before it.
+            start = f"{self.store.root}/_delta_log/{checkpoint[1]}.checkpoint"
+            yield self._without(case, [name for name in self.store.files if name.startswith(start)])
+        if request.operation == "list":
+            in_log = re.search(r"/(snapshot|_delta_log)$", request.path)
+            # What was there when the table was opened does not vanish.
+            if not in_log or case.call == "open":
+                listed = [one["name"] for one in self._not_listed(request.path, kind)]
+                yield self._without(case, [name for name in listed if name in self.store.files])
+                yield self._without(case, listed)
+        elif kind == "missing":
+            yield self._without(case, [request.path])
+
+    def _without(self, case, gone):
+        table = opened(self.store)
+        with self.store.without(gone):
+            return self.run(case.call, table)
+
+    def _not_listed(self, folder, kind):
+        try:
+            before = FaultyFileSystem(store=self.store)._listed(folder)
+        except FileNotFoundError:
+            return []
+        after = LISTINGS.get(kind, lambda _: [])(before)
+        return [one for one in before if one not in after]
+
+
+@contextmanager
+def _ranges(wanted):
+    """Read data files by ranges, however small they are."""
+    if not wanted:
+        yield
+        return
+    with mock.patch.object(storage_files, "_WHOLE", -1):
+        yield
+
+
+def _is_text(found):
+    return isinstance(found, tuple) and found[0] == "Drawn"
+
+
+def _same(found, truth):
+    if isinstance(truth, SnapshotExplorerError):
+        return isinstance(found, SnapshotExplorerError)
+    return not isinstance(found, SnapshotExplorerError) and found == truth
+
+
+def _is_mixed(found, one, other):
+    """Return whether each part, and each row, is as one answer or the other has it: both were seen while reading."""
+    if found in (one, other):
+        return True
+    if not all(isinstance(answer, list | tuple) for answer in (found, one, other)):
+        return False
+    if len(found) == len(one) == len(other):
+        return all(_is_mixed(*parts) for parts in zip(found, one, other, strict=True))
+    return len(found) in (len(one), len(other)) and all(part in one or part in other for part in found)
+
+
+def _lacks_counts_only(found, truth):
+    """Return whether the answers are the same but for what is null."""
+    if found == truth or found in (None, "None"):
+        return True
+    if _is_text(found) and _is_text(truth):
+        return set(str(found).split()) <= {*str(truth).split(), "-"}
+    if not all(isinstance(answer, list | tuple) for answer in (found, truth)) or len(found) != len(truth):
+        return False
+    return all(_lacks_counts_only(*parts) for parts in zip(found, truth, strict=True))
+
+
+def _new_lines(found, truth):
+    return "\n".join(set(str(found).split("\\n")).difference(str(truth).split("\\n")))
+
+
+def _spot(error):
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "snapshot_explorer" in frame.filename] or frames
+    last = ours[-1]
+    place = last.filename.partition("snapshot_explorer/")[2] or last.filename
+    return f"{type(error).__name__} at {place}:{last.lineno} in {last.name}: {str(error)[:150]}"
+
+
+def _difference(truth, found):
+    if isinstance(found, SnapshotExplorerError):
+        return f"{type(found).__name__}: {str(found)[:200]}"
+    a, b = str(truth), str(found)
+    place = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    start = max(place - 40, 0)
+    return f"...{a[start : place + 80]!r} became {b[start : place + 80]!r}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which of the cases to run; without anything all of them."""
+
+    call: str = ""
+    """What the names of calls match."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of faults; all without it."""
+    but: str | None = None
+    """What kind, operation and path do not match."""
+    shard: tuple[int, int] = (0, 1)
+    """Which share of how many."""
+    sample: int | None = None
+    """How many of each table, by chance."""
+    seed: int = 0
+    """What chance begins with."""
+
+    def takes(self, case):
+        fault, (number, count) = case.fault, self.shard
+        if self.kinds and fault.kind not in self.kinds:
+            return False
+        if self.but and re.search(self.but, f"{fault.kind} at {fault.request.operation} {fault.request.path}"):
+            return False
+        return count == 1 or zlib.crc32(str(case).encode()) % count == number
+
+    def of(self, bench):
+        """Return the cases, the same ones for the same seed."""
+        if self.sample is None:
+            return bench.cases(self)
+        every = list(bench.cases(self))
+        return random.Random(self.seed).sample(every, min(self.sample, len(every)))
+
+
+def _pattern(case):
+    """Return what kind of file a fault is at."""
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+", "N", case.fault.request.path.partition("/")[2].partition("/")[2])
+
+
+def run(names, choice, *, seconds=None):
+    """Run cases; return how many faults were planted, by what came of them, and what should not have come."""
+    counts, groups, began = collections.Counter(), {}, time.monotonic()
+    folders = tables()
+    with registered():
+        for name in names:
+            bench = Bench(name, folders[name])
+            counts["tables"] += 1
+            counts["calls"] += len(bench.calls)
+            for case in choice.of(bench):
+                finding = bench.find(case)
+                counts["faults"] += 1
+                counts[finding.outcome if finding else "right, or our error"] += 1
+                if finding:
+                    groups.setdefault(_group(finding), []).append(finding)
+                if seconds and time.monotonic() - began > seconds:
+                    return counts, groups
+            gc.collect()
+    return counts, groups
+
+
+def _group(finding):
+    path = _pattern(finding.case)
+    detail = re.sub(r": .*", "", finding.detail) if finding.outcome == "foreign" else ""
+    return finding.outcome, finding.case.call, finding.case.fault.kind, path, detail
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", default="", help="only tables whose names match")
+    parser.add_argument("--call", default="", help="only calls whose names match")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of fault; may be repeated")
+    parser.add_argument("--but", help="not those whose kind, operation and path match")
+    parser.add_argument("--shard", default="0/1", help="one share of several, such as 0/2")
+    parser.add_argument("--sample", type=int, help="so many faults of each table, by chance")
+    parser.add_argument("--seed", type=int, default=0, help="what chance begins with")
+    parser.add_argument("--seconds", type=float, help="end after this time, wherever it is")
+    given = parser.parse_args()
+    logging.disable()
+    number, count = map(int, given.shard.split("/"))
+    choice = Choice(
+        call=given.call,
+        kinds=tuple(given.kind or ()),
+        but=given.but,
+        shard=(number, count),
+        sample=given.sample,
+        seed=given.seed,
+    )
+    counts, groups = run([name for name in tables() if re.search(given.table, name)], choice, seconds=given.seconds)
+    for (outcome, call, kind, path, detail), found in sorted(groups.items()):
+        print(f"{outcome}: {call}: {kind} at {path} ({len(found)}x) {detail}")  # noqa: T201 - a command
+        print(f"    {found[0].case}\n    {found[0].detail}")  # noqa: T201 - a command
+    print(json.dumps(counts, indent=1))  # noqa: T201 - a command
+    return 1 if groups else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

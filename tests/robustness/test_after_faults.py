@@ -1,0 +1,87 @@
+"""What faults once got past: answers with less than the truth, and wrong answers that were kept."""
+
+import re
+
+import pytest
+
+from robustness.faults import tables
+from snapshot_explorer import errors
+from support.faults import Fault, Store, registered
+from support.public_calls import opened
+
+
+@pytest.fixture
+def stored():
+    with registered():
+        yield lambda name: Store(tables()[name], name.replace("/", "-"))
+
+
+def _plant(store, kind, pattern, call, *, table=None, lasts=False):
+    """Let the first request of a call whose operation and path match meet a fault."""
+    table = table or opened(store)
+    fresh = opened(store)
+    store.heed(None)
+    call(fresh)
+    asked = [one for one in store.requests() if re.search(pattern, f"{one.operation} {one.path}")]
+    store.heed(Fault(kind, asked[0], lasts=lasts))
+    return table
+
+
+def test_an_empty_index_manifest_is_refused(stored):
+    store = stored("paimon/dv_append")
+    table = _plant(store, "emptied", "read .*/index-manifest-", lambda one: one.lifetimes())
+
+    with pytest.raises(errors.BrokenTableError, match="index-manifest-"):
+        table.lifetimes()
+
+
+def test_lifetimes_know_a_version_that_was_not_found_when_it_was_read_first(stored):
+    store = stored("paimon/dv_append")
+    table = _plant(store, "missing", "read .*/snapshot-1$", lambda one: one.lifetimes())
+
+    assert table.lifetimes().versions == table.versions()
+
+
+def test_a_commit_is_counted_that_could_not_be_when_it_was_first_asked_for(stored):
+    store = stored("paimon/dv_append")
+    snapshot = _plant(store, "missing", "read .*/manifest/manifest-list-", lambda one: one.current.commit).current
+    assert snapshot.commit.added_files is None
+
+    assert snapshot.commit.added_files is not None
+
+
+@pytest.mark.parametrize("kind", ["list emptied", "list halved", "list without its newest"])
+@pytest.mark.parametrize("name", ["paimon/dv_append", "delta/dv_partitioned"])
+def test_a_listing_that_lacks_files_which_are_there_is_refused(stored, name, kind):
+    store = stored(name)
+    table = _plant(store, kind, "list .*/(manifest|part=0|bucket-0)$", lambda one: one.readability())
+
+    with pytest.raises(errors.StorageError, match="which is there.*less than it has"):
+        table.readability()
+
+
+def test_a_checkpoint_that_was_answered_wrongly_is_read_again(stored):
+    store = stored("delta/cleaned_log")
+    first = opened(store).versions()[0]
+    expected = opened(store).at(first).to_arrow()
+    table = _plant(store, "page", "read .*checkpoint.parquet$", lambda one: one.at(first).to_arrow())
+    with pytest.raises(errors.BrokenTableError, match="checkpoint"):
+        table.at(first).to_arrow()
+
+    assert table.at(first).to_arrow().equals(expected)
+
+
+def test_history_counts_rows_though_a_checkpoint_was_answered_wrongly_once(stored):
+    store = stored("delta/cleaned_log")
+    expected = opened(store).history().to_arrow()
+    table = _plant(store, "page", "read .*checkpoint.parquet$", lambda one: one.history())
+
+    assert table.history().to_arrow().equals(expected)
+
+
+def test_branches_say_that_the_storage_failed(stored):
+    store = stored("samples/orders")
+    table = _plant(store, "timeout", "list .*/branch-[^/]*/snapshot$", lambda one: one.branches(), lasts=True)
+
+    with pytest.raises(errors.StorageError, match="TimeoutError"):
+        table.branches()

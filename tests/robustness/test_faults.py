@@ -1,0 +1,42 @@
+"""A seeded sample of what `faults.py` does whole: a fault in a request of a public call, and what comes of it."""
+
+import os
+import random
+
+import pytest
+
+from robustness import faults
+from support.faults import KINDS, registered
+
+CASES = 140
+"""Faults in each table: about five seconds of processor."""
+SEED = 13 if os.environ.get("SNAPSHOT_EXPLORER_SAME_EXAMPLES") else random.randrange(1 << 32)
+
+
+def _tables():
+    """Return two tables of each format, by chance."""
+    names = [name for name in faults.tables() if not name.endswith("/empty")]
+    chance = random.Random(SEED)
+    return [name for kind in ("paimon/", "delta/") for name in chance.sample([n for n in names if kind in n], 2)]
+
+
+@pytest.mark.parametrize("name", _tables() if os.environ.get("SNAPSHOT_EXPLORER_SAME_EXAMPLES") else range(4))
+def test_a_fault_in_a_request_gives_the_right_answer_or_our_error(name):
+    table = _tables()[name] if isinstance(name, int) else name
+    print(f"seed {SEED}, table {table}")  # noqa: T201 - shown where the test fails
+
+    with registered():
+        bench = faults.Bench(table, faults.tables()[table])
+        cases = faults.Choice(sample=CASES, seed=SEED).of(bench)
+        findings = [finding for case in cases if (finding := bench.find(case))]
+
+    assert not [f"{finding.outcome}: {finding.case}: {finding.detail}" for finding in findings]
+
+
+def test_every_kind_of_fault_is_planted():
+    with registered():
+        bench = faults.Bench("samples/payments", faults.tables()["samples/payments"])
+
+        kinds = {case.fault.kind for case in bench.cases(faults.Choice(call="open|history$|to_arrow$"))}
+
+    assert kinds == set(KINDS)
