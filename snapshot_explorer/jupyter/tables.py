@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, MutableMapping
 from difflib import get_close_matches
+from typing import cast
 
 from IPython.core.error import UsageError
 
@@ -37,7 +38,7 @@ class OpenTables:
         # A copy: a thread of the user's may add variables meanwhile. `_`, `_3` and such are IPython's own. The type,
         # as `isinstance` would have a variable that imports lazily import, which may fail.
         variables = {
-            name: value
+            name: cast("Table", value)
             for name, value in list(self._variables.items())
             if issubclass(type(value), Table) and not name.startswith("_")
         }
