@@ -227,6 +227,9 @@ def total_deleted(difference: FileDifference) -> tuple[int | None, int | None]:
 def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
     """Return COMPARED: files, rows and bytes of A and B, and what is shared, removed and added.
 
+    Where deletion vectors of shared files differ, a part tells of these files: how many, and how many rows more than
+    in A their vectors remove, fewer if that is negative.
+
     Args:
         difference: The files.
         files: COMPARED_FILES.
@@ -242,6 +245,11 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
         ("in B", difference.b),
     )
     rows = [(word, len(part), total(part, "rows"), total(part, "size_bytes")) for word, part in parts]
+    changed = difference.b.filter(pa.array(difference.deleted))
+    if len(changed):
+        more, fewer = total_deleted(difference)
+        net = None if more is None or fewer is None else more - fewer
+        rows.insert(2, ("shared, rows deleted", len(changed), net, total(changed, "size_bytes")))
     columns = [
         pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), frames.COMPARED.types, strict=True)
     ]

@@ -7,6 +7,9 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 
+_ALL = pc.ScalarAggregateOptions(skip_nulls=False)
+"""A sum is unknown where one of its numbers is."""
+
 
 def skipped_frame(listed: pa.Table, partitions: Sequence[Mapping[str, str | None]]) -> pa.Table:
     """Return the SKIPPED frame.
@@ -18,7 +21,7 @@ def skipped_frame(listed: pa.Table, partitions: Sequence[Mapping[str, str | None
     """
     listed = listed.filter(pc.field("skipped").is_valid())
     grouped = listed.group_by(["position", "bucket", "skipped"], use_threads=False).aggregate(
-        [([], "count_all"), ("rows", "sum"), ("size_bytes", "sum")]
+        [([], "count_all"), ("rows", "sum", _ALL), ("size_bytes", "sum", _ALL)]
     )
     texts = pa.array([list(text.items()) for text in partitions], frames.PARTITION)
     columns = [

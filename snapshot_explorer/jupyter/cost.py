@@ -30,8 +30,8 @@ class Limits:
 class Cost:
     """What reading rows would read, from metadata alone."""
 
-    rows: int
-    """Rows, before any merge."""
+    rows: int | None
+    """Rows, before any merge; None where the metadata does not tell."""
     files: int
     """Data files."""
     size_bytes: int
@@ -39,20 +39,24 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
-            rows=self.rows + other.rows, files=self.files + other.files, size_bytes=self.size_bytes + other.size_bytes
+            rows=None if self.rows is None or other.rows is None else self.rows + other.rows,
+            files=self.files + other.files,
+            size_bytes=self.size_bytes + other.size_bytes,
         )
 
     def exceeds(self, limits: Limits) -> bool:
-        """Return whether it is more than the limits allow."""
-        return self.rows > limits.rows or self.size_bytes > limits.size_bytes
+        """Return whether it is more than the limits allow; of an unknown number of rows the bytes decide."""
+        return (self.rows or 0) > limits.rows or self.size_bytes > limits.size_bytes
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows (before any merge), {self.files:,} files, {size(self.size_bytes)}"
+        rows = "an unknown number of" if self.rows is None else f"{self.rows:,}"
+        return f"{rows} rows (before any merge), {self.files:,} files, {size(self.size_bytes)}"
 
 
 def cost_of(snapshot: Snapshot, where: str | None) -> Cost:
     """Return what reading the rows that a condition asks for would read; reads metadata."""
     plan = snapshot.plan(where).to_arrow()
     plan = plan.filter(pc.is_null(plan["skipped"]))
-    rows, files, size_bytes = (pc.sum(plan[name]).as_py() or 0 for name in ("rows", "files", "size_bytes"))
+    files, size_bytes = (pc.sum(plan[name]).as_py() or 0 for name in ("files", "size_bytes"))
+    rows = None if plan["rows"].null_count else pc.sum(plan["rows"]).as_py() or 0
     return Cost(rows=rows, files=files, size_bytes=size_bytes)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.formats.delta.records import Actions
 from snapshot_explorer.formats.delta.replay import keys
 from snapshot_explorer.formats.delta.statistics import rows_of
+from snapshot_explorer.frames import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class Size:
     """What the log says of a file's size; None where it does not."""
 
     rows: int | None
-    """Rows in the file, those included that a deletion vector takes away."""
+    """Rows in the file, without those that its deletion vector removes."""
     size_bytes: int | None
     """Bytes of the file."""
 
@@ -31,15 +32,16 @@ class Counts:
     removed_files: int = 0
     """Remove actions."""
     added_rows: int | None = 0
-    """Rows in the added files, those included that deletion vectors take away."""
+    """Rows in the added files, without those that deletion vectors remove; of a file that is removed and added at
+    once, with another deletion vector, those that came back."""
     removed_rows: int | None = 0
-    """Rows in the removed files, likewise."""
+    """Rows in the removed files, likewise; of such a file those that were deleted."""
     added_bytes: int | None = 0
     """Bytes of the added files."""
     removed_bytes: int | None = 0
     """Bytes of the removed files."""
     total_rows: int | None = None
-    """Rows in all live files after the commit, likewise."""
+    """Rows in all live files after the commit, without those that deletion vectors remove."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +94,12 @@ def counts_of(versions: Sequence[int], actions: Actions, known: Known | None) ->
         if known is not None and known.version == version:
             live, rows = _live(known.adds, touched)
         added = [size for _, size in commit.added]
+        added_rows, removed_rows = _rows(commit, removed)
         found[version] = Counts(
             added_files=len(added),
             removed_files=len(removed),
-            added_rows=_Sum(one.rows for one in added).value,
-            removed_rows=_Sum(one.rows for one in removed).value,
+            added_rows=added_rows,
+            removed_rows=removed_rows,
             added_bytes=_Sum(one.size_bytes for one in added).value,
             removed_bytes=_Sum(one.size_bytes for one in removed).value,
             total_rows=rows.value if known is not None and known.version <= version else None,
@@ -107,8 +110,37 @@ def counts_of(versions: Sequence[int], actions: Actions, known: Known | None) ->
 def _live(adds: pa.Table, touched: pa.Array) -> tuple[dict[str, Size], "_Sum"]:
     """Return the sizes of those live files that commits touch, and the rows of all."""
     some = adds.filter(pc.is_in(keys(adds), value_set=touched))
-    rows = rows_of(adds)
+    rows = _present_rows(adds)
     return dict(_sized(some)), _Sum((pc.sum(rows).as_py() or 0, *repeat(None, rows.null_count)))
+
+
+def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | None]:
+    """Return how many rows a commit added and removed: of a file whose deletion vector it replaced, the difference."""
+    before = {_path(file): size for (file, _), size in zip(commit.removed, removed, strict=True)}
+    after = {_path(file): size for file, size in commit.added}
+    kept = before.keys() & after.keys()
+    if len(before) < len(removed) or len(after) < len(commit.added):  # a path twice: which is which is not told
+        kept = kept - kept
+    gained, lost = _Sum(()), _Sum(())
+    for path in kept:
+        rows, was = after[path].rows, before[path].rows
+        grown = None if rows is None or was is None else rows - was
+        gained.add(None if grown is None else max(grown, 0))
+        lost.add(None if grown is None else max(-grown, 0))
+    for path, size in after.items() if kept else ():
+        if path not in kept:
+            gained.add(size.rows)
+    for path, size in before.items() if kept else ():
+        if path not in kept:
+            lost.add(size.rows)
+    if kept:
+        return gained.value, lost.value
+    return _Sum(size.rows for _, size in commit.added).value, _Sum(size.rows for size in removed).value
+
+
+def _path(key: str) -> str:
+    """Return the path of a file by its key, to which its deletion vector belongs too."""
+    return key.partition("\n")[0]
 
 
 class _Sum:
@@ -141,8 +173,19 @@ def _known(said: Size, was: Size | None) -> Size:
     )
 
 
+def _present_rows(files: pa.Table) -> pa.Array:
+    """Return how many rows each file has without those that its deletion vector removes; null where it is unknown."""
+    vectors = together(files["deletion_vector"])
+    if vectors.null_count == len(vectors):
+        return rows_of(files)
+    deleted = pc.if_else(pc.is_valid(vectors), pc.struct_field(vectors, ["cardinality"]), 0)
+    rows = pc.subtract(rows_of(files), deleted)
+    return pc.if_else(pc.less(rows, 0), pa.scalar(None, pa.int64()), rows)  # a contradiction is not a count
+
+
 def _sized(files: pa.Table) -> list[tuple[str, Size]]:
-    sizes = zip(rows_of(files).to_pylist(), files["size_bytes"].to_pylist(), strict=True)
+    rows = _present_rows(files)
+    sizes = zip(rows.to_pylist(), files["size_bytes"].to_pylist(), strict=True)
     found = (Size(rows=rows, size_bytes=size_bytes) for rows, size_bytes in sizes)
     return list(zip(keys(files).to_pylist(), found, strict=True))
 

@@ -176,9 +176,10 @@ def health(shelf: Shelf, asked: Asked) -> Content:
 
 def _readability(shelf: Shelf, asked: Asked) -> Content:
     """Return runs of versions that can be loaded alike, and each version where the table tells more of it."""
-    runs = _runs(asked.commits) if asked.commits is not None else pa.table({"versions": pa.array([], pa.string())})
-    parts: list[Part] = [Line("Versions that can be loaded, newest first:"), Grid(runs, noun="runs", limit=PAGE)]
-    page, pages = paged(shelf.table.readability().to_arrow(), asked.page)
+    told = shelf.table.readability().to_arrow()
+    # Not by the history, which takes the files of the newest version to be there.
+    parts: list[Part] = [Line("Versions that can be loaded, newest first:"), Grid(_runs(told), noun="runs", limit=PAGE)]
+    page, pages = paged(told, asked.page)
     parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
     return Content(
         drawing=Drawing(title=f"What of {shelf.table.path} can be read", parts=tuple(parts)),

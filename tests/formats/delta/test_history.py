@@ -114,13 +114,27 @@ def test_a_file_that_is_added_again_counts_once_in_the_total(table):
     assert commits(table, 2)[0]["kind"] == "analyze"
 
 
-def test_rows_that_a_deletion_vector_takes_away_are_still_in_the_file(table):
-    vector = table.vector([0, 1])
-    table.commit(add("a", rows=10))
-    table.commit(remove("a"), add("a", rows=10, vector=vector), operation="DELETE")
+def test_rows_that_a_deletion_vector_removes_are_removed_and_those_that_it_gives_back_are_added(table):
+    first, second = table.vector([0, 1]), table.vector([0, 1, 5])
+    table.commit(add("a", rows=10), add("b", rows=3))
+    table.commit(remove("a"), add("a", rows=10, vector=first), operation="DELETE")
+    table.commit(
+        remove("a", vector=first), add("a", rows=10, vector=second), remove("b"), add("c", rows=2), operation="DELETE"
+    )
+    table.commit(remove("a", vector=second), add("a", rows=10, vector=first), operation="RESTORE")
+    table.commit(remove("a", vector=first))
 
-    assert counts(table, 2)[2:4] == (10, 10)
-    assert counts(table, 2)[-1] == 10
+    assert [counts(table, version)[2:4] for version in (2, 3, 4, 5)] == [(0, 2), (2, 1 + 3), (1, 0), (0, 8)]
+    totals = open_table(table.url).history()["total_rows"].to_pylist()[::-1]
+    assert totals == [0, 13, 11, 9, 10, 2]
+
+
+def test_rows_that_a_deletion_vector_removes_from_a_file_of_unknown_rows_are_unknown(table):
+    vector = table.vector([0, 1])
+    table.commit(add("a"))
+    table.commit(remove("a"), add("a", vector=vector), operation="DELETE")
+
+    assert counts(table, 2)[2:4] == (None, None)
 
 
 def test_totals_are_not_told_where_it_takes_many_files_to_know_them(table):
