@@ -29,14 +29,8 @@ COMMITS = pa.schema(
         _column("schema_id", pa.int64(), "schema in force after the commit"),
         _column("added_files", pa.int64(), "data files added", "files"),
         _column("removed_files", pa.int64(), "data files removed", "files"),
-        _column("added_rows", pa.int64(), "rows in the added files, before any merge; see removed_rows", "rows"),
-        _column(
-            "removed_rows",
-            pa.int64(),
-            "rows in the removed files, before any merge; of a file that Delta gives another deletion vector, "
-            "the rows that this deletes",
-            "rows",
-        ),
+        _column("added_rows", pa.int64(), "rows in the added files, before any merge", "rows"),
+        _column("removed_rows", pa.int64(), "rows in the removed files, before any merge", "rows"),
         _column("added_bytes", pa.int64(), "size of the added files", "bytes"),
         _column("removed_bytes", pa.int64(), "size of the removed files", "bytes"),
         _column("total_rows", pa.int64(), "rows in all live files, before any merge", "rows"),
@@ -170,16 +164,10 @@ COMPARED = pa.schema(
         _column(
             "part",
             pa.string(),
-            "in A, shared, removed, added, in B; of those, what commits rearranged without a change of data, and where "
-            "deletion vectors of shared files differ",
+            "in A, shared, removed, added, in B; of those, what commits rearranged without a change of data",
         ),
         _column("files", pa.int64(), "data files", "files"),
-        _column(
-            "rows",
-            pa.int64(),
-            "rows in the files, before any merge; of differing deletion vectors what they remove more than in A",
-            "rows",
-        ),
+        _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
         _column("size_bytes", pa.int64(), "size of the files", "bytes"),
     ]
 )

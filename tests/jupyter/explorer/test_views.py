@@ -1,5 +1,6 @@
 """What the tabs of an explorer tell, and loading rows into a variable."""
 
+import shutil
 import re
 import threading
 
@@ -353,6 +354,22 @@ def test_what_can_be_read_is_told_in_runs():
 
     assert lines[2].split() == ["readable", "from", "to", "versions"]
     assert lines[4].split() == ["yes", "0", "21", "22"]
+    explorer.close()
+
+
+def test_what_can_be_read_does_not_contradict_itself_where_every_data_file_is_missing(tmp_path):
+    shutil.copytree(samples.path("payments"), tmp_path / "payments")
+    for file in (tmp_path / "payments").rglob("*.parquet"):
+        if "_delta_log" not in file.parts:
+            file.unlink()
+    explorer = Explorer(open_table(tmp_path / "payments")).wait()
+    explorer.state.tab, explorer.state.health = "health", "readability"
+    explorer.wait()
+
+    lines = [line.split() for line in told(explorer, "health").splitlines()]
+
+    assert ["metadata", "1", "21", "21"] in lines
+    assert ["yes", "0", "0", "1"] in lines
     explorer.close()
 
 
