@@ -1,7 +1,7 @@
 """What the tabs of an explorer tell, and loading rows into a variable."""
 
-import shutil
 import re
+import shutil
 import threading
 
 import ipywidgets
