@@ -144,6 +144,72 @@ def test_a_data_file_that_is_garbage(written, url, content):
         open_table(url).current.to_arrow()
 
 
+CALLS = {
+    "open": lambda table: table.current.version,
+    "versions": lambda table: table.versions(),
+    "history": lambda table: table.history().to_dict(),
+    "tags": lambda table: table.tags().to_dict(),
+    "lifetimes": lambda table: table.lifetimes().to_arrow().to_pylist(),
+    "retention": lambda table: table.retention(keep="1d", keep_last=1).lost.to_dict(),
+    "changes": lambda table: table.changes().to_dict(),
+    "compare": lambda table: table.compare(2, 4).files.to_dict(),
+    "compared manifests": lambda table: table.compare(2, 4).manifests.to_dict(),
+    "schema": lambda table: str(table.current.schema),
+    "files": lambda table: table.at(4).files(statistics=True).to_dict(),
+    "rows": lambda table: table.current.to_arrow().to_pylist(),
+    "past rows": lambda table: table.at(2).to_arrow().to_pylist(),
+    "row changes": lambda table: table.changes_between(1, 4).to_pylist(),
+    "snapshots": lambda table: table.inspect("snapshots").to_dict(),
+    "schemas": lambda table: table.inspect("schemas").to_dict(),
+}
+PAGE = b"<html><body><h1>503 Service Unavailable</h1></body></html>"
+
+
+def answers(url):
+    """Return what each call returns, or what it raises."""
+    found = {}
+    for name, call in CALLS.items():
+        try:
+            found[name] = call(open_table(url))
+        except SnapshotExplorerError as error:
+            found[name] = error
+    return found
+
+
+@pytest.mark.parametrize("content", [b"", PAGE], ids=["empty", "page"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "snapshot/snapshot-2",
+        "snapshot/snapshot-4",
+        "schema/schema-0",
+        "manifest/manifest-list-4-0",
+        "manifest/manifest-2",
+        "bucket-0/data-2.parquet",
+    ],
+)
+def test_what_stands_in_a_files_place_gives_the_whole_answer_or_an_error_that_names_it(written, url, path, content):
+    whole = answers(url)
+    assert not [name for name, answer in whole.items() if isinstance(answer, Exception)]
+    written.write(path, content)
+
+    found = answers(url)
+
+    other = {name: answer for name, answer in found.items() if answer != whole[name]}
+    assert {name for name, answer in other.items() if not isinstance(answer, SnapshotExplorerError)} == set()
+    assert {name for name, answer in other.items() if path not in str(answer)} == set()
+    assert other
+
+
+@pytest.mark.parametrize("content", [b"", PAGE, b"9" * 5_000, b"\xff\xfe"], ids=["empty", "page", "huge", "bytes"])
+@pytest.mark.parametrize("hint", ["LATEST", "EARLIEST"])
+def test_what_stands_in_a_hints_place_changes_nothing(written, url, hint, content):
+    whole = answers(url)
+    written.write(f"snapshot/{hint}", content)
+
+    assert answers(url) == whole
+
+
 def test_an_unknown_column_names_the_nearest(url):
     with pytest.raises(BadReferenceError, match="nmae.*name"):
         open_table(url).current.to_arrow(columns=["nmae"])

@@ -10,6 +10,7 @@ from typing import Any, cast
 import fastavro
 import orjson
 import pyarrow as pa
+from fastavro.schema import SchemaParseException, UnknownType
 
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.paimon.avro_container import Container
@@ -33,8 +34,11 @@ _FOREIGN = (
     StopIteration,
     AssertionError,
     struct.error,
+    pa.ArrowException,
+    SchemaParseException,
+    UnknownType,
 )
-"""What fastavro raises on damaged bytes."""
+"""What fastavro raises on damaged bytes and schemas, and pyarrow on values that are none of their column."""
 
 Convert = Callable[[Any], Any]
 
@@ -51,13 +55,13 @@ def batches(container: Container, fields: Sequence[Field], size: int) -> Iterato
         schema = _record(orjson.loads(container.spelled))
         nodes = {item["name"]: item["type"] for item in schema["fields"]}
         records = fastavro.reader(io.BytesIO(_plain(container)))
+        named = dict(_named(schema))
+        _check_names(nodes, fields)
+        readers = [_reader(nodes[field.name], field.type, named) for field in fields]
+    except DamageError:
+        raise
     except _FOREIGN as error:
         raise DamageError(f"its schema is damaged ({type(error).__name__}: {error})") from error
-    named = dict(_named(schema))
-    missing = [field.name for field in fields if field.name not in nodes]
-    if missing:
-        raise DamageError(f"it has no column {missing[0]!r}")
-    readers = [_reader(nodes[field.name], field.type, named) for field in fields]
     while True:
         try:
             rows = cast("list[Mapping[str, Any]]", list(islice(records, size)))
@@ -67,6 +71,12 @@ def batches(container: Container, fields: Sequence[Field], size: int) -> Iterato
         if not rows:
             return
         yield batch
+
+
+def _check_names(nodes: Mapping[str, Any], fields: Sequence[Field]) -> None:
+    for field in fields:
+        if field.name not in nodes:
+            raise DamageError(f"it has no column {field.name!r}")
 
 
 def _batch(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field], readers: Sequence[Convert]) -> pa.RecordBatch:

@@ -154,8 +154,9 @@ def _check_rows(file: DataFile, rows: int) -> None:
 
 
 def _check_names(file: DataFile, there: Sequence[str], fields: Sequence[Field]) -> None:
+    known = frozenset(there)
     for field in fields:
-        if field.name not in there:
+        if field.name not in known:
             raise BrokenTableError(
                 f"The data file {file.path} has no column {field.name!r}, which schema/schema-{file.schema_id} names."
             )
@@ -294,6 +295,8 @@ def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Arr
         return _conform_timestamp(values, wanted)
     if kind.root in ("TIME", "DATE") and pa.types.is_int32(values.type):
         return values.view(wanted)
+    if is_orc and kind.root in ("CHAR", "VARCHAR"):
+        values.validate(full=True)  # the reader of ORC does not look whether text is UTF-8
     if is_orc and kind.root == "CHAR":
         values = pc.utf8_rtrim(values, " ")
     return values if values.type == wanted else values.cast(wanted)

@@ -1,7 +1,7 @@
 """Paimon's types: how schema files spell them, and the Arrow types in which their values are handed out."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,28 +48,28 @@ class Field:
     """The column's comment."""
 
 
-def parse_fields(raw: Iterable[Mapping[str, Any]]) -> tuple[Field, ...]:
+def parse_fields(raw: object) -> tuple[Field, ...]:
     """Return the fields that a schema file lists.
 
-    Raises: as `parse_type`, and KeyError or TypeError where a field lacks its id, name or type, ValueError where its id
-        is none.
+    Raises: as `parse_type`, and KeyError, TypeError or ValueError where it is no list, or a field lacks its id, name or
+        type or has another value there.
     """
-    return tuple(
-        Field(
-            id=_id(item["id"]),
-            name=str(item["name"]),
-            type=parse_type(item["type"]),
-            description=item.get("description"),
-        )
-        for item in raw
-    )
+    if not isinstance(raw, list):
+        raise TypeError("its fields are no list")
+    return tuple(_field(item) for item in raw)
 
 
-def _id(raw: str | float) -> int:
-    number = int(raw)
+def _field(raw: Mapping[str, Any]) -> Field:
+    number, name, description = raw["id"], raw["name"], raw.get("description")
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"the id of a field is {number!r}")
     if not -_LARGEST_ID <= number <= _LARGEST_ID:
         raise ValueError(f"a field id of {number}, where ids have 32 bits")
-    return number
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a field is {name!r}")
+    if description is not None and not isinstance(description, str):
+        raise TypeError(f"the description of the field {name!r} is no text")
+    return Field(id=number, name=name, type=parse_type(raw["type"]), description=description)
 
 
 _LARGEST_ID = 2**31 - 1

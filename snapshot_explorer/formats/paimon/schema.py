@@ -83,23 +83,23 @@ def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Sche
     """
     try:
         raw = json_text.document(content, path, limits)
-        version = raw.get("version", 1)
+        version = _number(raw, "version", 1)
         options = {str(name): str(value) for name, value in (raw.get("options") or {}).items()}
         if version <= 1:
             options.setdefault("bucket", "1")
         if version <= 2:  # noqa: PLR2004 - the version after which the default became parquet
             options.setdefault("file.format", "orc")
-        keys = tuple(raw.get("primaryKeys") or ())
+        keys = _names(raw, "primaryKeys")
         columns = parse_fields(raw["fields"])
         if len({column.name for column in columns}) < len(columns):
             raise ValueError("two columns have one name")  # noqa: TRY301 - told with the file's name, like the rest
         return Schema(
-            id=int(raw["id"]),
+            id=_number(raw, "id"),
             fields=tuple(_not_null(column, keys) for column in columns),
-            partition_keys=tuple(raw.get("partitionKeys") or ()),
+            partition_keys=_names(raw, "partitionKeys"),
             primary_keys=keys,
             options=options,
-            comment=raw.get("comment"),
+            comment=_comment(raw),
         )
     except (
         orjson.JSONDecodeError,
@@ -114,6 +114,28 @@ def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Sche
             f"{path} is not a readable Paimon schema ({type(error).__name__}: {error}). "
             "It may have been cut short; compare it with a copy of the table."
         ) from error
+
+
+def _number(raw: Mapping[str, object], name: str, default: int | None = None) -> int:
+    value = raw[name] if default is None else raw.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise TypeError(f"its {name} is {value!r}")
+    return value
+
+
+def _names(raw: Mapping[str, object], name: str) -> tuple[str, ...]:
+    found = raw.get(name)
+    names = () if found is None else found
+    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+        raise TypeError(f"its {name} are no list of names")
+    return tuple(names)
+
+
+def _comment(raw: Mapping[str, object]) -> str | None:
+    comment = raw.get("comment")
+    if comment is not None and not isinstance(comment, str):
+        raise TypeError("its comment is no text")
+    return comment
 
 
 def _not_null(column: Field, primary_keys: Iterable[str]) -> Field:

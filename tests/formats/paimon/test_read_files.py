@@ -1,5 +1,6 @@
 """Data files in every format, written by Paimon's own writers (probes/README.md), by pyarrow, and damaged."""
 
+import json
 import logging
 import random
 from decimal import Decimal
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from formats.paimon.avro_bytes import container, encoded, written
 from formats.paimon.rows_of import Files, orc_file, parquet
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError, UnsupportedFeatureError
@@ -289,3 +291,56 @@ def test_damage_to_the_footer_of_a_file_with_int96_names_the_file():
 def test_an_encrypted_file_is_refused():
     with pytest.raises(UnsupportedFeatureError, match="f.parquet is encrypted"):
         read(b"PARE" + bytes(100) + b"PARE", "f.parquet", 1, [field("a", "INT")])
+
+
+def test_text_in_an_orc_file_that_is_no_text_is_damage():
+    content = orc_file(pa.table({"t": ["before", "MARKED", "behind"], "n": [1, 2, 3]}), compression="uncompressed")
+    assert content.count(b"MARKED") >= 1
+    damaged = content.replace(b"MARKED", b"MA\xff\xfeED")
+
+    with pytest.raises(BrokenTableError, match=r"column 't' of the data file f\.orc can not be read as STRING"):
+        read(damaged, "f.orc", 3, [field("t", "STRING")])
+    assert read(damaged, "f.orc", 3, [field("n", "BIGINT")]).to_pydict() == {"n": [1, 2, 3]}
+
+
+AVRO = {
+    "type": "record",
+    "name": "row",
+    "fields": [
+        {"name": "t", "type": ["null", "string"]},
+        {"name": "a", "type": ["null", {"type": "array", "items": ["null", "int"]}]},
+        {"name": "m", "type": ["null", {"type": "map", "values": "int"}]},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda schema: schema["fields"].clear(),
+        lambda schema: schema.update(fields={}),
+        lambda schema: schema.update(fields=["x"]),
+        lambda schema: schema.update(name=1),
+        lambda schema: schema.update(type="nothing"),
+        lambda schema: schema["fields"][0].update(type="nothing"),
+        lambda schema: schema["fields"][0].update(type=[]),
+        lambda schema: schema["fields"][0].update(name=["t"]),
+        lambda schema: schema["fields"][0].update(type={"type": "fixed", "name": "f", "size": "x"}),
+        lambda schema: schema["fields"][1].update(type=["null", {"type": "array"}]),
+        lambda schema: schema["fields"][1].update(type=["null", {"type": "array", "items": {}}]),
+        lambda schema: schema["fields"][1].update(type="int"),
+        lambda schema: schema["fields"][2].update(type=["null", {"type": "array", "items": ["null", "int"]}]),
+        lambda schema: schema["fields"][2].update(type=["null", {"type": "map", "values": None}]),
+        lambda schema: schema["fields"][2].update(type=None),
+    ],
+)
+def test_an_avro_schema_that_was_altered_is_damage(change):
+    rows = [{"t": "x", "a": [1, None], "m": {"k": 1}}]
+    content = written(AVRO, rows)
+    altered = json.loads(json.dumps(AVRO))
+    change(altered)
+    fields = [field("t", "STRING"), field("a", "ARRAY<INT>"), field("m", "MAP<STRING, INT>")]
+    assert read(content, "f.avro", 1, fields).num_rows == 1
+
+    with pytest.raises(BrokenTableError, match=r"f\.avro"):
+        read(container(altered, [(1, encoded(AVRO, rows))]), "f.avro", 1, fields)
