@@ -80,7 +80,8 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     version = None if found.version == NO_VERSION else found.version
     schema = table_format.arrow_schema(version)
     columns = _names(given["columns"]) if "columns" in given else schema.names
-    if unknown := [name for name in columns if name not in schema.names]:
+    known = frozenset(schema.names)
+    if unknown := [name for name in columns if name not in known]:
         schema = pa.schema([*schema, *table_format.hidden_columns(unknown, version)])
     described = _Described(
         table_format=table_format,

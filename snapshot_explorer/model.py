@@ -25,6 +25,10 @@ Kind = Literal[
 ]
 
 
+_DRAWN_COLUMNS = 200
+"""Columns of a schema that are drawn, at most."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """What made a version. One row of the COMMITS frame; see there for units and meaning."""
@@ -119,8 +123,8 @@ class TableSchema:
         return text(self.drawing())
 
     def drawing(self) -> Drawing:
-        """Return how the schema looks: a row per column, and its part in the keys."""
-        columns = self.columns
+        """Return how the schema looks: a row per column, of very many the first, and its part in the keys."""
+        columns = self.columns[:_DRAWN_COLUMNS]
         grid = pa.table(
             {
                 "id": pa.array([column.id for column in columns], pa.int64()),
@@ -132,7 +136,16 @@ class TableSchema:
             }
         )
         title = "schema" if self.id is None else f"schema {self.id}"
-        return Drawing(title=title, parts=(Grid(grid, noun="columns", limit=len(columns)),))
+        shown = Grid(grid, noun="columns", limit=len(columns), total=len(self.columns))
+        return Drawing(title=title, parts=(shown,))
+
+    def __repr__(self) -> str:
+        columns: object = self.columns
+        if len(self.columns) > _DRAWN_COLUMNS:
+            columns = f"<{len(self.columns):,} columns>"
+        keys = (self.partition_keys, self.primary_keys)
+        partition, primary = (names if len(names) <= _DRAWN_COLUMNS else f"<{len(names):,} names>" for names in keys)
+        return f"TableSchema(id={self.id!r}, columns={columns}, partition_keys={partition}, primary_keys={primary})"
 
     def _key(self, name: str) -> str | None:
         parts = [("primary", self.primary_keys), ("partition", self.partition_keys)]

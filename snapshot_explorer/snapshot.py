@@ -345,7 +345,8 @@ class Snapshot:
     def _with_hidden(self, schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
         """Return the schema with those columns asked for that the format gives only then."""
         asked = [] if columns is None or isinstance(columns, str) else columns
-        unknown = [name for name in asked if name not in schema.names]
+        known = frozenset(schema.names)
+        unknown = [name for name in asked if name not in known]
         if not unknown:
             return schema
         return pa.schema([*schema, *self._format.hidden_columns(unknown, self._version_or_newest())])

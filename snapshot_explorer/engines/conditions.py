@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.model import Bounds
 
+_COMPARED_NAMES = 2_000
+"""Names among which those like an unknown one are searched."""
 _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
 _ALONE = "SELECT\n"
@@ -331,9 +333,9 @@ def unknown_column(name: str, names: Iterable[str]) -> str:
     """Return the end of a sentence that says that a column is not there, and which are."""
     known = list(names)
     alike = [one for one in known if one.casefold() == name.casefold()]
-    near = alike or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near = alike or difflib.get_close_matches(name, known[:_COMPARED_NAMES], n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
-    shown = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
+    shown = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
     return f"column {name!r}, which is not in the table. {hint}Columns: {shown}."
 
 

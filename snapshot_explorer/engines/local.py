@@ -66,7 +66,8 @@ def to_arrow(
     """
     wanted = chosen(schema, columns)
     limit = within(limit)
-    needed = [name for name in schema.names if name in wanted.names]
+    kept = frozenset(wanted.names)
+    needed = [name for name in schema.names if name in kept]
     needed += sorted(condition.columns - set(needed)) if condition else []
     found: list[pa.Table] = []
     missing = limit
@@ -136,11 +137,13 @@ def chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
         return schema.remove_metadata()
     if isinstance(columns, str):
         raise BadReferenceError(f"columns is one text, {columns!r}. Give a list of names: [{columns!r}].")
-    for place, name in enumerate(columns):
-        if name not in schema.names:
+    known, seen = frozenset(schema.names), set[str]()
+    for name in columns:
+        if name not in known:
             raise BadReferenceError(f"The columns asked for name a {unknown_column(str(name), schema.names)}")
-        if name in columns[:place]:
+        if name in seen:
             raise BadReferenceError(f"The column {name!r} is asked for twice. Name each column once.")
+        seen.add(name)
     return pa.schema([schema.field(name) for name in columns])
 
 

@@ -8,6 +8,7 @@ and no Python variable.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -144,8 +145,8 @@ class _Bound:
         self._number = number
         self.name = name
         self._relation = relation
-        folded = [column.lower() for column in relation.schema.names]
-        twice = sorted(column for column in relation.schema.names if folded.count(column.lower()) > 1)
+        folded = Counter(column.lower() for column in relation.schema.names)
+        twice = sorted(column for column in relation.schema.names if folded[column.lower()] > 1)
         if twice:
             raise BadReferenceError(
                 f"{relation.what} has columns whose names differ only in case: {', '.join(twice)}. DuckDB does not "

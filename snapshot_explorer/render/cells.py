@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import islice
 from typing import Literal
 
 import pyarrow as pa
@@ -107,11 +108,12 @@ def _python(scalar: pa.Scalar) -> object:
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         return _Spelled(_temporal(scalar))
     if pa.types.is_map(kind):
-        entries = scalar.values.slice(0, _SHOWN_ITEMS)
+        entries = scalar.values.slice(0, _SHOWN_ITEMS + 1)
         keys, items = entries.flatten()
         return {_spell(_python(key)): _python(item) for key, item in zip(keys, items, strict=True)}
     if pa.types.is_struct(kind):
-        return {field.name: _python(scalar[position]) for position, field in enumerate(kind)}
+        several = range(min(kind.num_fields, _SHOWN_ITEMS + 1))
+        return {kind.field(position).name: _python(scalar[position]) for position in several}
     if isinstance(scalar, pa.ListScalar):
         return [_python(item) for item in scalar.values.slice(0, _SHOWN_ITEMS + 1)]
     if pa.types.is_dictionary(kind):
@@ -163,9 +165,9 @@ def _wrapped(inner: str, brackets: str, *, nested: bool) -> str:
 def _spell_mapping(value: Mapping[object, object]) -> str:
     pairs = [
         f"{_spell(name, guarded='/=', nested=True)}={_spell(item, guarded='/=', nested=True)}"
-        for name, item in list(value.items())[:_SHOWN_ITEMS]
+        for name, item in islice(value.items(), _SHOWN_ITEMS)
     ]
-    return "/".join(pairs)[:_LONGEST]
+    return "/".join([*pairs, ELLIPSIS] if len(value) > _SHOWN_ITEMS else pairs)[:_LONGEST]
 
 
 def _spell_items(value: Iterable[object]) -> str:

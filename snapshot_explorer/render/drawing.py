@@ -6,6 +6,8 @@ import pyarrow as pa
 
 DRAWN_ROWS = 20
 """Rows of a grid that are drawn unless something else is asked for."""
+DRAWN_COLUMNS = 100
+"""Columns of a grid that are drawn, at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.render.cells import Cell, cell, unit_of
-from snapshot_explorer.render.drawing import Grid
+from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,16 @@ class ShownColumn:
         return self.name.endswith("path")
 
 
-def shown_columns(grid: Grid, limit: int) -> tuple[ShownColumn, ...]:
-    """Return the columns of the rows to draw. Only those rows are converted, however many there are."""
-    rows = grid.rows.slice(0, shown_rows(grid, limit))
+def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple[ShownColumn, ...]:
+    """Return the first columns of the rows to draw. Only those are converted, however many there are.
+
+    Args:
+        grid: The rows.
+        limit: Rows to draw of a grid that has no limit of its own.
+        most: How many columns to return.
+    """
+    wide = grid.rows if grid.rows.num_columns <= most else grid.rows.select(range(most))
+    rows = wide.slice(0, shown_rows(grid, limit))
     columns = []
     for position, field in enumerate(rows.schema):
         metadata = field.metadata or {}
@@ -53,6 +60,12 @@ def _is_number(kind: pa.DataType) -> bool:
 def shown_rows(grid: Grid, limit: int) -> int:
     """Return how many rows are drawn."""
     return min(int(grid.rows.num_rows), max(limit if grid.limit is None else grid.limit, 0))
+
+
+def columns_said(grid: Grid, shown: int) -> str | None:
+    """Return which part of the columns is drawn, such as `100 of 100,000 columns`; None where all are."""
+    total = int(grid.rows.num_columns)
+    return f"{shown:,} of {total:,} columns" if shown < total else None
 
 
 def rows_said(grid: Grid, limit: int) -> str | None:

@@ -8,7 +8,7 @@ from html import escape
 
 from snapshot_explorer.render.cells import NULL, Cell, cell, cut, unit_of
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
-from snapshot_explorer.render.grid import ShownColumn, rows_said, shown_columns
+from snapshot_explorer.render.grid import ShownColumn, columns_said, rows_said, shown_columns
 from snapshot_explorer.visible import visible
 
 _WIDEST_CELL = 80
@@ -112,9 +112,9 @@ def _pairs(pairs: Pairs) -> Iterator[str]:
 def _grid(grid: Grid, title: str, limit: int) -> Iterator[str]:
     columns = shown_columns(grid, limit)
     yield from _boxed(_rows(columns), "sx-table", title)
-    said = rows_said(grid, limit)
+    said = [part for part in (rows_said(grid, limit), columns_said(grid, len(columns))) if part]
     if said:
-        yield f'<div class="sx-said">{_escaped(said)}</div>'
+        yield f'<div class="sx-said">{_escaped("; ".join(said))}</div>'
 
 
 _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}

@@ -3,17 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from snapshot_explorer.render.cells import cell, cut, pad, unit_of, width
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
-from snapshot_explorer.render.grid import ShownColumn, rows_said, shown_columns
+from snapshot_explorer.render.grid import ShownColumn, columns_said, rows_said, shown_columns
 from snapshot_explorer.visible import visible
 
 WIDTH = 120
 """The widest line, in columns of a terminal."""
 _GAP = 2
 _NARROWEST_CELL = 12
+_MOST_COLUMNS = WIDTH // (1 + _GAP) + 1
+"""Columns that can fit side by side, and one."""
+_NAMED_COLUMNS = 20
+"""Columns named that are not drawn."""
 _LONGEST_TEXT = 1_000
 _WORDS = re.compile(r"[^_]+_*|_+")
 
@@ -128,14 +132,14 @@ class _Column:
 
 
 def _grid(grid: Grid, limit: int) -> Iterator[str]:
-    shown = shown_columns(grid, limit)
+    shown = shown_columns(grid, limit, most=_MOST_COLUMNS)
     columns = [_Column(column, (visible(column.name),)) for column in shown]
     if sum(column.natural + _GAP for column in columns) - _GAP > WIDTH:
         columns = [_Column(column, _broken(column)) for column in shown]
     fitting = _fitting_columns(columns)
     if fitting:
         yield from _aligned(fitting)
-    said = [rows_said(grid, limit), _columns_said(shown, len(fitting))]
+    said = [rows_said(grid, limit), _columns_said(grid, len(fitting))]
     if any(said):
         yield from _wrapped("; ".join(part for part in said if part), WIDTH)
 
@@ -191,8 +195,11 @@ def _rooms(columns: Sequence[_Column]) -> list[int]:
     return rooms
 
 
-def _columns_said(columns: Sequence[ShownColumn], fitting: int) -> str | None:
-    if fitting == len(columns):
+def _columns_said(grid: Grid, fitting: int) -> str | None:
+    """Return which columns are drawn, and the names of the first that are not."""
+    said = columns_said(grid, fitting)
+    if said is None:
         return None
-    hidden = ", ".join(visible(column.name) for column in columns[fitting:])
-    return f"{fitting} of {len(columns)} columns; not shown: {hidden}"
+    names = [visible(field.name) for field in islice(grid.rows.schema, fitting, fitting + _NAMED_COLUMNS)]
+    more = grid.rows.num_columns - fitting - len(names)
+    return f"{said}; not shown: {', '.join(names)}" + (f" and {more:,} more" if more else "")

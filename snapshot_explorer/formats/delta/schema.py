@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import cast
 
 import orjson
@@ -99,6 +100,7 @@ def _greatest_id(metadata: Metadata) -> int | None:
         return None
 
 
+@lru_cache(maxsize=8)
 def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:
     if text is None:
         return ()

@@ -1,0 +1,71 @@
+"""Tables of very many columns: what is drawn of them is bounded, and says what is cut."""
+
+import time
+
+import pyarrow as pa
+import pytest
+
+from delta_builder import DeltaTable, metadata
+from snapshot_explorer import open_table
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.render import html, text
+
+COLUMNS = 5_000
+LONGEST_TEXT, LONGEST_PAGE = 20_000, 80_000
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """A table of very many columns, half of which a second version renames."""
+    root = tmp_path_factory.mktemp("wide")
+    names = [f"column_{number}" for number in range(COLUMNS)]
+    table = DeltaTable(None, root, fields=[(name, "long") for name in names])
+    renamed = [f"{name}_b" if place % 2 else name for place, name in enumerate(names)]
+    table.commit(metadata([(name, "long") for name in renamed]))
+    return open_table(str(root))
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda table: table.current.schema, "200 of 5,000 columns"),
+        (lambda table: table.current, "200 of 5,000 columns"),
+        (lambda table: table, "columns"),
+        (lambda table: table.compare(0, 1).schema, "20 of 5,000 changes of the schema"),
+        (lambda table: table.compare(0, 1), "20 of 5,000 changes of the schema"),
+        (lambda table: table.health(), "ok"),
+        (lambda table: table.inspect("detail"), "delta"),
+    ],
+    ids=["schema", "snapshot", "table", "compared schemas", "comparison", "health", "detail"],
+)
+def test_what_is_drawn_of_a_wide_table_is_bounded_and_says_so(wide, made, said):
+    page = made(wide)._repr_mimebundle_()
+
+    assert len(page["text/plain"]) < LONGEST_TEXT
+    assert len(page["text/html"]) < LONGEST_PAGE
+    assert said in page["text/plain"]
+    assert said in page["text/html"]
+    assert len(repr(made(wide))) < LONGEST_TEXT
+
+
+def test_a_frame_of_very_many_columns_is_drawn_in_part():
+    rows = pa.table({f"column_{number}": [number] for number in range(COLUMNS)})
+    deep = pa.table({"statistics": pa.StructArray.from_arrays([pa.array([1])] * COLUMNS, names=rows.column_names)})
+
+    shown, page = text(Frame(rows, title="Rows").drawing()), html(Frame(rows, title="Rows").drawing())
+
+    assert "of 5,000 columns; not shown: column_" in shown.replace("\n", " ")
+    assert "100 of 5,000 columns" in page
+    assert (len(shown), len(page)) < (LONGEST_TEXT, LONGEST_PAGE)
+    assert len(html(Frame(deep, title="Rows").drawing())) < LONGEST_PAGE
+
+
+def test_columns_of_a_wide_table_are_chosen_in_time_that_grows_with_their_number(wide):
+    """Looking each up among all of them took minutes."""
+    names = wide.at(0).to_arrow(limit=0).column_names
+    started = time.process_time()
+
+    rows = wide.at(0).to_arrow(columns=names[::-1], limit=5)
+
+    assert rows.column_names == names[::-1]
+    assert time.process_time() - started < 5
