@@ -38,11 +38,11 @@ from snapshot_explorer.jupyter.explorer.state import COMPARED, HEALTH, MEASURES,
 
 _COLUMNS = ("rss_mb", "arrow_mb", "threads", "files", "objects")
 _ALLOWED = {
-    "rss_mb": (1.05, 15),
-    "arrow_mb": (1.05, 5),
+    "rss_mb": (1.02, 4),
+    "arrow_mb": (1.05, 1),
     "threads": (1.0, 3),
     "files": (1.0, 5),
-    "objects": (1.05, 5_000),
+    "objects": (1.01, 1_000),
 }
 """By what factor, and by how much more, the median of the last third may exceed that of the third before."""
 _FOREIGN = ("Error:", "Exception:", "Iteration:")

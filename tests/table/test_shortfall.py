@@ -128,6 +128,19 @@ def test_versions_that_expire_are_no_loss(written):
     assert table.history()["version"].to_pylist() == [4, 3]
 
 
+def test_a_log_that_is_cleaned_up_in_no_order_is_read_on_and_a_warning_says_so(memory_root, caplog):
+    written = write("delta", *memory_root)
+    table = opened(written)
+    table.versions()
+    written.checkpoint(3)
+    for version in (1, 2):
+        written.remove_file(commit_name(version))
+
+    assert table.update().version == 4
+    assert table.versions() == (0, 3, 4)
+    assert "versions 1, 2 are missing" in caplog.text
+
+
 def test_a_table_that_was_rolled_back_is_followed_and_a_warning_says_so(memory_root, caplog):
     written = write("paimon", *memory_root)
     table = opened(written)

@@ -18,6 +18,8 @@ BYTES_AT_ONCE = 16 << 20
 """Bytes of commits that are in memory at the same time."""
 BYTES_KEPT = 64 << 20
 """Bytes of the commits whose actions are kept; as columns they take about as much."""
+_BATCHES_KEPT = 32
+"""Batches of commits whose actions are kept at most."""
 _UNKNOWN_SIZE = 4_096
 """Taken for the size of a commit that the listing does not tell."""
 
@@ -78,7 +80,10 @@ class Commits:
     def _keep(self, commits: Sequence[LogFile], actions: Actions) -> None:
         with self._lock:
             self._kept.append((commits, actions))
-            while sum(one.size_bytes or 0 for some, _ in self._kept for one in some) > BYTES_KEPT:
+            # The columns of a few bytes take as much memory as those of many: followed, a table gives one each time.
+            while len(self._kept) > _BATCHES_KEPT or (
+                sum(one.size_bytes or 0 for some, _ in self._kept for one in some) > BYTES_KEPT
+            ):
                 self._kept.popleft()
 
     def _of_kept(self, commits: Sequence[LogFile]) -> Actions | None:

@@ -74,7 +74,8 @@ class Log:
         """Return what is in the log now. One listing. Forgets what it was about if the table was made anew.
 
         A listing that shows less than the last one is made again a few times, and then refused: what is kept stays.
-        Less is right only where commits that both show are others, as in a table that was dropped and made anew.
+        Less is right where commits that both show are others, as in a table that was dropped and made anew. Commits up
+        to a checkpoint may go in any order, as some writers clean up: that is logged as a warning.
 
         Raises:
             TableNotFoundError: The log was there, and is not any more.
@@ -84,9 +85,10 @@ class Log:
             turn, before, since = next(self._turns), self._listing, self._listed_at
             found = list_log(self._storage, before)
             lost = () if before is None else _lost(before, found)
-            if before is None or not lost:
+            if before is None or not lost or (found.versions() and not before.goes_on_in(found)):
                 break
-            if found.versions() and not before.goes_on_in(found):
+            if not left and _is_cleaned_up(found, lost):
+                log.warning("%s", fewer_versions(self._storage.root, lost, found.versions(), since))
                 break
             if not left:
                 raise self._shortfall(before, found, lost, since)
@@ -443,6 +445,12 @@ def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
     newest = before.versions()[-1:] if not versions or before.versions()[-1] > versions[-1] else ()
     commits = tuple(found.commits())
     return tuple(sorted({*newest, *(lost_versions(tuple(before.commits()), commits) if commits else ())}))
+
+
+def _is_cleaned_up(found: LogListing, lost: Sequence[int]) -> bool:
+    """Return whether the versions that a log lacks lie before a checkpoint, up to which a log may be cleaned up."""
+    checkpoints = found.checkpoints()
+    return bool(checkpoints) and lost[-1] <= checkpoints[-1][0].version
 
 
 def _described(segment: LogSegment) -> str:
