@@ -1,6 +1,5 @@
 """The room of IPython: what `%load_ext snapshot_explorer` brings, and how it goes away again."""
 
-import logging
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -9,8 +8,9 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
 from snapshot_explorer.render import mimebundle
 from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 try:
     from snapshot_explorer.jupyter import completion

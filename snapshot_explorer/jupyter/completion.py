@@ -1,6 +1,5 @@
 """Tab completion of `%snapshot` lines, from what is known without asking the storage."""
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,9 @@ from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.table import Table
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 MATCHER = "snapshot_explorer"
 """The matcher's name in IPython's completer."""
