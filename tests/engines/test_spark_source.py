@@ -22,8 +22,8 @@ ORDERS = str(samples.path("orders"))
         pytest.param(
             {"versionAsOf": "3"},
             BadReferenceError,
-            "no option 'versionAsOf'. Did you mean version? Options: path, version, branch, format, columns, where. "
-            "Storage options are given by registering SnapshotDataSource.with_storage_options",
+            "no option 'versionAsOf'. Did you mean version? Options: path, version, branch, format, columns, where, "
+            "external_files. Storage options are given by registering SnapshotDataSource.with_storage_options",
             id="an option of another source",
         ),
         pytest.param({"secret": "hush"}, BadReferenceError, "has no option 'secret'. Options:", id="a credential"),
