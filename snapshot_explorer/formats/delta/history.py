@@ -1,6 +1,5 @@
 """The frame COMMITS of Delta versions: who committed, what was added and removed, and what can still be loaded."""
 
-import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
@@ -18,8 +17,9 @@ from snapshot_explorer.formats.delta.readability import Readability
 from snapshot_explorer.formats.delta.records import Actions, Transaction
 from snapshot_explorer.formats.delta.times import Times
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _COUNTS = tuple(field.name for field in fields(Counts))
 _AT_ONCE = 256
