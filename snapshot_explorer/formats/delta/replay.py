@@ -206,12 +206,14 @@ def _last_of_each(
 def _added_again(before: pa.Table, after: Tally) -> pa.Table:
     """Return the later adds; one that an earlier state had all along keeps the version since which it is live."""
     adds = after.adds
-    added = keys(adds)
-    found = pc.index_in(added, keys(before))
+    added, known = keys(adds), keys(before)
+    # Mostly few files come after very many: the few are made a set of, and the many asked.
+    common = pc.is_in(known, value_set=added)
+    found = pc.index_in(added, known.filter(common))
     is_old = pc.and_(pc.is_valid(found), pc.invert(pc.is_in(added, after.removed)))
     if not pc.any(is_old).as_py():
         return adds
-    since = together(before.column("version")).take(found)
+    since = together(before.column("version")).filter(common).take(found)
     return _with_versions(adds, pc.if_else(is_old, since, together(adds.column("version"))))
 
 
