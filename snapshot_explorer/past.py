@@ -6,10 +6,20 @@ from functools import cached_property
 from itertools import dropwhile
 from typing import Protocol, get_args
 
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.model import ChangeMode, Listing
-from snapshot_explorer.refs import AsOf, Earliest, Ref, Tag, parse_range, parse_ref, resolve, resolve_span
+from snapshot_explorer.refs import (
+    AsOf,
+    Earliest,
+    NothingBeforeError,
+    Ref,
+    Tag,
+    parse_range,
+    parse_ref,
+    resolve,
+    resolve_span,
+)
 from snapshot_explorer.snapshot import NO_VERSION, Snapshot
 
 
@@ -136,7 +146,7 @@ class Past:
         """Return the last version committed at or before a time, one less than any if all came after it."""
         try:
             return resolve(AsOf(time=time), Past(self._table, self._format, listed=self.listed))
-        except SnapshotNotFoundError:
+        except NothingBeforeError:
             return NO_VERSION
 
 

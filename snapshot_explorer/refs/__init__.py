@@ -12,7 +12,7 @@ A..B   ..B   A..                         two refs; a missing side means earliest
 
 from snapshot_explorer.refs.grammar import parse_range, parse_ref
 from snapshot_explorer.refs.records import AsOf, Earliest, Latest, Ref, Tag, Version
-from snapshot_explorer.refs.search import History, not_found, resolve
+from snapshot_explorer.refs.search import History, NothingBeforeError, not_found, resolve
 from snapshot_explorer.refs.spans import resolve_span
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Earliest",
     "History",
     "Latest",
+    "NothingBeforeError",
     "Ref",
     "Tag",
     "Version",

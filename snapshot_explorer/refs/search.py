@@ -11,6 +11,10 @@ from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, 
 from snapshot_explorer.refs.times import shown, utc
 
 
+class NothingBeforeError(SnapshotNotFoundError):
+    """All versions were committed after a time; none has expired since they were listed."""
+
+
 class History(Protocol):
     """What the search for a version needs to know of a table."""
 
@@ -161,7 +165,7 @@ def _as_of(ref: AsOf, history: History) -> int:
     versions = _existing(ref, history)
     run = history.searched(ref.time, versions)
     seen: dict[int, datetime] = {}
-    low = oldest = bisect_left(versions, run[0])
+    low = oldest = begin = bisect_left(versions, run[0])
     high = end = low + len(run)
     while low < high:
         middle = (low + high) // 2
@@ -179,7 +183,8 @@ def _as_of(ref: AsOf, history: History) -> int:
     if oldest == end:
         raise SnapshotNotFoundError(f"No snapshot answers to {ref}: the versions expired meanwhile. Ask again.")
     time = utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
-    raise SnapshotNotFoundError(
+    kind = NothingBeforeError if oldest == begin else SnapshotNotFoundError
+    raise kind(
         f"No snapshot answers to {ref}: nothing that exists was committed at or before then. "
         f"The earliest is {versions[oldest]}, of {shown(time)}. Try earliest or @{shown(time)}."
     )

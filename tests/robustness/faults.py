@@ -41,7 +41,7 @@ from support.faults import KINDS, LISTINGS, Fault, FaultyFileSystem, Store, kind
 from support.public_calls import answer, calls, opened, sight_of
 
 DATA = Path(__file__).parents[1] / "data"
-SECONDS = 20
+SECONDS = 60
 """How long a call may take until it hangs."""
 LASTING = ("fails", "page", "emptied", "missing", "list emptied")
 """Kinds that are also tried on all later requests for the same."""
@@ -51,9 +51,11 @@ RANGED = ("to_arrow", "count where", "changelog")
 """Calls that are also made with data files that are read by ranges, not whole."""
 
 
-_SAYS = re.compile(r"planted|is not there|expired|[Cc]ould not|can ?not|broken|damaged|cut short|missing|is no ")
-_CHECKPOINT = re.compile(r"_delta_log/(?:_sidecars/)?(\d{20})\.checkpoint\.")
+_SAYS = re.compile(
+    r"planted|is not there|expired|[Cc]ould not|can ?not|broken|damaged|cut short|missing|is no |\d+ (bytes|entries)"
+)
 """What a picture says of a part that could not be read."""
+_CHECKPOINT = re.compile(r"_delta_log/(?:_sidecars/)?(\d{20})\.checkpoint\.")
 
 
 class Hangs(BaseException):
@@ -208,7 +210,7 @@ class Bench:
             start = f"{self.store.root}/_delta_log/{checkpoint[1]}.checkpoint"
             yield self._without(case, [name for name in self.store.files if name.startswith(start)])
         if request.operation == "list":
-            in_log = re.search(r"/(snapshot|_delta_log)$", request.path)
+            in_log = request.path in (f"{self.store.root}/snapshot", f"{self.store.root}/_delta_log")
             # What was there when the table was opened does not vanish.
             if not in_log or case.call == "open":
                 listed = [one["name"] for one in self._not_listed(request.path, kind)]
@@ -216,11 +218,22 @@ class Bench:
                 yield self._without(case, listed)
         elif kind == "missing":
             yield self._without(case, [request.path])
+            if not case.fault.lasts:
+                # Seen once and then no more, as a file that is deleted while it is read.
+                yield self._lasting(case)
 
     def _without(self, case, gone):
         table = opened(self.store)
         with self.store.without(gone):
             return self.run(case.call, table)
+
+    def _lasting(self, case):
+        table = opened(self.store)
+        self.store.heed(dataclasses.replace(case.fault, lasts=True))
+        try:
+            return self.run(case.call, table)
+        finally:
+            self.store.heed(None)
 
     def _not_listed(self, folder, kind):
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from robustness.faults import tables
 from snapshot_explorer import errors
-from support.faults import Fault, Store, registered
+from support.faults import PAGE, Fault, Store, registered
 from support.public_calls import opened
 
 
@@ -85,3 +85,41 @@ def test_branches_say_that_the_storage_failed(stored):
 
     with pytest.raises(errors.StorageError, match="TimeoutError"):
         table.branches()
+
+
+def test_a_commit_that_ends_between_two_lines_too_soon_is_refused(stored):
+    store = stored("delta/mapping_vectors_feed")
+    path = next(name for name in store.files if name.endswith("0007.json"))
+    head = store.files[path][: len(store.files[path]) // 2]
+    assert head.endswith((b"}", b"}\n")), "half of this commit reads as a commit"
+    table = _plant(store, "halved", "read .*0007.json$", lambda one: one.changes())
+
+    with pytest.raises(errors.BrokenTableError, match=r"0007\.json gives \d+ bytes where the listing .* cut short"):
+        table.changes()
+
+
+def test_a_search_by_time_does_not_take_a_version_for_expired_that_it_did_not_find(stored):
+    store = stored("paimon/evolution_append")
+    time = opened(store).history().to_arrow()["committed_at"][1].as_py()
+    table = _plant(store, "missing", "read .*/snapshot-2$", lambda one: one.history(since=time))
+
+    with pytest.raises(errors.SnapshotNotFoundError, match="No snapshot answers to @"):
+        table.history(since=time)
+
+
+def test_a_table_with_a_hint_that_cannot_be_read_is_not_empty_because_a_listing_is(stored):
+    store = stored("paimon/dv_append")
+    snapshots = [name for name in store.files if "/snapshot/snapshot-" in name]
+    store.files[f"{store.root}/snapshot/LATEST"] = PAGE
+
+    with store.without(snapshots), pytest.raises(errors.StorageError, match="its hint snapshot/LATEST cannot be read"):
+        opened(store)
+
+
+@pytest.mark.parametrize("kind", ["list emptied", "list halved", "list without its newest"])
+def test_the_system_table_of_snapshots_lacks_none(stored, kind):
+    store = stored("paimon/dv_append")
+    table = _plant(store, kind, "list .*/snapshot$", lambda one: one.inspect("snapshots"))
+
+    with pytest.raises(errors.StorageError, match="lacks snapshot 5"):
+        table.inspect("snapshots")

@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.formats.delta.actions import parse_commits
 from snapshot_explorer.formats.delta.layout import LogFile
 from snapshot_explorer.formats.delta.records import Actions
@@ -104,7 +105,17 @@ class Commits:
         while left:
             some, left = first_batch(left, BYTES_AT_ONCE)
             for commit, content in zip(some, self._storage.read_each([one.path for one in some]), strict=True):
+                check_size(commit.path, commit.size_bytes, content)
                 yield commit.version, commit.path, content
+
+
+def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
+    """Refuse a commit of which a part is missing: cut between two lines, what is left reads as a whole commit."""
+    if size_bytes is not None and len(content) < size_bytes:
+        raise BrokenTableError(
+            f"{path} gives {len(content)} bytes where the listing of the log says {size_bytes}: it is cut short or "
+            "was replaced. Try again; compare it with a copy of the table."
+        )
 
 
 def _version(commit: LogFile) -> int:

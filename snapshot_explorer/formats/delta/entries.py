@@ -12,6 +12,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.formats.delta.actions import Parser
+from snapshot_explorer.formats.delta.batches import check_size
 from snapshot_explorer.formats.delta.checkpoints import FileActions, file_actions
 from snapshot_explorer.formats.delta.file_frames import entries_frame
 from snapshot_explorer.formats.delta.log import Log
@@ -45,6 +46,8 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
     """
     base = {file.path: file for file in log.checkpoint_files(version, adds=False)}
     segment = log.segment(version)
+    sizes = {file.path: file.size_bytes for file in base.values()}
+    sizes |= {commit.path: commit.size_bytes for commit in segment.commits}
     owners = {commit.path: commit.version for commit in segment.commits}
     owners |= dict.fromkeys(base, -1 if segment.checkpoint_version is None else segment.checkpoint_version)
     if path not in owners:
@@ -56,13 +59,14 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
     if path in base and not path.endswith(".json"):
         parts = file_actions(storage, path, base[path].size_bytes)
     else:
-        parts = _of_lines(storage, path)
+        parts = _of_lines(storage, path, sizes[path])
     return pa.concat_tables([frames.ENTRIES.empty_table(), *(_in_order(part, metadata) for part in parts)])
 
 
-def _of_lines(storage: Storage, path: str) -> Iterator[list[FileActions]]:
+def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
     """Yield the file actions of a commit, or of a checkpoint in JSON, all at once."""
     content = storage.read(path)
+    check_size(path, size_bytes, content)
     parser = Parser(infos=False, limits=storage.limits)
     parser.feed(None, path, content)
     actions = parser.actions()

@@ -18,7 +18,7 @@ from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta import statistics as values
 from snapshot_explorer.formats.delta.actions import check_is_commit, parse_commits
-from snapshot_explorer.formats.delta.batches import first_batch
+from snapshot_explorer.formats.delta.batches import check_size, first_batch
 from snapshot_explorer.formats.delta.checkpoints import read_adds
 from snapshot_explorer.formats.delta.file_frames import changes_frame, files_frame
 from snapshot_explorer.formats.delta.layout import LogFile
@@ -224,6 +224,7 @@ def _settings(storage: Storage, commits: Sequence[LogFile], look: Look) -> Actio
 
 def _contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
     for commit, content in zip(commits, storage.read_each([one.path for one in commits]), strict=True):
+        check_size(commit.path, commit.size_bytes, content)
         yield commit.version, commit.path, content
 
 

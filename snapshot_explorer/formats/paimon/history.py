@@ -172,12 +172,16 @@ class History:
         if self._newest is not None:
             what = f"its folder {folder}"
             raise _ShortfallError(table_gone(self._storage.root, what, self._newest.id, self._seen_at))
-        if hint is not None:
+        path = self._layout.hint("snapshot", "LATEST")
+        # A hint that cannot be read is one all the same: a storage that answers wrongly may do so more than once.
+        content = None if hint is not None else self._storage.read_present([path])[0]
+        hint = hint if content is None else parse_hint(content)
+        if hint is not None or content is not None:
+            named = "cannot be read" if hint is None else f"names version {hint}"
             raise _ShortfallError(
                 StorageError(
-                    f"{self._storage.root} shows no snapshot in {folder}, but its hint "
-                    f"{self._layout.hint('snapshot', 'LATEST')} names version {hint}. The storage may be behind, or "
-                    "the snapshots were removed. Try again; check that the folder can be listed."
+                    f"{self._storage.root} shows no snapshot in {folder}, but its hint {path} {named}. The storage may "
+                    "be behind, or the snapshots were removed. Try again; check that the folder can be listed."
                 )
             )
 

@@ -63,7 +63,7 @@ class Inspector:
     def _of_table(self, name: str) -> pa.Table:
         match name:
             case "snapshots":
-                return system_tables.snapshots(self._storage, self._layout)
+                return system_tables.snapshots(self._storage, self._layout, self._history)
             case "schemas":
                 return system_tables.schemas(self._storage, self._layout)
             case "options":

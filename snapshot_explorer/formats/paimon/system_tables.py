@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import BrokenTableError, StorageError
 from snapshot_explorer.formats.paimon.history import History
 from snapshot_explorer.formats.paimon.layout import Layout, number_of
 from snapshot_explorer.formats.paimon.schema import Schema, parse_schema
@@ -20,12 +20,20 @@ from snapshot_explorer.formats.paimon.system_types import schema_of
 from snapshot_explorer.storage import Storage
 
 
-def snapshots(storage: Storage, layout: Layout) -> pa.Table:
-    """Return a row per snapshot file, ascending. A listing, and a small file each.
+def snapshots(storage: Storage, layout: Layout, history: History) -> pa.Table:
+    """Return a row per snapshot file, ascending. A listing, what tells the newest version, and a small file each.
 
     Tags and long-lived changelogs are not in it. The watermark is as stored, in milliseconds.
+
+    Raises:
+        StorageError: The listing lacks the newest snapshot.
     """
-    numbers = _numbers(storage, layout, "snapshot")
+    newest, numbers = history.newest().latest, _numbers(storage, layout, "snapshot")
+    if newest is not None and newest not in numbers:
+        raise StorageError(
+            f"The listing of {layout.folder('snapshot')} in {storage.root} lacks snapshot {newest}, the newest one: "
+            "the storage answered with less than it has. Try again."
+        )
     found = read_snapshots(storage, [layout.numbered("snapshot", number) for number in numbers])
     return _rows("snapshots", [_snapshot(one) for one in found if one])
 
