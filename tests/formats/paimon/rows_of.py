@@ -9,6 +9,7 @@ from pyarrow import orc
 
 from snapshot_explorer.formats.paimon import read
 from snapshot_explorer.formats.paimon.schema import Field, Schema, parse_type
+from snapshot_explorer.limits import DEFAULT
 
 STATS = pa.list_(pa.int64())
 ENTRY = {
@@ -117,6 +118,8 @@ def orc_file(table, **options):
 
 class Files:
     """Files by path, opened like those of a Storage. Holds bytes only: nothing of ours is imitated."""
+
+    limits = DEFAULT
 
     def __init__(self, files):
         self.files = files
