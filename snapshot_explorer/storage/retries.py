@@ -39,7 +39,7 @@ _NAMES = (
     "toomanyrequests",
 )
 """What the names of such errors, and the codes of S3, have in them."""
-_TRIED_BY_BOTOCORE = frozenset({"EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError", "SSLError"})
+_TRIED_BY_BOTOCORE = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError"})
 """Errors of a connection that never was: botocore has tried it often enough."""
 _FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError"})
 
