@@ -6,7 +6,7 @@ import pytest
 
 from robustness.faults import tables
 from snapshot_explorer import errors
-from support.faults import PAGE, Fault, Store, registered
+from support.faults import Fault, Store, registered
 from support.public_calls import opened
 
 
@@ -64,7 +64,7 @@ def test_a_checkpoint_that_was_answered_wrongly_is_read_again(stored):
     store = stored("delta/cleaned_log")
     first = opened(store).versions()[0]
     expected = opened(store).at(first).to_arrow()
-    table = _plant(store, "page", "read .*checkpoint.parquet$", lambda one: one.at(first).to_arrow())
+    table = _plant(store, "halved", "read .*checkpoint.parquet$", lambda one: one.at(first).to_arrow())
     with pytest.raises(errors.BrokenTableError, match="checkpoint"):
         table.at(first).to_arrow()
 
@@ -74,7 +74,7 @@ def test_a_checkpoint_that_was_answered_wrongly_is_read_again(stored):
 def test_history_counts_rows_though_a_checkpoint_was_answered_wrongly_once(stored):
     store = stored("delta/cleaned_log")
     expected = opened(store).history().to_arrow()
-    table = _plant(store, "page", "read .*checkpoint.parquet$", lambda one: one.history())
+    table = _plant(store, "halved", "read .*checkpoint.parquet$", lambda one: one.history())
 
     assert table.history().to_arrow().equals(expected)
 
@@ -110,7 +110,7 @@ def test_a_search_by_time_does_not_take_a_version_for_expired_that_it_did_not_fi
 def test_a_table_with_a_hint_that_cannot_be_read_is_not_empty_because_a_listing_is(stored):
     store = stored("paimon/dv_append")
     snapshots = [name for name in store.files if "/snapshot/snapshot-" in name]
-    store.files[f"{store.root}/snapshot/LATEST"] = PAGE
+    store.files[f"{store.root}/snapshot/LATEST"] = b"?"
 
     with store.without(snapshots), pytest.raises(errors.StorageError, match="its hint snapshot/LATEST cannot be read"):
         opened(store)
