@@ -22,7 +22,6 @@ from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.formats import detect
-from snapshot_explorer.snapshot import NO_VERSION
 from snapshot_explorer.storage import Storage, rule_of
 from snapshot_explorer.table import Table
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
     from pyspark.sql.types import StructType
 
-    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import Split
 
 SnapshotDataSource = source_class(__name__)
@@ -47,10 +46,8 @@ _PARALLELISM = 64
 class _Described:
     """A version of a table, as it travels to Spark's Python workers."""
 
-    table_format: TableFormat
-    """The table. It holds the storage with its options, which have no text."""
-    version: int | None
-    """The version; None for a table that has none yet."""
+    version: TableVersion
+    """The version. It holds the storage with its options, which have no text."""
     schema: pa.Schema = field(repr=False)
     """The Arrow schema of all columns that can be read."""
     where: local.Condition | None
@@ -77,14 +74,13 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     table_format = detect(storage, given.get("format"))(storage, branch=branch)
     table = Table(storage.root, table_format, branch=branch, staleness_limit=timedelta(0))
     found = table.at(given["version"]) if "version" in given else table.current
-    version = None if found.version == NO_VERSION else found.version
-    schema = table_format.arrow_schema(version)
+    version = found.resolved
+    schema = version.arrow_schema
     columns = _names(given["columns"]) if "columns" in given else schema.names
     known = frozenset(schema.names)
     if unknown := [name for name in columns if name not in known]:
-        schema = pa.schema([*schema, *table_format.hidden_columns(unknown, version)])
+        schema = pa.schema([*schema, *version.metadata_columns(unknown)])
     described = _Described(
-        table_format=table_format,
         version=version,
         schema=schema,
         where=local.condition(given["where"], schema) if "where" in given else None,
@@ -149,7 +145,7 @@ def reading(described: bytes, columns: StructType) -> bytes:
     names = [column.name for column in columns]
     schema = pa.schema([asked.schema.field(column.name).with_nullable(column.nullable) for column in columns])
     found = Reading(
-        table_format=asked.table_format,
+        reader=asked.version,
         needed=tuple([*names, *sorted(asked.where.columns - set(names))] if asked.where else names),
         condition=asked.where,
         limit=None,
@@ -162,14 +158,12 @@ def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
     """Return the tasks that read the rows which may pass Spark's filters, packed."""
     asked: _Described = unpacked(described)
     splits = _splits(asked, spared_by(filters, asked.schema, asked.where))
-    return [packed(task) for task in packs(splits, _PARALLELISM, asked.table_format.pieces)]
+    return [packed(task) for task in packs(splits, _PARALLELISM, asked.version.split_by_file)]
 
 
 def _splits(asked: _Described, spared: local.Condition | None) -> Sequence[Split]:
-    if asked.version is None:
-        return []
     try:
-        return asked.table_format.splits(asked.version, spared)
+        return asked.version.plan(spared).splits
     except BadReferenceError:
         # A filter can not be evaluated on some partition. Spark, which may never have to, applies it in any case.
-        return asked.table_format.splits(asked.version, asked.where)
+        return asked.version.plan(asked.where).splits

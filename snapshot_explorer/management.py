@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
 
 from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
-from snapshot_explorer.model import Examined, Listing
+from snapshot_explorer.model import Listing, Verification
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -24,8 +24,8 @@ class Managed(Protocol):
     """A snapshot that can be managed."""
 
     @property
-    def version(self) -> int:
-        """Return the version, -1 for a table that has none yet."""
+    def version(self) -> int | None:
+        """Return the version; None for a table that has none yet."""
         ...
 
     @property
@@ -41,8 +41,8 @@ class Managed(Protocol):
 S = TypeVar("S", bound=Managed)
 
 
-def _nothing_found(_: int) -> Examined:
-    return Examined(table_id=None, notes=())
+def _nothing_found(_: int) -> Verification:
+    return Verification(table_id=None, notes=())
 
 
 def _now_millis() -> int:
@@ -60,7 +60,7 @@ class SnapshotManagement(Generic[S]):
         list_log: Callable[[int | None], Listing],
         make_snapshot: Callable[[Listing], S],
         *,
-        examine: Callable[[int], Examined] = _nothing_found,
+        examine: Callable[[int], Verification] = _nothing_found,
         log_name: str = "log found for the table",
         staleness_limit: timedelta = timedelta(0),
         clock: Callable[[], int] = _now_millis,

@@ -1,8 +1,10 @@
 """Frozen records that every layer shares. Anything that can have a million members is in `frames`."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Literal, Protocol
 
 import pyarrow as pa
@@ -242,6 +244,8 @@ class Listing:
     """The first version that can be loaded, where older ones are listed too; None where all can."""
     lost: tuple[int, ...] = field(default=(), compare=False)
     """Those of the versions from `earliest` on that can not be loaded, since a commit before them is gone."""
+    is_contiguous: bool = field(default=True, compare=False)
+    """Whether the format numbers the versions of a history one by one, so that a missing number is a lost commit."""
 
     @property
     def latest(self) -> int | None:
@@ -256,10 +260,46 @@ class Listing:
             return self.versions
         return tuple(one for one in self.versions if (first is None or one >= first) and one not in lost)
 
+    @property
+    def has_gaps(self) -> bool:
+        """Return whether versions between the earliest and the latest are missing."""
+        return bool(self.versions) and self.missing_between(self.versions[0], self.versions[-1]) > 0
+
+    def between(self, a: int, b: int) -> tuple[int, ...]:
+        """Return the versions after `a` up to `b`, ascending; `a` need not be one of them."""
+        return self.versions[bisect_right(self.versions, a) : bisect_right(self.versions, b)]
+
+    def missing_between(self, a: int, b: int) -> int:
+        """Return how many versions after `a` up to `b` were lost or have expired."""
+        return b - a - len(self.between(a, b)) if self.is_contiguous else 0
+
+    def first_missing(self, a: int, b: int) -> int | None:
+        """Return the first version after `a` up to `b` that was lost or has expired; None if there is none."""
+        if not self.missing_between(a, b):
+            return None
+        there = self.between(a, b)
+        return next(a + place for place, version in enumerate((*there, b + 1), 1) if version != a + place)
+
+    def predecessor(self, version: int) -> int | None:
+        """Return the version right before one, listed or not; None where it cannot be known."""
+        if self.is_contiguous:
+            return version - 1
+        place = bisect_left(self.versions, version)
+        return self.versions[place - 1] if place else None
+
+    def runs(self, versions: Sequence[int], begin: Collection[int] = ()) -> list[Sequence[int]]:
+        """Return versions, ascending, cut where one is not right behind the one before, and before those of `begin`."""
+        cuts = [
+            place
+            for place in range(1, len(versions))
+            if versions[place] in begin or self.predecessor(versions[place]) != versions[place - 1]
+        ]
+        return [versions[start:end] for start, end in pairwise([0, *cuts, len(versions)]) if start < end]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
-    """What was found when a newest version was looked at before it becomes current."""
+class Verification:
+    """The result of checking a version's metadata before it becomes current."""
 
     table_id: str | None
     """The table's own id, where the format has one."""
@@ -337,6 +377,28 @@ class Branch:
     """The version of the history looked at that it begins with, as the same commit; None where none is proven."""
     newest_version: int | None
     """Its newest version, a number of its own history; None where it has none, or was not looked into."""
+
+
+class SplitReader(Protocol):
+    """Reads the rows of splits. Safe to use from several threads, and picklable."""
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as the format defines them, with these columns in this order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChanges:
+    """Rows that commits changed, planned only when `splits` is called. The first column is `rowkind`."""
+
+    schema: pa.Schema
+    """The columns behind `rowkind`."""
+    metadata_columns: pa.Schema
+    """Columns that rows have only when a reader names them."""
+    splits: "Callable[[Predicate | None], Sequence[Split]]"
+    """Plans the splits; a predicate, which may use `rowkind`, skips files in which no row can match."""
+    reader: SplitReader
+    """Reads the splits."""
 
 
 class Predicate(Protocol):

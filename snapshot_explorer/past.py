@@ -1,10 +1,11 @@
 """What refs need to know of a table: which versions there are, when they were committed, which tags name them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import dropwhile
-from typing import Protocol, get_args
+from typing import Protocol, get_args, runtime_checkable
 
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.formats import TableFormat
@@ -20,7 +21,16 @@ from snapshot_explorer.refs import (
     resolve,
     resolve_span,
 )
-from snapshot_explorer.snapshot import NO_VERSION, Snapshot
+from snapshot_explorer.snapshot import Snapshot
+
+
+@runtime_checkable
+class SupportsTimeTravelRanges(Protocol):
+    """A format that reads the times of older versions from another clock than those of newer ones."""
+
+    def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+        """Return the run of these versions that holds the last one committed at or before a time."""
+        ...
 
 
 class Looked(Protocol):
@@ -57,14 +67,13 @@ class Past:
         """Return all versions, also those of which nothing but the commit is left."""
         return self._listing.versions
 
-    def versions(self) -> tuple[int, ...]:
-        """Return the versions that can be loaded."""
-        return self._listing.reachable if self._given is None else self._given
+    def listing(self) -> Listing:
+        """Return a listing of the versions that can be loaded."""
+        return replace(self._listing, versions=self._listing.reachable if self._given is None else self._given)
 
     def latest(self) -> int | None:
         """Return the newest version, None for a table without versions."""
-        newest = self._table.update(staleness_acceptable=True).version
-        return None if newest == NO_VERSION else newest
+        return self._table.update(staleness_acceptable=True).version
 
     def tags(self) -> Mapping[str, int]:
         """Return each tag's version."""
@@ -76,7 +85,9 @@ class Past:
 
     def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return the run of these versions in which the last one committed by a time is looked for."""
-        return self._format.searched(time, versions)
+        if isinstance(self._format, SupportsTimeTravelRanges):
+            return self._format.candidates_at(time, versions)
+        return versions
 
     def between(
         self, between: str | None = None, since: str | datetime | None = None, until: str | datetime | None = None
@@ -98,10 +109,10 @@ class Past:
             versions = tuple(version for version in versions if first <= version <= last)
         if since is not None and versions:
             before = self._last_at(_time("since", since) - timedelta(milliseconds=1))
-            versions = tuple(version for version in versions if version > before)
+            versions = tuple(version for version in versions if before is None or version > before)
         if until is not None and versions:
             last_one = self._last_at(_time("until", until))
-            versions = tuple(version for version in versions if version <= last_one)
+            versions = tuple(version for version in versions if last_one is not None and version <= last_one)
         return versions[::-1]
 
     def changed(self, between: str | None = None) -> Sequence[int]:
@@ -139,15 +150,15 @@ class Past:
         """Return the version that a ref names; a number must be that of a version, as it must where one is loaded."""
         version = resolve(ref, self)
         if version not in self.listed:
-            self._format.check_reachable(version)
+            self._format.version(version)
         return version
 
-    def _last_at(self, time: datetime) -> int:
-        """Return the last version committed at or before a time, one less than any if all came after it."""
+    def _last_at(self, time: datetime) -> int | None:
+        """Return the last version committed at or before a time; None if all came after it."""
         try:
             return resolve(AsOf(time=time), Past(self._table, self._format, listed=self.listed))
         except NothingBeforeError:
-            return NO_VERSION
+            return None
 
 
 def _time(name: str, given: str | datetime) -> datetime:

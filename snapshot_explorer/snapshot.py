@@ -17,32 +17,33 @@ from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError, S
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
-from snapshot_explorer.row_changes import changes_condition, read_changes
+from snapshot_explorer.row_changes import read_changes
 from snapshot_explorer.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
-    from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.model import Listing, Split, TableSchema
-
-NO_VERSION = -1
-"""The version of the snapshot of a table that has no version yet."""
+    from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.model import Listing, TableSchema
 
 
 class Snapshot:
     """A table as it is at one version. Holds no rows; metadata that was read is kept until a newer one replaces it."""
 
-    def __init__(self, path: str, table_format: TableFormat, version: int, listing: Listing | None = None) -> None:
+    def __init__(
+        self, path: str, table_format: TableFormat, resolved: TableVersion, listing: Listing | None = None
+    ) -> None:
         """Bind to a version; `Table.at` is the way to get one."""
         self._path = path
         self._format = table_format
+        self.resolved = resolved
+        """The version as its format reads it; `formats.TableVersion`. Not part of the stable interface."""
         self._cache = SingleFlight()
-        self.version = version
-        """The Paimon snapshot id or Delta version; -1 for a table that has no version yet."""
+        self.version = resolved.number
+        """The Paimon snapshot id or Delta version; None for a table that has no version yet."""
         self.listing = listing
         """The listing that it was made from, where it was the newest."""
 
@@ -62,12 +63,12 @@ class Snapshot:
     @property
     def schema(self) -> TableSchema:
         """Return the schema in force at the version."""
-        return self._cache.get("schema", lambda: self._format.schema(self._version_or_newest()))
+        return self._cache.get("schema", lambda: self.resolved.schema)
 
     @property
     def properties(self) -> Mapping[str, str]:
         """Return the table's properties in force at the version."""
-        return self._cache.get("properties", lambda: self._format.properties(self._version_or_newest()))
+        return self._cache.get("properties", lambda: self.resolved.properties)
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -80,7 +81,7 @@ class Snapshot:
         Of Paimon only the lists are read. Of Delta base is the checkpoint's files and delta the commits after it; both
         are read.
         """
-        rows = self._metadata("manifests", frames.MANIFESTS, self._format.manifests)
+        rows = self._cache.get("manifests", self.resolved.manifests)
         drawn = frames.telling(rows, but=("version", "list_path"))
         return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn)
 
@@ -98,7 +99,7 @@ class Snapshot:
             BrokenTableError: It is damaged; it is named.
         """
         version, paths = self._existing(), self.manifests()["path"].to_pylist()
-        return entries_of(self._format, version, manifest_of(manifest, paths, owner=f"version {version}"))
+        return entries_of(self.resolved, manifest_of(manifest, paths, owner=f"version {version}"))
 
     @overload
     def changes(self, *, engine: Literal["local"] = "local") -> Frame: ...
@@ -110,8 +111,8 @@ class Snapshot:
         With `engine="spark"` a DataFrame of the same rows in no order; see `Table.lifetimes`.
         """
         if metadata.is_spark(engine):
-            return metadata.changes(self._format, [] if self.version == NO_VERSION else [self.version], spark)
-        rows = self._metadata("changes", frames.CHANGES, lambda version: self._format.changes([version]))
+            return metadata.changes(self._format, self._versions(), spark)
+        rows = self._cache.get("changes", lambda: self._format.changes(self._versions()))
         drawn = ("change", "list", *self._file_columns(rows))
         return Frame(rows, title=f"Changes of version {self.version}", noun="changes", drawn=drawn)
 
@@ -154,10 +155,9 @@ class Snapshot:
         """
         self._check_partition(partition or {})
         if metadata.is_spark(engine):
-            version = self._version_or_newest()
-            return metadata.files(self._format, version, spark, partition=partition, statistics=statistics)
+            return metadata.files(self._format, self.version, spark, partition=partition, statistics=statistics)
         key = "files with statistics" if statistics else "files"
-        rows = self._metadata(key, frames.FILES, lambda version: self._format.files(version, statistics=statistics))
+        rows = self._cache.get(key, lambda: self.resolved.files(statistics=statistics))
         drawn = self._file_columns(rows) if not statistics else ()
         shown = _in_partition(rows, partition) if partition else rows
         total = rows.num_rows if shown.num_rows != rows.num_rows else None
@@ -179,9 +179,7 @@ class Snapshot:
             BadReferenceError: The condition does not fit the schema.
         """
         condition = self._condition(where)
-        rows = frames.PLAN.empty_table()
-        if self.version != NO_VERSION:
-            rows = plan_rows(self._format.plan(self.version, condition))
+        rows = plan_rows(self.resolved.plan(condition))
         empty = {name for name in ("partition",) if not self.schema.partition_keys}
         empty |= {"skipped"} if rows["skipped"].null_count == len(rows) else set()
         drawn = tuple(name for name in frames.PLAN.names if name not in empty)
@@ -207,8 +205,8 @@ class Snapshot:
         """
         condition = self._condition(where)
         return local.to_arrow(
-            self._format,
-            self._splits(condition),
+            self.resolved,
+            self.resolved.plan(condition).splits,
             columns=columns,
             condition=condition,
             limit=limit,
@@ -240,10 +238,8 @@ class Snapshot:
             UnsupportedFeatureError: A file of it is of a kind that is not read.
             BrokenTableError: A file is missing or damaged; it is named.
         """
-        version, schema = self._existing(), self._arrow_schema()
-        condition = changes_condition(self._format, where, schema)
-        splits = self._format.changelog(version, condition)
-        return read_changes(self._format, splits, schema, columns=columns, condition=condition, limit=limit)
+        self._existing()
+        return read_changes(self.resolved.changelog(), columns, where, limit=limit)
 
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
@@ -276,8 +272,8 @@ class Snapshot:
 
         condition = self._condition(where)
         return rows.to_spark(
-            self._format,
-            self._splits(condition),
+            self.resolved,
+            self.resolved.plan(condition).splits,
             spark=spark,
             columns=columns,
             condition=condition,
@@ -288,7 +284,7 @@ class Snapshot:
     def count(self, where: str | None = None) -> int:
         """Return the number of rows, after any merge. Reads no data file where the metadata suffices."""
         condition = self._condition(where)
-        return local.count(self._format, self._splits(condition), condition)
+        return local.count(self.resolved, self.resolved.plan(condition).splits, condition)
 
     def uncache(self) -> None:
         """Drop the metadata that was kept; from now on it is read each time it is asked for."""
@@ -296,7 +292,7 @@ class Snapshot:
 
     def drawing(self) -> Drawing:
         """Return how the snapshot looks: its commit, its files and its schema."""
-        if self.version == NO_VERSION:
+        if self.version is None:
             return Drawing(
                 title=f"{self._path} has no version yet",
                 parts=(Line("Nothing has been committed. The schema is:"), *self.schema.drawing().parts),
@@ -322,25 +318,20 @@ class Snapshot:
         return mimebundle(self.drawing())
 
     def _existing(self) -> int:
-        if self.version == NO_VERSION:
+        if self.version is None:
             raise SnapshotNotFoundError(f"{self._path} has no version yet: nothing has been committed to it.")
         return self.version
 
-    def _version_or_newest(self) -> int | None:
-        return None if self.version == NO_VERSION else self.version
+    def _versions(self) -> list[int]:
+        return [] if self.version is None else [self.version]
 
     def cached_schema(self) -> TableSchema | None:
         """Return the schema if it has been read and kept, without asking the storage. Never waits."""
         found: TableSchema | None = self._cache.peek("schema")
         return found
 
-    def _metadata(self, key: str, schema: pa.Schema, read: Callable[[int], pa.Table]) -> pa.Table:
-        if self.version == NO_VERSION:
-            return schema.empty_table()
-        return self._cache.get(key, lambda: read(self.version))
-
     def _arrow_schema(self) -> pa.Schema:
-        return self._cache.get("arrow schema", lambda: self._format.arrow_schema(self._version_or_newest()))
+        return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
 
     def _with_hidden(self, schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
         """Return the schema with those columns asked for that the format gives only then."""
@@ -349,16 +340,10 @@ class Snapshot:
         unknown = [name for name in asked if name not in known]
         if not unknown:
             return schema
-        return pa.schema([*schema, *self._format.hidden_columns(unknown, self._version_or_newest())])
+        return pa.schema([*schema, *self.resolved.metadata_columns(unknown)])
 
     def _condition(self, where: str | None) -> local.Condition | None:
         return None if where is None else local.condition(where, self._arrow_schema())
-
-    def _splits(self, condition: local.Condition | None) -> Sequence[Split]:
-        if self.version == NO_VERSION:
-            self._arrow_schema()  # which a format refuses whose rows are elsewhere
-            return []
-        return self._format.splits(self.version, condition)
 
     def _file_columns(self, rows: pa.Table) -> tuple[str, ...]:
         """Return the columns worth drawing: those that say something of at least one file."""

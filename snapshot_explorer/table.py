@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, overload
 
 from snapshot_explorer import frames
@@ -19,8 +20,8 @@ from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
-from snapshot_explorer.row_changes import changes_condition, read_changes
-from snapshot_explorer.snapshot import NO_VERSION, Snapshot
+from snapshot_explorer.row_changes import read_changes
+from snapshot_explorer.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +70,7 @@ class Table:
         self.management = SnapshotManagement(
             table_format.listing,
             self._newest_snapshot,
-            examine=table_format.examine,
+            examine=lambda version: table_format.version(version).verify(),
             log_name=f"{table_format.name} log found for the {table_format.name.capitalize()} table at {path}",
             staleness_limit=staleness_limit,
         )
@@ -98,8 +99,7 @@ class Table:
         version = resolve(parse_ref(ref, tags=history.tags), history)
         if version == self.current.version:
             return self.current
-        self._format.check_reachable(version)
-        return Snapshot(self.path, self._format, version)
+        return Snapshot(self.path, self._format, self._format.version(version))
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that can be loaded, ascending. One listing.
@@ -226,7 +226,7 @@ class Table:
             BadReferenceError: A text is no ref.
             SnapshotNotFoundError: No version answers to one.
         """
-        first, last = (self.at(ref).version for ref in (a, b))
+        first, last = (self.at(ref).resolved for ref in (a, b))
         return Comparison(self.path, self._format, first, last, self._format.listing(0))
 
     def health(self, ref: int | str | datetime | Ref = "latest") -> Health:
@@ -241,7 +241,7 @@ class Table:
             SnapshotNotFoundError: No version answers to it, or its files can not be told any more.
             BrokenTableError: A file of the metadata is missing or damaged; it is named.
         """
-        return read_health(self._format, self.at(ref).version, path=self.path)
+        return read_health(self.at(ref).resolved, path=self.path)
 
     def health_over(self, between: str | None = None) -> Frame:
         """Return the numbers of `health` at every version of a range `A..B`, or at all: HEALTH_OVER, newest first.
@@ -301,7 +301,7 @@ class Table:
         `branch=`. A listing, and for each branch a listing and at most two small files, and the tags where versions
         have expired; of more than 100 branches there are only names.
         """
-        return branches_frame(self._format.forks(), path=self.path)
+        return branches_frame(self._format.branches(), path=self.path)
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:
@@ -332,12 +332,15 @@ class Table:
         """
         found = next((one for one in self.inspections if one.name == name), None)
         if found is None or not found.at_version:
-            rows = self._format.inspect(name, None if ref is None else self.at(ref).version)
-            return Frame(rows, title=f"{name} of {self.path}")
+            if found is not None and ref is not None:
+                raise BadReferenceError(
+                    f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
+                )
+            return Frame(self._format.inspect(name), title=f"{name} of {self.path}")
         snapshot = self.update() if ref is None else self.at(ref)
-        version = None if snapshot.version == NO_VERSION else snapshot.version
+        version = snapshot.version
         title = f"{name} of {self.path}" + ("" if version is None else f" at version {version}")
-        rows = self._format.inspect(name, version)
+        rows = snapshot.resolved.inspect(name)
         is_whole = found.of_rows or snapshot.schema.partition_keys
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
         return Frame(rows, title=title, drawn=drawn)
@@ -387,10 +390,10 @@ class Table:
             BrokenTableError: A file is missing or damaged; it is named.
         """
         start, end, settled = Past(self, self._format).span(a, b, mode)
-        schema = self._format.change_schema(start, end)
-        condition = changes_condition(self._format, where, schema)
-        splits = self._format.row_changes(start, end, settled, condition) if start < end else ()
-        return read_changes(self._format, splits, schema, columns=columns, condition=condition)
+        changes = self._format.row_changes(start, end, settled)
+        if start == end:
+            changes = replace(changes, splits=lambda _: ())
+        return read_changes(changes, columns, where)
 
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
         """Return what a query gives, in which the table is called as its folder, or `this`; at any of its versions.
@@ -414,7 +417,7 @@ class Table:
     def cached(self) -> Known:
         """Return what is known of the table; asks the storage nothing."""
         current = self.current
-        versions = self._versions or ((current.version,) if current.version != NO_VERSION else ())
+        versions = self._versions or ((current.version,) if current.version is not None else ())
         if schema := current.cached_schema():
             self._columns = tuple(column.name for column in schema.columns)
         return Known(
@@ -430,7 +433,7 @@ class Table:
         facts = {
             "format": self.format,
             "branch": self.branch,
-            "newest version": "none yet" if newest == NO_VERSION else newest,
+            "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._versions else None,
             "reads": None if self._storage is None else self._storage.outside,
         }
@@ -444,5 +447,4 @@ class Table:
         return mimebundle(self.drawing())
 
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
-        version = NO_VERSION if listing.latest is None else listing.latest
-        return Snapshot(self.path, self._format, version, listing)
+        return Snapshot(self.path, self._format, self._format.version(listing.latest), listing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +26,6 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
-from snapshot_explorer.formats import Recorded
 from snapshot_explorer.frames import Frame, telling
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
@@ -42,10 +41,33 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from snapshot_explorer.compare.files import FileDifference
-    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import Listing
 
 log = logger_of(__name__)
+
+
+@runtime_checkable
+class SupportsManifestHistory(Protocol):
+    """A format that records which manifest each commit wrote as its delta."""
+
+    def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
+        """Return the paths of the manifests that these commits wrote as their deltas; None if some are gone.
+
+        Reads the delta lists of all of them at once.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsRecordedProperties(Protocol):
+    """A version that keeps the properties that were recorded with it, though others are in force."""
+
+    @property
+    def recorded_properties(self) -> Mapping[str, str]:
+        """Return the properties that were recorded with the version."""
+        ...
+
 
 _PAGE = 2_000
 """Versions whose changes are read at a time."""
@@ -69,7 +91,9 @@ class Comparison:
     is removed. The same version twice differs in nothing.
     """
 
-    def __init__(self, path: str, table_format: TableFormat, a: int, b: int, listing: Listing) -> None:
+    def __init__(
+        self, path: str, table_format: TableFormat, a: TableVersion, b: TableVersion, listing: Listing
+    ) -> None:
         """Bind to two versions; `Table.compare` is the way to get one.
 
         Args:
@@ -81,13 +105,12 @@ class Comparison:
         """
         self._path = path
         self._format = table_format
-        self.a = a
-        """The version to compare with."""
-        self.b = b
-        """The version that is told of."""
-        older, newer = sorted((a, b))
-        self._between = tuple(version for version in listing.versions if older < version <= newer)
-        self._missing = newer - older - len(self._between)
+        self._a, self._b = a, b
+        self.a, self.b = _number_of(a), _number_of(b)
+        """The version to compare with, and the one that is told of."""
+        older, newer = sorted((self.a, self.b))
+        self._between = listing.between(older, newer)
+        self._missing = listing.missing_between(older, newer)
         self._stateless = listing.stateless
         self._shown: tuple[str, ...] = ()
 
@@ -112,8 +135,8 @@ class Comparison:
         older one, a manifest is added or removed. Reads the manifest lists of both, and, where B is the newer one, the
         delta lists of the commits between if its base has new manifests.
         """
-        a, b = (self._format.manifests(version) for version in (self.a, self.b))
-        recorded = self._format if isinstance(self._format, Recorded) else None
+        a, b = self._a.manifests(), self._b.manifests()
+        recorded = self._format if isinstance(self._format, SupportsManifestHistory) else None
         new = b.filter(pc.invert(pc.is_in(b["path"], pa.array(a["path"].to_pylist(), pa.string()))))
         is_asked = not self._backwards and pc.any(pc.equal(new["list"], "base")).as_py()
         born = self._born(recorded) if is_asked else ()
@@ -140,9 +163,9 @@ class Comparison:
         owner = f"version {self.a}" if self.a == self.b else f"version {self.a} or {self.b}"
         path = manifest_of(manifest, known, owner=owner)
         row = rows.slice(known.index(path), 1).to_pylist(maps_as_pydicts=None)[0]
-        version = self.a if row["list_b"] is None else self.b
-        only = f", which only version {version} names" if None in (row["list_a"], row["list_b"]) else ""
-        return entries_of(self._format, version, path, note=only)
+        version = self._a if row["list_b"] is None else self._b
+        only = f", which only version {version.number} names" if None in (row["list_a"], row["list_b"]) else ""
+        return entries_of(version, path, note=only)
 
     @cached_property
     def files(self) -> Frame:
@@ -165,7 +188,7 @@ class Comparison:
     @cached_property
     def schema(self) -> Frame:
         """Return how the schemas differ, by field id: COMPARED_SCHEMAS. Reads a schema each."""
-        rows = compare_schemas(self._format.schema(self.a), self._format.schema(self.b))
+        rows = compare_schemas(self._a.schema, self._b.schema)
         return Frame(rows, title=self._title("Schema"), noun="changes of the schema", drawn=telling(rows))
 
     @cached_property
@@ -174,7 +197,7 @@ class Comparison:
 
         In Paimon the newest ones are in force at every version, whatever was recorded with it.
         """
-        rows = compare_properties(self._recorded(self.a), self._recorded(self.b))
+        rows = compare_properties(_recorded(self._a), _recorded(self._b))
         return Frame(rows, title=self._title("Properties"), noun="changes of properties")
 
     @cached_property
@@ -188,7 +211,7 @@ class Comparison:
         if self.a == self.b:
             return "A version is the same as itself."
         kinds = None if self._missing else set(self.commits["kind"].to_pylist())
-        keyed = any(self._format.schema(version).primary_keys for version in (self.a, self.b))
+        keyed = bool(self._a.schema.primary_keys or self._b.schema.primary_keys)
         said = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
         return f"{said} The schema differs." if len(self.schema) else said
 
@@ -270,12 +293,12 @@ class Comparison:
     @cached_property
     def _difference(self) -> FileDifference:
         with step("Reading the files of two versions", total=2) as reading:
-            a = self._format.files(self.a)
+            a = self._a.files()
             reading.advance()
             if self.a == self.b:
                 return compare_files(a, a)
-            names = partition_names(self._format.schema(self.a), self._format.schema(self.b))
-            return compare_files(with_partition_names(a, names), self._format.files(self.b))
+            names = partition_names(self._a.schema, self._b.schema)
+            return compare_files(with_partition_names(a, names), self._b.files())
 
     @cached_property
     def _changes(self) -> pa.Table | None:
@@ -302,12 +325,18 @@ class Comparison:
         """Return whether all commits between the versions are there, with what they did."""
         return not self._missing and not set(self._between).intersection(self._stateless)
 
-    def _born(self, recorded: Recorded | None) -> Collection[str] | None:
+    def _born(self, recorded: SupportsManifestHistory | None) -> Collection[str] | None:
         """Return which manifests the commits between wrote as their deltas; None if some are gone."""
         if recorded is None or not self._is_whole:
             return None
         return recorded.delta_manifests(self._between)
 
-    def _recorded(self, version: int) -> Mapping[str, str]:
-        known = self._format
-        return known.recorded_properties(version) if isinstance(known, Recorded) else known.properties(version)
+
+def _number_of(version: TableVersion) -> int:
+    if version.number is None:
+        raise SnapshotNotFoundError("The table has no version yet, so that there is nothing to compare.")
+    return version.number
+
+
+def _recorded(version: TableVersion) -> Mapping[str, str]:
+    return version.recorded_properties if isinstance(version, SupportsRecordedProperties) else version.properties

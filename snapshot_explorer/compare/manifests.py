@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BadReferenceError
-from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.frames import Frame, telling
 
 _STATES = ("base", "delta")
@@ -87,9 +87,9 @@ def _status(path: str, before: Mapping[str, str], after: Mapping[str, str], born
     return ADDED if path in born else REWRITTEN
 
 
-def entries_of(table_format: TableFormat, version: int, path: str, *, note: str = "") -> Frame:
-    """Return the entries of a manifest that a version names, in order: ENTRIES. Reads the manifest."""
-    rows = table_format.manifest_entries(version, path)
+def entries_of(version: TableVersion, path: str, *, note: str = "") -> Frame:
+    """Return the entries of a manifest of a version, in order: ENTRIES. Reads the manifest."""
+    rows = version.entries(path)
     return Frame(rows, title=f"Entries of {path}{note}", noun="entries", drawn=telling(rows))
 
 

@@ -23,8 +23,7 @@ from snapshot_explorer.progress import step
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.model import Split
+    from snapshot_explorer.model import Split, SplitReader
 
 __all__ = ["Condition", "chosen", "condition", "count", "to_arrow", "within"]
 
@@ -37,7 +36,7 @@ _Result = TypeVar("_Result")
 
 
 def to_arrow(
-    table_format: TableFormat,
+    reader: SplitReader,
     splits: Sequence[Split],
     *,
     columns: Sequence[str] | None,
@@ -51,7 +50,7 @@ def to_arrow(
     the order of the splits; within a split in the format's order.
 
     Args:
-        table_format: The format that the splits are of.
+        reader: Reads the splits.
         splits: What to read.
         columns: Names of the columns, in the order wanted; all for None.
         condition: Which rows to keep.
@@ -74,7 +73,7 @@ def to_arrow(
     stop = Event()
 
     def rows(split: Split) -> list[pa.Table]:
-        return list(_rows(table_format.read(split, needed), condition=condition, limit=limit, stop=stop))
+        return list(_rows(reader.read(split, needed), condition=condition, limit=limit, stop=stop))
 
     asked = splits if limit != 0 else ()
     with step("Reading splits", total=len(asked)) as reading, closing(_in_order(asked, rows, stop)) as parts:
@@ -88,7 +87,7 @@ def to_arrow(
     return _joined(found, wanted)
 
 
-def count(table_format: TableFormat, splits: Sequence[Split], condition: Condition | None) -> int:
+def count(reader: SplitReader, splits: Sequence[Split], condition: Condition | None) -> int:
     """Return how many rows the splits hold, after any merge.
 
     Splits are counted by their metadata where it suffices; the others are read, in as few columns as the merge and the
@@ -102,7 +101,7 @@ def count(table_format: TableFormat, splits: Sequence[Split], condition: Conditi
 
     def rows(split: Split) -> int:
         total = 0
-        for batch in table_format.read(split, needed):
+        for batch in reader.read(split, needed):
             if stop.is_set():
                 break
             table = pa.Table.from_batches([batch])

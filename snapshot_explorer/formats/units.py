@@ -4,14 +4,15 @@ A unit is a picklable record of a format's own. What is read of it are RECORDS; 
 files are live, is for whoever has the records of all of them.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.model import Listing
 
 RECORDS = pa.schema(
     [
@@ -46,6 +47,16 @@ class Unit(Protocol):
     def version(self) -> int:
         """The version whose state it is a part of, or the first of those whose changes it tells."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateUnits:
+    """The units whose RECORDS give the live files of a version."""
+
+    units: Sequence[Unit]
+    """The units."""
+    keeps_last_add: bool
+    """Whether the last of several adds of one file counts, where their ranks are equal."""
 
 
 Look = Callable[[Sequence[Unit]], pa.Table]
@@ -98,11 +109,6 @@ def _records(files: pa.Table, more: dict[str, pa.Array]) -> pa.Table:
     return pa.table(arrays, schema=RECORDS)
 
 
-def runs(versions: Sequence[int], begin: Collection[int] = ()) -> list[Sequence[int]]:
-    """Return versions, ascending, in pieces without gaps; some begin a piece in any case."""
-    cuts = [
-        place
-        for place in range(1, len(versions))
-        if versions[place] != versions[place - 1] + 1 or versions[place] in begin
-    ]
-    return [versions[begin:end] for begin, end in pairwise([0, *cuts, len(versions)]) if begin < end]
+def contiguous_runs(versions: Sequence[int]) -> list[Sequence[int]]:
+    """Return versions, ascending, cut into runs of consecutive numbers."""
+    return Listing(versions=tuple(versions), identity=()).runs(versions)

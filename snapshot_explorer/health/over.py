@@ -12,7 +12,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.groups import Ints, Mask, is_valid, not_alone, numbers, spare
 from snapshot_explorer.health.medians import medians
-from snapshot_explorer.health.result import maintained_of
+from snapshot_explorer.health.result import with_health
 from snapshot_explorer.lifetimes.codes import codes_of
 
 if TYPE_CHECKING:
@@ -51,11 +51,10 @@ def health_over(
     Raises:
         UnsupportedFeatureError: The format does not tell of upkeep.
     """
-    maintained = maintained_of(table_format)
     title = f"Health of {path} over its versions"
     if not lifetimes.versions:
         return Frame(frames.HEALTH_OVER.empty_table(), title=title, noun="versions", drawn=_DRAWN)
-    rows = over_frame(lifetimes, maintained.upkeep(lifetimes.versions[-1]))
+    rows = over_frame(lifetimes, with_health(table_format.version(None)).maintenance_settings())
     known = np.asarray(lifetimes.versions, np.int64)
     chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
     rows = rows.take(pa.array(chosen[::-1]))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats import Maintained
+from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.findings import Finding, findings_frame, findings_of, noun_of, verdict
 from snapshot_explorer.health.groups import groups_of
@@ -18,7 +17,7 @@ from snapshot_explorer.render import Drawing, Grid, Line, Pairs, Part, mimebundl
 from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
-    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import Upkeep
 
 _WORST = 10
@@ -155,41 +154,58 @@ class Health:
 _FINDING = ("state", "finding", "found", "threshold")
 
 
-def read_health(table_format: TableFormat, version: int, *, path: str) -> Health:
+@runtime_checkable
+class SupportsHealth(Protocol):
+    """A version whose format has settings for its maintenance."""
+
+    def maintenance_settings(self) -> Upkeep:
+        """Return what the settings in force say of the table's maintenance. Reads its schema."""
+        ...
+
+    def measured_files(self) -> pa.Table:
+        """Return FILES and a column `delete_records`: rows in the file that delete others, null where not known.
+
+        Costs what `files` costs.
+        """
+        ...
+
+
+def read_health(version: TableVersion, *, path: str) -> Health:
     """Return the health of a version. Reads its schema, files and manifests: no data file.
 
     Args:
-        table_format: The table.
-        version: The version, which exists.
+        version: The version.
         path: The table's location, for titles.
 
     Raises:
-        UnsupportedFeatureError: The format does not tell of upkeep.
-        SnapshotNotFoundError: The version's files can not be told any more.
+        UnsupportedFeatureError: The format has no settings for maintenance.
+        SnapshotNotFoundError: There is no version yet, or the version's files cannot be read any more.
         BrokenTableError: A file of the metadata is missing or damaged; it is named.
     """
-    maintained = maintained_of(table_format)
-    groups = groups_of(maintained.measured_files(version))
-    upkeep = maintained.upkeep(version)
+    if version.number is None:
+        raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
+    supported = with_health(version)
+    groups = groups_of(supported.measured_files())
+    upkeep = supported.maintenance_settings()
     return Health(
         path,
-        version,
+        version.number,
         partitions=partitions_frame(groups, upkeep),
         levels=levels_frame(groups),
-        manifests=table_format.manifests(version),
+        manifests=version.manifests(),
         upkeep=upkeep,
     )
 
 
-def maintained_of(table_format: TableFormat) -> Maintained:
-    """Return a format as one that tells of upkeep.
+def with_health(version: TableVersion) -> SupportsHealth:
+    """Return a version as one that supports health.
 
     Raises:
         UnsupportedFeatureError: It does not.
     """
-    if isinstance(table_format, Maintained):
-        return table_format
+    if isinstance(version, SupportsHealth):
+        return version
     raise UnsupportedFeatureError(
-        f"The health of {table_format.name} tables is not told yet: the format says nothing of their upkeep. "
-        "The files of a version, Snapshot.files(), tell sizes, rows and partitions."
+        "The health of this format's tables is not supported yet: it has no settings for maintenance. "
+        "The files of a version, Snapshot.files(), have sizes, rows and partitions."
     )

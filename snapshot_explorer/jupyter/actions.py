@@ -20,7 +20,7 @@ from snapshot_explorer.refs import parse_range
 from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.retention import Retention
-from snapshot_explorer.snapshot import NO_VERSION, Snapshot
+from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.storage import rule_of
 from snapshot_explorer.table import Table
 
@@ -127,7 +127,7 @@ def tables(call: Call) -> Frame:
         {
             "current": pa.array(["*" if name == call.tables.current else None for name in known], pa.string()),
             "name": pa.array(list(known), pa.string()),
-            "version": pa.array([None if version == NO_VERSION else version for version in versions], pa.int64()),
+            "version": pa.array(versions, pa.int64()),
             "format": pa.array([table.format for table in known.values()], pa.string()),
             "branch": pa.array([table.branch for table in known.values()], pa.string()),
             "path": pa.array([table.path for table in known.values()], pa.string()),
@@ -261,7 +261,7 @@ def inspect(call: Call) -> Frame:
     asked, ref = call.arguments.get("name") or "", call.arguments.get("ref")
     if any(one.name == asked and one.of_rows for one in table.inspections):
         snapshot = table.update() if ref is None else table.at(ref)
-        if snapshot.version != NO_VERSION:
+        if snapshot.version is not None:
             say_size(call, name, table, snapshot, None, ways="Add --yes to read them all")
     return table.inspect(asked, ref)
 
@@ -302,7 +302,7 @@ def load(call: Call) -> object:
     snapshot = table.at(_ref(call))
     if engine == "spark":  # lazy: nothing is read yet, however much it is
         return snapshot.to_spark(sessions.session(say=call.say), columns=columns, where=where, limit=limit)
-    if snapshot.version != NO_VERSION:
+    if snapshot.version is not None:
         say_size(call, name, table, snapshot, limit)
     read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
     return read(columns=columns, where=where, limit=limit)

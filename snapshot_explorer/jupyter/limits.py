@@ -9,7 +9,7 @@ from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
 from snapshot_explorer.jupyter.grammar import Call
 from snapshot_explorer.queries import Reading
 from snapshot_explorer.render.cells import moment
-from snapshot_explorer.snapshot import NO_VERSION, Snapshot
+from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.table import Table
 
 
@@ -37,8 +37,10 @@ def say_size(
     call.say(f"{name} version {snapshot.version}{_of_time(table, snapshot.version)}: reading {what}{part}")
 
 
-def _of_time(table: Table, version: int) -> str:
+def _of_time(table: Table, version: int | None) -> str:
     """Return when a version was committed as a part of a sentence; nothing where nobody knows."""
+    if version is None:
+        return ""
     try:
         return f" of {moment(table.committed_at([version])[0])}"
     except BrokenTableError:
@@ -51,7 +53,7 @@ def check_readings(call: Call, readings: Sequence[Reading]) -> None:
         return
     limits = _limits(call)
     whole = [
-        one for one in readings if one.snapshot.version != NO_VERSION and (one.limit is None or one.limit > limits.rows)
+        one for one in readings if one.snapshot.version is not None and (one.limit is None or one.limit > limits.rows)
     ]
     what = sum((cost_of(one.snapshot, one.where) for one in whole), Cost(rows=0, files=0, size_bytes=0))
     if what.exceeds(limits):

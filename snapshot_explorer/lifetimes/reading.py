@@ -7,7 +7,6 @@ from os import PathLike
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.formats.units import runs
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.stored import file_of, load, save
 from snapshot_explorer.model import Listing
@@ -132,9 +131,9 @@ def _grown(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> 
     grown = base
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
     with step("Reading the changes of versions", total=len(unknown)) as reading:
-        for run in runs(unknown, listing.commitless):
+        for run in listing.runs(unknown, listing.commitless):
             rest = run
-            if not grown.versions or grown.versions[-1] + 1 != run[0] or run[0] in listing.commitless:
+            if not grown.versions or listing.predecessor(run[0]) != grown.versions[-1] or run[0] in listing.commitless:
                 grown, rest = _begun(table_format, grown, run)
                 reading.advance(len(run) - len(rest))
             grown = _followed(table_format, grown, rest, reading)
@@ -161,7 +160,7 @@ def _begun(table_format: TableFormat, base: FileLifetimes, run: Sequence[int]) -
     """Return lifetimes that know the first version of a run whose files can be told, and the versions behind it."""
     for place, version in enumerate(run):
         try:
-            files = table_format.files(version)
+            files = table_format.version(version).files()
         except SnapshotNotFoundError as error:
             log.debug("left out: %s", error)
             continue

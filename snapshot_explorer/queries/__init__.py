@@ -203,9 +203,9 @@ class _Query:
         cut = tokens(text)
         found = references(text, cut, tables, datetime.now(UTC))
         sources: list[_Source] = []
-        numbers: dict[tuple[int, int], int] = {}
+        numbers: dict[tuple[int, int | None], int] = {}
         places = []
-        newest: dict[int, int] = {}
+        newest: dict[int, int | None] = {}
         for reference in found:
             table = tables[reference.table]
             snapshot = _snapshot(table, reference, newest)
@@ -232,7 +232,7 @@ class _Query:
         return f"The query fails{near(self.text, at)}: {said}{'' if said.endswith('?') else '.'}"
 
 
-def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int]) -> Snapshot:
+def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int | None]) -> Snapshot:
     """Return the snapshot that a place asks for; within a query the newest version is one and the same."""
     ref = reference.ref
     if reference.number_as_text is not None and isinstance(ref, Version):
@@ -249,7 +249,8 @@ def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int]) ->
         newest[id(table)] = snapshot.version
         if not ref.back:
             return snapshot
-    return table.at(Version(number=newest[id(table)], back=ref.back))
+    number = newest[id(table)]
+    return table.at(Latest() if number is None else Version(number=number, back=ref.back))
 
 
 def _relation(source: _Source) -> duckdb_sql.Relation:

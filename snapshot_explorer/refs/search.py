@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol, assert_never
 
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.model import Listing
 from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, quoted
 from snapshot_explorer.refs.times import shown, utc
 
@@ -18,8 +19,8 @@ class NothingBeforeError(SnapshotNotFoundError):
 class History(Protocol):
     """What the search for a version needs to know of a table."""
 
-    def versions(self) -> Sequence[int]:
-        """Return the versions that exist, ascending. One listing."""
+    def listing(self) -> Listing:
+        """Return a listing of the versions that can be loaded. One listing."""
         ...
 
     def tags(self) -> Mapping[str, int]:
@@ -80,18 +81,19 @@ def resolve(ref: Ref, history: History) -> int:
             assert_never(ref)
 
 
-def not_found(ref: Ref | int, versions: Sequence[int]) -> SnapshotNotFoundError:
+def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
     """Return the error for a version that is not there, with the versions that are and the nearest of them.
 
     Args:
         ref: What was asked for.
-        versions: The versions that exist, ascending.
+        listing: The versions that exist.
     """
+    versions = listing.versions
     if not versions:
         return _empty(ref)
     first, last = versions[0], versions[-1]
     available = f"Available: {first} to {last}" if first != last else f"Available: only {first}"
-    gaps = ", with gaps" if len(versions) != last - first + 1 else ""
+    gaps = ", with gaps" if listing.has_gaps else ""
     number = ref if isinstance(ref, int) else ref.number if isinstance(ref, Version) and not ref.back else None
     if number is None:
         return SnapshotNotFoundError(f"No snapshot answers to {ref}. {available}{gaps}. Try earliest or {last}.")
@@ -107,7 +109,7 @@ def _place(ref: Version, history: History) -> int:
     versions = _existing(ref, history)
     place = bisect_left(versions, ref.number)
     if place == len(versions) or versions[place] != ref.number:
-        raise not_found(ref.number, versions)
+        raise not_found(ref.number, history.listing())
     return place
 
 
@@ -124,7 +126,7 @@ def _stepped(ref: Ref, place: int, history: History) -> int:
 
 
 def _existing(ref: Ref, history: History) -> Sequence[int]:
-    versions = history.versions()
+    versions = history.listing().versions
     if not versions:
         raise _empty(ref)
     return versions

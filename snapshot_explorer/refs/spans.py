@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.model import Listing
 from snapshot_explorer.refs.records import Earliest, Ref, Version
 from snapshot_explorer.refs.search import History, resolve
 
@@ -27,40 +28,36 @@ def resolve_span(first: Ref, last: Ref, history: History, *, whole: bool) -> tup
     if start > end:
         raise BadReferenceError(f"Version {end} comes before {start}. Give the earlier one first.")
     if whole:
-        _check_whole(start, end, history.versions())
+        _check_whole(start, end, history.listing())
     return start, end
 
 
 def _start(ref: Ref, history: History, *, whole: bool) -> int:
-    versions = history.versions()
-    if whole and versions:
-        before = versions[0] - 1
-        if ref == Earliest(back=1) or (isinstance(ref, Version) and not ref.back and ref.number == before):
-            return before
+    listing = history.listing()
+    before = listing.predecessor(listing.versions[0]) if whole and listing.versions else None
+    is_before = ref == Earliest(back=1) or (isinstance(ref, Version) and not ref.back and ref.number == before)
+    if before is not None and is_before:
+        return before
     return resolve(ref, history)
 
 
-def _check_whole(first: int, last: int, versions: Sequence[int]) -> None:
+def _check_whole(first: int, last: int, listing: Listing) -> None:
     """Refuse a range in which a version is missing."""
-    there = [version for version in versions if first < version <= last]
-    if len(there) == last - first:
+    missing = listing.first_missing(first, last)
+    if missing is None:
         return
-    missing = next(first + place for place, found in enumerate([*there, -1], 1) if found != first + place)
+    there = listing.between(first, last)
     some = ", ".join(map(str, there[:_SHOWN])) + (", ..." if len(there) > _SHOWN else "")
     # Where versions count from 0, what is before the earliest has no number to speak of.
     after = f"after {first} and " if first >= 0 else ""
-    begin = _whole_from(there, last)
+    begin = _whole_from(there, last, listing)
     advice = f"Ask from {begin} on" if begin < last else "Ask for a range without it, or compare the two versions"
     raise SnapshotNotFoundError(
         f"Version {missing}, {after}up to {last}, does not exist or has expired. There are: {some or 'none'}. {advice}."
     )
 
 
-def _whole_from(there: Sequence[int], last: int) -> int:
+def _whole_from(there: Sequence[int], last: int, listing: Listing) -> int:
     """Return the version from which on, up to the last, none is missing; the last one if there is no such."""
-    begin = last + 1
-    for version in reversed(there):
-        if version != begin - 1:
-            break
-        begin = version
-    return min(begin, last)
+    run = listing.runs(there)[-1] if there else ()
+    return run[0] if run and run[-1] == last else last

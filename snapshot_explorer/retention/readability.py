@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BrokenTableError
-from snapshot_explorer.formats import Retained, TableFormat
+from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.retained import Mask, Presence, ranges
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes
@@ -22,10 +23,22 @@ STRIP = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 _WIDTH = 60
 
 
+@runtime_checkable
+class SupportsPresence(Protocol):
+    """A format that finds out by listings which files of its versions exist."""
+
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+        """Return which of the files that versions need exist: data files, and metadata that need not be read.
+
+        One listing for each folder that holds data files or deletion vectors, and for Paimon one of the manifests.
+        """
+        ...
+
+
 def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, path: str) -> Frame:
     """Return the READABILITY frame of every version of a listing, newest first.
 
-    Costs a listing for each folder that holds data files; what else, `Retained.presence` tells. No file is opened.
+    Costs a listing for each folder that holds data files; what else, `SupportsPresence` says. No file is opened.
 
     Args:
         table_format: The table.
@@ -36,7 +49,7 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
     those = set(lifetimes.versions)
     known = [version for version in listing.versions if version in those]
     rows = lifetimes.to_arrow()
-    presence = table_format.presence(rows, known) if isinstance(table_format, Retained) else _untold(rows)
+    presence = table_format.presence(rows, known) if isinstance(table_format, SupportsPresence) else _untold(rows)
     counts = _Counts(lifetimes, rows, presence)
     times = _times(table_format, listing.versions)
     told = []

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
-from snapshot_explorer.formats import Retained
 from snapshot_explorer.formats.retained import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
@@ -26,6 +25,25 @@ if TYPE_CHECKING:
 _MOST = 2**31 - 1
 _LINE = 100
 """Letters of a command in a line."""
+
+
+@runtime_checkable
+class SupportsExpiry(Protocol):
+    """A format whose engine expires versions by a rule that can be followed exactly."""
+
+    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+        """Return what the engine's own command would take from the table as it is at its newest known version.
+
+        Args:
+            rule: What to keep.
+            lifetimes: LIFETIMES of the table.
+            newest: The newest version that they know; None if there is none. Later ones are ignored.
+
+        Raises:
+            UnsupportedFeatureError: It cannot be determined exactly; the message says why.
+            BadReferenceError: The rule does not fit the table.
+        """
+        ...
 
 
 class Retention:
@@ -136,7 +154,7 @@ def retention_of(
         UnsupportedFeatureError: The format does not tell, or not exactly.
     """
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
-    if not isinstance(table_format, Retained):
+    if not isinstance(table_format, SupportsExpiry):
         raise UnsupportedFeatureError(
             f"What {table_format.name} tables would lose is not told yet. Ask the engine that expires its versions."
         )

@@ -43,7 +43,7 @@ OTHER_SCHEMA_CHANGES = {
 
 
 def compared(table_format, a, b):
-    return Comparison("table", table_format, a, b, table_format.listing(0))
+    return Comparison("table", table_format, table_format.version(a), table_format.version(b), table_format.listing(0))
 
 
 def files_of(comparison):
@@ -111,7 +111,8 @@ def assert_as_read(table_format, comparison):
         {
             path: (level, rows)
             for path, level, rows in zip(
-                *(table_format.files(version)[name].to_pylist() for name in ("path", "level", "rows")), strict=True
+                *(table_format.version(version).files()[name].to_pylist() for name in ("path", "level", "rows")),
+                strict=True,
             )
         }
         for version in (comparison.a, comparison.b)
@@ -129,7 +130,7 @@ def assert_as_read(table_format, comparison):
     assert sum(row["added_files"] for row in partitions) == summary["added"]["files"]
     assert sum(row["net_rows"] for row in partitions) == summary["in B"]["rows"] - summary["in A"]["rows"]
     assert sum(row["net_bytes"] for row in partitions) == summary["in B"]["size_bytes"] - summary["in A"]["size_bytes"]
-    lists = [table_format.manifests(version).to_pylist() for version in (older, newer)]
+    lists = [table_format.version(version).manifests().to_pylist() for version in (older, newer)]
     before, after = ({row["path"]: row["list"] for row in rows} for rows in lists)
     for row in comparison.manifests.to_dict():
         is_both = row["path"] in before and row["path"] in after
@@ -247,7 +248,7 @@ def test_versions_of_any_history_differ_as_plain_reading_says(steps, data):
 
 
 def deltas(table_format, version):
-    rows = table_format.manifests(version)
+    rows = table_format.version(version).manifests()
     return [
         path
         for path, kind in zip(*(rows[name].to_pylist() for name in ("path", "list")), strict=True)

@@ -53,7 +53,7 @@ def test_lifetimes_agree_with_reading_every_version_of_tables_that_delta_wrote(n
     assert set(lifetimes.versions) == table_format._log.listing().loadable
     live = {}
     for version in lifetimes.versions:
-        told, read = lifetimes.files_at(version), table_format.files(version)
+        told, read = lifetimes.files_at(version), table_format.version(version).files()
         names = [one for one in told.column_names if one not in but]
         assert spelled(told) == spelled(read)
         live[version] = set(zip(read["path"].to_pylist(), read["deletion_vector"].to_pylist(), strict=True))

@@ -33,7 +33,7 @@ def assert_as_read(table_format, lifetimes, *, but=("added_version", "data_chang
 
     Reading a version tells of fewer files which commit added them, and why.
     """
-    direct = {version: table_format.files(version) for version in lifetimes.versions}
+    direct = {version: table_format.version(version).files() for version in lifetimes.versions}
     for version, read in direct.items():
         told = lifetimes.files_at(version)
         names = [name for name in told.column_names if name not in but]

@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer.errors import StorageError, TableNotFoundError
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.model import Examined, Listing
+from snapshot_explorer.model import Listing, Verification
 
 
 @dataclass
@@ -80,7 +80,7 @@ def test_a_table_without_versions_has_a_snapshot_without_a_version(caplog):
     with caplog.at_level(logging.INFO):
         management = manage(Log())
 
-    assert management.current_snapshot.version == -1
+    assert management.current_snapshot.version is None
     assert management.last_update_timestamp == -1
     assert caplog.messages[0] == "Creating initial snapshot without metadata, because the directory is empty"
 
@@ -213,7 +213,7 @@ def test_a_table_whose_log_vanished_keeps_its_snapshot():
 def test_a_table_that_never_had_a_version_stays_empty():
     management = manage(Log())
 
-    assert management.update().version == -1
+    assert management.update().version is None
 
 
 def test_a_vanished_log_is_named_by_its_place(caplog):
@@ -254,7 +254,7 @@ def test_what_contradicts_itself_is_a_warning_and_what_can_not_be_shown_an_error
     def examine(version):
         if version == 2:
             raise StorageError("the version is damaged")
-        return Examined(table_id="a", notes=("7.crc contradicts the log",))
+        return Verification(table_id="a", notes=("7.crc contradicts the log",))
 
     management = manage(log, examine=examine)
     first, log.versions = management.current_snapshot, (1, 2)
@@ -267,7 +267,7 @@ def test_what_contradicts_itself_is_a_warning_and_what_can_not_be_shown_an_error
 
 def test_another_table_at_the_same_place_is_told(caplog):
     log = Log(versions=(1,))
-    management = manage(log, examine=lambda version: Examined(table_id=f"t{version}", notes=()))
+    management = manage(log, examine=lambda version: Verification(table_id=f"t{version}", notes=()))
     log.versions = (1, 2)
 
     management.update()

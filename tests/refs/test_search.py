@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.model import Listing
 from snapshot_explorer.refs import AsOf, Latest, Tag, Version, not_found, parse_ref, resolve
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def listing(*versions):
+    return Listing(versions=versions, identity=())
 
 
 class Past:
@@ -23,9 +28,9 @@ class Past:
         self.expired = set(expired)
         self.asked = []
 
-    def versions(self):
+    def listing(self):
         self.asked.append("versions")
-        return self.existing
+        return listing(*self.existing)
 
     def latest(self):
         self.asked.append("latest")
@@ -181,17 +186,18 @@ def test_what_is_not_there_says_what_is(text, said):
 
 
 def test_a_caller_that_misses_says_what_exists():
-    assert str(not_found(99, [3, 4, 41])) == (
+    assert str(not_found(99, listing(3, 4, 41))) == (
         "No snapshot answers to 99. Available: 3 to 41, with gaps. Try 41, latest or a time such as @2h."
     )
-    assert str(not_found(1, range(3, 42))) == (
+    assert str(not_found(1, listing(*range(3, 42)))) == (
         "No snapshot answers to 1. Available: 3 to 41 (older ones expired). Try 3, latest or a time such as @2h."
     )
-    assert str(not_found(Version(number=9), [7])) == (
+    assert str(not_found(Version(number=9), listing(7))) == (
         "No snapshot answers to 9. Available: only 7. Try 7, latest or a time such as @2h."
     )
     assert (
-        str(not_found(Latest(back=2), [7])) == "No snapshot answers to latest~2. Available: only 7. Try earliest or 7."
+        str(not_found(Latest(back=2), listing(7)))
+        == "No snapshot answers to latest~2. Available: only 7. Try earliest or 7."
     )
 
 
@@ -200,7 +206,7 @@ def test_an_empty_table_has_no_version_yet(text):
     said = refused(text, Past([]))
 
     assert said.endswith(": the table has no version yet. Update after the first commit.")
-    assert said == str(not_found(parse_ref(text), [])) or text.startswith("@2h")
+    assert said == str(not_found(parse_ref(text), listing())) or text.startswith("@2h")
 
 
 def test_a_table_without_tags_says_so():

@@ -3,6 +3,7 @@
 import pytest
 
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.model import Listing
 from snapshot_explorer.refs import parse_ref, resolve_span
 
 
@@ -15,8 +16,8 @@ class Known:
     def latest(self):
         return self._versions[-1] if self._versions else None
 
-    def versions(self):
-        return self._versions
+    def listing(self):
+        return Listing(versions=self._versions, identity=())
 
     def tags(self):
         return {}

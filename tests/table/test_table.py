@@ -100,7 +100,7 @@ def test_an_empty_table_opens_and_says_so(memory_root):
 
     table = open_table(f"memory://{written.root}")
 
-    assert table.current.version == -1
+    assert table.current.version is None
     assert table.versions() == ()
     assert table.current.to_arrow().schema.names == ["id", "name"]
     assert table.current.count() == 0

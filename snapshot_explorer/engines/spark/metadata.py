@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -18,8 +18,6 @@ from snapshot_explorer.engines.spark.metadata_tasks import notes, records
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.engines.spark.sessions import session
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.formats import Distributed
-from snapshot_explorer.formats.units import runs
 from snapshot_explorer.lifetimes.reading import states_of, time_of
 
 if TYPE_CHECKING:
@@ -30,7 +28,33 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.formats.units import Look, Unit
+    from snapshot_explorer.formats.units import Look, Reader, StateUnits, Unit
+
+
+@runtime_checkable
+class SupportsDistributedMetadata(Protocol):
+    """A format whose metadata can be read in many places at once: in units, each read apart from the others."""
+
+    def state_units(self, version: int, look: Look) -> StateUnits:
+        """Return the units whose RECORDS give the live files of a version.
+
+        Raises: as `TableVersion.files`, but for what is read only with the units.
+        """
+        ...
+
+    def change_units(self, versions: Sequence[int], look: Look, *, lifetimes: bool) -> Sequence[Unit]:
+        """Return the units whose RECORDS give what commits changed; for lifetimes with times, and files of rows alone.
+
+        The versions ascend. A unit is of versions without a gap.
+
+        Raises: as `TableFormat.changes` and `committed_at`, but for what is read only with the units.
+        """
+        ...
+
+    def unit_reader(self) -> Reader:
+        """Return what reads a unit. Picklable, storage options included."""
+        ...
+
 
 ENGINES = ("local", "spark")
 """What may be asked to read metadata."""
@@ -61,7 +85,7 @@ def is_spark(engine: str) -> bool:
 def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSession | None = None) -> DataFrame:
     """Return CHANGES of versions as a DataFrame. Lists on the driver; the commits are read on executors.
 
-    Raises: as `Distributed.change_units`, and as `sessions.session`.
+    Raises: as `SupportsDistributedMetadata.change_units`, and as `sessions.session`.
     """
     used, units = session(spark), _distributed(table_format)
     found = units.change_units(sorted(versions), _look(used, units), lifetimes=False)
@@ -86,7 +110,7 @@ def files(
         partition: Keep files whose partition has these values, as text; None is the null partition.
         statistics: Refused: only the local engine tells statistics.
 
-    Raises: as `Distributed.state_units`, and as `sessions.session`.
+    Raises: as `SupportsDistributedMetadata.state_units`, and as `sessions.session`.
     """
     if statistics:
         raise UnsupportedFeatureError(
@@ -97,8 +121,8 @@ def files(
     if version is None:
         return used.createDataFrame([], spark_schema(frames.FILES))
     found = units.state_units(version, _look(used, units))
-    told = records(used, units.unit_reader(), ((unit, {}) for unit in found), pa.schema([]))
-    rows = live(told, keeps_last_add=units.keeps_last_add).select(*frames.FILES.names)
+    told = records(used, units.unit_reader(), ((unit, {}) for unit in found.units), pa.schema([]))
+    rows = live(told, keeps_last_add=found.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
         wanted = rows["partition"].getItem(name)
         rows = rows.where(wanted.isNull() if value is None else wanted == value)
@@ -117,7 +141,7 @@ def lifetimes(
         spark: The session; without it as `sessions.session` says.
         cache_dir: Refused: nothing is kept.
 
-    Raises: as `Distributed.state_units` and `change_units`, and as `sessions.session`.
+    Raises: as `SupportsDistributedMetadata.state_units` and `change_units`, and as `sessions.session`.
     """
     if cache_dir is not None:
         raise BadReferenceError(
@@ -128,12 +152,12 @@ def lifetimes(
     look = _look(used, units)
     begun = list(_begun(table_format, units, look))
     told = [_told(place, *pair) for place, pair in enumerate(zip_longest(begun, begun[1:]))]
-    states = [(unit, more) for run, more in zip(begun, told, strict=True) for unit in run.state]
+    states = [(unit, more) for run, more in zip(begun, told, strict=True) for unit in run.state.units]
     more_of = {version: more for run, more in zip(begun, told, strict=True) for version in run.rest}
     changed = units.change_units(sorted(more_of), look, lifetimes=True) if more_of else ()
     read = units.unit_reader()
     return stays(
-        live(records(used, read, states, _RUN), keeps_last_add=units.keeps_last_add),
+        live(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in begun)),
         records(used, read, ((unit, more_of[unit.version]) for unit in changed), _RUN),
     ).select(*frames.LIFETIMES.names)
 
@@ -146,16 +170,16 @@ class _Run:
     """The first version."""
     at: datetime | None
     """When it was committed, where something says so."""
-    state: Sequence[Unit]
+    state: StateUnits
     """What tells its files."""
     rest: Sequence[int]
     """The versions behind it."""
 
 
-def _begun(table_format: TableFormat, units: Distributed, look: Look) -> Iterator[_Run]:
+def _begun(table_format: TableFormat, units: SupportsDistributedMetadata, look: Look) -> Iterator[_Run]:
     """Yield the runs of versions, each from the first on whose files can be told."""
     listing = table_format.listing(0)
-    for run in runs(states_of(listing), listing.commitless):
+    for run in listing.runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
             try:
                 state = units.state_units(version, look)
@@ -171,13 +195,13 @@ def _told(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]
     return {"run": place, "at": run.at, "until": until, "until_at": until_at}
 
 
-def _look(spark: SparkSession, units: Distributed) -> Look:
+def _look(spark: SparkSession, units: SupportsDistributedMetadata) -> Look:
     return lambda wanted: notes(spark, units.unit_reader(), wanted)
 
 
-def _distributed(table_format: TableFormat) -> Distributed:
+def _distributed(table_format: TableFormat) -> SupportsDistributedMetadata:
     found: Any = table_format
-    if not isinstance(found, Distributed):
+    if not isinstance(found, SupportsDistributedMetadata):
         raise UnsupportedFeatureError(
             f"The metadata of {table_format.name} tables is not read on Spark: the format does not tell it in pieces. "
             "Leave out engine='spark'."

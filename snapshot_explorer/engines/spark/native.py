@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -39,11 +39,34 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from snapshot_explorer.engines.conditions import Condition
-    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.formats.roaring import Positions
-    from snapshot_explorer.model import Split, StoredFile
+    from snapshot_explorer.model import Split, StoredFile, StoredRows
 
 log = logger_of(__name__)
+
+
+@runtime_checkable
+class SupportsNativeFiles(Protocol):
+    """A version that can say where other readers of parquet and ORC find its rows."""
+
+    def split_by_file(self, split: Split) -> Sequence[Split]:
+        """Return a split cut into one per file, in order; the split itself where its files belong together."""
+        ...
+
+    def native_files(self, split: Split) -> StoredRows | None:
+        """Return where other readers find the rows of a split; None where they would return others. Reads nothing."""
+        ...
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        """Return for each part, a file each, the positions of the deleted rows. Reads the deletion vectors.
+
+        Args:
+            parts: Results of `split_by_file`, of splits that have `native_files`.
+            rows: How many rows each file has.
+        """
+        ...
+
 
 _FEW_FILES = 32
 """Files that Spark lists at once; for more it runs a job, with a task for each
@@ -113,7 +136,7 @@ class _Group:
 
 def frames(
     spark: SparkSession,
-    table_format: TableFormat,
+    version: TableVersion,
     splits: Sequence[Split],
     *,
     wanted: pa.Schema,
@@ -128,16 +151,18 @@ def frames(
 
     Args:
         spark: The session.
-        table_format: The format that the splits are of.
+        version: The version that the splits are of.
         splits: What to read.
         wanted: The columns to give.
         needed: The same and those of the condition.
         condition: Which rows to keep.
     """
     passes = None if condition is None else translated(condition, needed)
+    if not isinstance(version, SupportsNativeFiles):
+        return [], list(splits)
     if not wanted.names or not _is_worth(splits) or (condition is not None and passes is None):
         return [], list(splits)
-    groups, rest = _groups(table_format, splits, needed)
+    groups, rest = _groups(version, splits, needed)
     groups.sort(key=lambda group: -sum(group.sizes))
     for group in groups[_MOST_GROUPS:]:
         rest += group.splits
@@ -174,12 +199,14 @@ class _Proven:
     """Where each column comes from."""
 
 
-def _groups(table_format: TableFormat, splits: Sequence[Split], schema: pa.Schema) -> tuple[list[_Group], list[Split]]:
+def _groups(
+    version: SupportsNativeFiles, splits: Sequence[Split], schema: pa.Schema
+) -> tuple[list[_Group], list[Split]]:
     """Return the files that Spark's readers may read, and the splits of the others."""
-    proven, rest = _proven(table_format, splits, schema)
+    proven, rest = _proven(version, splits, schema)
     groups: dict[object, _Group] = {}
     alike: Counter[object] = Counter()
-    for one, positions in zip(proven, _gone(table_format, proven, schema), strict=True):
+    for one, positions in zip(proven, _gone(version, proven, schema), strict=True):
         if positions is None:
             rest.append(one.split)
             continue
@@ -196,16 +223,18 @@ def _groups(table_format: TableFormat, splits: Sequence[Split], schema: pa.Schem
     return list(groups.values()), rest
 
 
-def _proven(table_format: TableFormat, splits: Sequence[Split], schema: pa.Schema) -> tuple[list[_Proven], list[Split]]:
+def _proven(
+    version: SupportsNativeFiles, splits: Sequence[Split], schema: pa.Schema
+) -> tuple[list[_Proven], list[Split]]:
     """Return the files that hold what the table has, and the splits of the others. Reads their footers."""
     rest: list[Split] = []
     files: list[tuple[Split, StoredFile, pa.Table | None]] = []
     for split in splits:
-        whole = table_format.stored(split)
+        whole = version.native_files(split)
         if whole is None or not all(_is_seen(file.address) for file in whole.files):
             rest.append(split)
             continue
-        parts = zip(table_format.pieces(split), whole.files, strict=True)
+        parts = zip(version.split_by_file(split), whole.files, strict=True)
         files += [(part, file, whole.partition) for part, file in parts]
     constants: dict[int, dict[str, _Source | None]] = {}
     found: list[_Proven] = []
@@ -220,7 +249,7 @@ def _proven(table_format: TableFormat, splits: Sequence[Split], schema: pa.Schem
     return found, rest
 
 
-def _gone(table_format: TableFormat, files: Sequence[_Proven], schema: pa.Schema) -> list[Positions | None]:
+def _gone(version: SupportsNativeFiles, files: Sequence[_Proven], schema: pa.Schema) -> list[Positions | None]:
     """Return the deleted positions of each file, maybe none; None where Spark can not leave the rows out.
 
     Reads the deletion vectors, if they are of few rows.
@@ -228,7 +257,7 @@ def _gone(table_format: TableFormat, files: Sequence[_Proven], schema: pa.Schema
     able = [one for one in files if one.file.deleted and _has_places(one)]
     if sum(one.file.deleted for one in able) > _MOST_DELETED or METADATA in {name.lower() for name in schema.names}:
         able = []
-    found = table_format.deleted([one.split for one in able], [one.footer.rows for one in able])
+    found = version.deleted_positions([one.split for one in able], [one.footer.rows for one in able])
     if held_bytes(found) > _MOST_HELD:
         able, found = [], []
     gone = {id(one): positions for one, positions in zip(able, found, strict=True)}

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.engines.conditions import Condition
-    from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.model import Split
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import Split, SplitReader
 
 _DUMMY = pa.schema([pa.field("row", pa.null())])
 """The columns of rows without columns, until Spark drops them."""
@@ -36,8 +36,8 @@ _DUMMY = pa.schema([pa.field("row", pa.null())])
 class Reading:
     """How the rows of a split are read. Picklable; it holds the storage with its options, so it has no text."""
 
-    table_format: TableFormat
-    """The format that the splits are of."""
+    reader: SplitReader
+    """Reads the splits."""
     needed: tuple[str, ...]
     """The columns that are read: those wanted and those of the condition."""
     condition: Condition | None
@@ -52,7 +52,7 @@ class Reading:
 
 
 def to_spark(
-    table_format: TableFormat,
+    version: TableVersion,
     splits: Sequence[Split],
     *,
     spark: SparkSession | None,
@@ -61,7 +61,7 @@ def to_spark(
     limit: int | None,
     schema: pa.Schema,
 ) -> DataFrame:
-    """Return the rows of splits as a lazy DataFrame; arguments as `local.to_arrow`, and the session to use.
+    """Return the rows of splits as a lazy DataFrame; arguments as `local.to_arrow`, and the session.
 
     Nothing is cached and no row is read. The DataFrame reads the splits that were planned, whatever is committed later.
     Of up to 32 files, or of up to 20,000 that are large, the footers are read here, and the deletion vectors; more than
@@ -75,7 +75,7 @@ def to_spark(
     """
     wanted = chosen(schema, columns)
     limit = within(limit)
-    _check_there(table_format, splits)
+    _check_there(version, splits)
     found = session(spark)
     theirs = spark_schema(wanted or _DUMMY)
     if limit == 0:
@@ -84,21 +84,21 @@ def to_spark(
     needed += sorted(condition.columns - set(needed)) if condition else []
     frames, rest = native.frames(
         found,
-        table_format,
+        version,
         splits,
         wanted=wanted,
         needed=pa.schema([schema.field(name) for name in needed]),
         condition=condition,
     )
     reading = Reading(
-        table_format=table_format,
+        reader=version,
         needed=tuple(needed),
         condition=condition,
         limit=limit,
         schema=arrow_schema(wanted or _DUMMY),
     )
     if rest or not frames:
-        tasks = packs(rest, parallelism(found), table_format.pieces)
+        tasks = packs(rest, parallelism(found), version.split_by_file)
         frames.append(on_executors(found, partial(read, reading), tasks, theirs))
     rows = frames[0]
     for frame in frames[1:]:
@@ -106,13 +106,13 @@ def to_spark(
     return _plain(rows if limit is None else rows.limit(limit), wanted)
 
 
-def _check_there(table_format: TableFormat, splits: Sequence[Split]) -> None:
+def _check_there(version: TableVersion, splits: Sequence[Split]) -> None:
     """Raise what the format raises where a data file is not there, before Spark is asked to do anything."""
-    gone = set(table_format.missing(splits))
+    gone = set(version.missing_files(splits))
     for split in splits if gone else ():
-        for piece in table_format.pieces(split) if gone.intersection(split.files) else ():
+        for piece in version.split_by_file(split) if gone.intersection(split.files) else ():
             if gone.intersection(piece.files):
-                deque(table_format.read(piece, []), maxlen=0)
+                deque(version.read(piece, []), maxlen=0)
 
 
 def _plain(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
@@ -123,7 +123,7 @@ def read(reading: Reading, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's splits for Spark. Runs on executors."""
     total = 0
     for split in splits:
-        for batch in reading.table_format.read(split, reading.needed):
+        for batch in reading.reader.read(split, reading.needed):
             rows = batch if reading.condition is None else batch.filter(reading.condition.mask(pa.table(batch)))
             total += rows.num_rows
             if rows.num_rows:

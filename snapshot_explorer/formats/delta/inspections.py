@@ -110,27 +110,24 @@ class Inspector:
         self._log = log
         self._times = times
 
-    def inspect(self, name: str, version: int | None) -> pa.Table:
-        """Return one of INSPECTIONS: of a version where it tells of one; without a version that has no rows.
-
-        `history` reads every commit file, `detail` and the others the state of the version.
+    def of_table(self, name: str) -> pa.Table:
+        """Return the history of the table. Reads every commit file.
 
         Raises:
-            BadReferenceError: There is no such table, or a version is given where none makes sense.
+            BadReferenceError: There is no metadata table of that name.
+            BrokenTableError: A file of the log cannot be read; it is named.
+        """
+        if name != "history":
+            raise _unknown(name)
+        return self._history()
+
+    def of_version(self, name: str, version: int) -> pa.Table:
+        """Return one of INSPECTIONS at a version. Reads the state of the version.
+
+        Raises:
             SnapshotNotFoundError: The version cannot be reconstructed.
             BrokenTableError: A file of the log cannot be read; it is named.
         """
-        found = next((one for one in INSPECTIONS if one.name == name), None)
-        if found is None:
-            raise _unknown(name)
-        if not found.at_version:
-            if version is not None:
-                raise BadReferenceError(
-                    f"{name} tells of all versions at once. Leave {version} out, and take its row from {name}."
-                )
-            return self._history()
-        if version is None:
-            return _SCHEMAS[name].empty_table()
         state = self._log.state(version)
         match name:
             case "detail":

@@ -12,7 +12,7 @@ from snapshot_explorer.model import Split, StoredFile, StoredRows
 from snapshot_explorer.storage import Storage
 
 
-def pieces(split: Split) -> Sequence[Split]:
+def split_by_file(split: Split) -> Sequence[Split]:
     """Return a split of rows cut into one for each of its files; one of changes as it is."""
     plan = split.detail
     if not isinstance(plan, Plan):
@@ -30,11 +30,11 @@ def pieces(split: Split) -> Sequence[Split]:
     ]
 
 
-def stored(storage: Storage, split: Split) -> StoredRows | None:
+def native_files(storage: Storage, split: Split) -> StoredRows | None:
     """Return where other readers find the rows of a split; None where they would not give them.
 
-    They find columns by exact name, and give every row but those of `deleted`. Old files may hold a column in a
-    narrower type.
+    They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
+    in a narrower type.
     """
     plan = split.detail
     if not isinstance(plan, Plan) or plan.schema.mode == "id":
@@ -60,12 +60,12 @@ def stored(storage: Storage, split: Split) -> StoredRows | None:
     )
 
 
-def deleted(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
+def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
     """Return for each part, a file each, the positions of the rows that do not count. Reads their deletion vectors.
 
     Args:
         storage: Where they are.
-        parts: What `pieces` returned, of splits that have something `stored`.
+        parts: Results of `split_by_file`, of splits that have `native_files`.
         rows: How many rows each file has.
     """
     found = []

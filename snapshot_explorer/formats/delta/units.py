@@ -28,7 +28,7 @@ from snapshot_explorer.formats.delta.records import Actions, Metadata
 from snapshot_explorer.formats.delta.replay import ADD_RANK, REMOVE_RANK, Tally, complete, followed_by, keys, ranks
 from snapshot_explorer.formats.delta.schema import schema_of
 from snapshot_explorer.formats.delta.times import Listed
-from snapshot_explorer.formats.units import NOTES, Look, Reader, Unit, of_changes, of_state, runs
+from snapshot_explorer.formats.units import NOTES, Look, Reader, Unit, contiguous_runs, of_changes, of_state
 from snapshot_explorer.storage import Storage
 
 _BYTES = 16 << 20
@@ -155,7 +155,7 @@ def change_units(storage: Storage, log: Log, versions: Sequence[int], look: Look
     Raises: as `state_units`.
     """
     files = dict(zip(versions, log.commit_files(versions), strict=True))
-    found = [_pieces([files[version] for version in run]) for run in runs(versions)]
+    found = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
     several = [commit for pieces in found for piece in pieces[:-1] for commit in piece]
     later = _settings(storage, several, look).metadatas
     units: list[Unit] = []

@@ -34,33 +34,13 @@ class Inspector:
         self._history = history
         self._schemas = schemas
 
-    def inspect(self, name: str, version: int | None) -> pa.Table:
-        """Return a system table, at a version where it is one of a version.
+    def of_table(self, name: str) -> pa.Table:
+        """Return a system table of the whole table.
 
         Raises:
-            BadReferenceError: There is no such system table, a version is given where none makes sense, or the table
-                keeps no row ids.
-            SnapshotNotFoundError: The version does not exist, expired meanwhile, or only its changelog is left.
-            UnsupportedFeatureError: Its rows need a feature that is not read; no row has been read.
+            BadReferenceError: There is no system table of that name.
             BrokenTableError: A file is missing or damaged; the message names it.
         """
-        found = next((one for one in INSPECTIONS if one.name == name), None)
-        if found is None:
-            raise _unknown(name)
-        if not found.at_version:
-            if version is not None:
-                raise BadReferenceError(
-                    f"{name} tells of the table as it is now, not of a version. Leave {version} out."
-                )
-            return self._of_table(name)
-        if found.of_rows:
-            snapshot = None if version is None else self._history.snapshots([version])[0]
-            return system_rows(self._storage, self._schemas, name, snapshot)
-        if version is None:
-            return schema_of(name).empty_table()
-        return self._of_version(name, self._history.snapshots([version])[0])
-
-    def _of_table(self, name: str) -> pa.Table:
         match name:
             case "snapshots":
                 return system_tables.snapshots(self._storage, self._layout, self._history)
@@ -74,8 +54,24 @@ class Inspector:
                 return system_tables.branches(self._storage)
             case "consumers":
                 return system_tables.consumers(self._storage, self._layout)
-            case _:
+            case "aggregation_fields":
                 return system_tables.aggregation_fields(self._schemas.newest())
+        raise _unknown(name)
+
+    def of_version(self, name: str, snapshot: Snapshot | None) -> pa.Table:
+        """Return a system table of a version; no rows without a snapshot.
+
+        Raises:
+            BadReferenceError: The table keeps no row ids.
+            SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
+            UnsupportedFeatureError: Its rows need a feature that is not read; no row has been read.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        if any(one.name == name and one.of_rows for one in INSPECTIONS):
+            return system_rows(self._storage, self._schemas, name, snapshot)
+        if snapshot is None:
+            return schema_of(name).empty_table()
+        return self._of_version(name, snapshot)
 
     def _of_version(self, name: str, snapshot: Snapshot) -> pa.Table:
         schema = self._schemas.by_id([snapshot.schema_id])[snapshot.schema_id]

@@ -15,7 +15,7 @@ from snapshot_explorer.storage import Storage
 _WIDER = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
 
 
-def pieces(split: Split) -> Sequence[Split]:
+def split_by_file(split: Split) -> Sequence[Split]:
     """Return a split cut into one for each of its files; itself where they are merged, or hold parts of rows."""
     plan = split.detail
     if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
@@ -33,11 +33,11 @@ def pieces(split: Split) -> Sequence[Split]:
     ]
 
 
-def stored(storage: Storage, split: Split) -> StoredRows | None:
+def native_files(storage: Storage, split: Split) -> StoredRows | None:
     """Return where other readers find the rows of a split; None where they would not give them.
 
-    They find columns by exact name, and give every row but those of `deleted`. Old files may hold a column in a
-    narrower type.
+    They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
+    in a narrower type.
     """
     plan = split.detail
     if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
@@ -72,12 +72,12 @@ def _deleted(file: DataFile) -> int:
     return file.rows if file.vector.cardinality is None else file.vector.cardinality
 
 
-def deleted(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
+def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
     """Return for each part, a file each, the positions of the rows that do not count. Reads their deletion vectors.
 
     Args:
         storage: Where they are.
-        parts: What `pieces` returned, of splits that have something `stored`.
+        parts: Results of `split_by_file`, of splits that have `native_files`.
         rows: How many rows each file has.
     """
     files = [part.detail.files[0] if isinstance(part.detail, Plan) else None for part in parts]

@@ -18,7 +18,7 @@ from snapshot_explorer.formats.paimon.partitions import partitions_of
 from snapshot_explorer.formats.paimon.scans import changes_of, paths_of, vectors_in
 from snapshot_explorer.formats.paimon.schemas import Schemas
 from snapshot_explorer.formats.paimon.snapshots import Snapshot
-from snapshot_explorer.formats.units import Reader, Unit, of_changes, of_state, runs
+from snapshot_explorer.formats.units import Reader, Unit, contiguous_runs, of_changes, of_state
 from snapshot_explorer.frames import together
 from snapshot_explorer.storage import Storage
 
@@ -89,7 +89,7 @@ def change_units(versions: Sequence[int], *, lifetimes: bool) -> list[Unit]:
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
     return [
         Commits(version=run[begin], last=run[min(begin + each, len(run)) - 1], for_lifetimes=lifetimes)
-        for run in runs(versions)
+        for run in contiguous_runs(versions)
         for begin in range(0, len(run), each)
     ]
 

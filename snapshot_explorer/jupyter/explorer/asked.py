@@ -94,13 +94,13 @@ class Shelf:
             self._kept.clear()
             self._times.clear()
 
-    def cited(self, *versions: int) -> str:
+    def cited(self, *versions: int | None) -> str:
         """Return where something comes from: the table's path, the versions, and when they were committed."""
         told = []
-        for version in dict.fromkeys(versions):
+        for version in dict.fromkeys(one for one in versions if one is not None):
             time = self._times.get(version) or self._time(version)
             told.append(f"version {version}" + (f" of {time}" if time else ""))
-        return f"{self.table.path}, {' and '.join(told)}"
+        return ", ".join([self.table.path, " and ".join(told)] if told else [self.table.path])
 
     def _time(self, version: int) -> str:
         """Return when a version was committed; nothing where nobody knows."""

@@ -125,12 +125,12 @@ class Explorer(widgets.VBox):
 
         before = self._log
 
-        def find() -> tuple[int, Log | None]:
+        def find() -> tuple[int | None, Log | None]:
             version = self.table.at(ref).version
             is_known = before is not None and version in before.versions
             return version, None if is_known else read_log(self.table, before)
 
-        def take(found: tuple[int, Log | None]) -> None:
+        def take(found: tuple[int | None, Log | None]) -> None:
             version, log = found
             if log is not None:
                 self._know(log)
@@ -228,7 +228,7 @@ class Explorer(widgets.VBox):
         else:
             ticker.stop()
 
-    def _set_marker(self, marker: str, version: int) -> None:
+    def _set_marker(self, marker: str, version: int | None) -> None:
         try:
             self.state.set_trait(marker, version)
         except TraitError as error:

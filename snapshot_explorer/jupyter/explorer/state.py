@@ -18,7 +18,6 @@ from snapshot_explorer.jupyter.actions import ENGINES
 from snapshot_explorer.model import Kind
 from snapshot_explorer.refs import AsOf, parse_ref
 from snapshot_explorer.render.commits import Measure
-from snapshot_explorer.snapshot import NO_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,12 +49,12 @@ class ExplorerState(HasTraits):
     Nothing here reads: `know` is given what was read of the log.
     """
 
-    a = Int(NO_VERSION, help="The version that B is compared with.")
-    b = Int(NO_VERSION, help="The version that is shown.")
+    a = Int(None, allow_none=True, help="The version that B is compared with.")
+    b = Int(None, allow_none=True, help="The version that is shown.")
     clicks = Enum(("b", "a"), "b", help="The marker that a click on a commit sets.")
     tab = Enum(TABS, "commit", help="The view that is in front.")
     measure = Enum(MEASURES, "rows", help="What the timeline's bars and line count.")
-    window = AnyTrait((NO_VERSION, NO_VERSION), help="The first and the last version that the timeline shows.")
+    window = AnyTrait(None, help="The first and the last version that the timeline shows; None where there is none.")
     kind = Enum((None, *get_args(Kind)), None, allow_none=True, help="Only commits of this kind.")
     operation = Unicode("", help="Only commits with this word of the writer's own.")
     user = Unicode("", help="Only commits of a committer whose name holds this text.")
@@ -95,13 +94,13 @@ class ExplorerState(HasTraits):
             commits: COMMITS of the versions, newest first; of very many only the newest.
         """
         before = self.versions
-        was_newest = self.b == NO_VERSION or self.b in before[-1:]
-        was_open = not before or self.window[1] in before[-1:]
+        was_newest = self.b is None or self.b in before[-1:]
+        was_open = not before or self.window is None or self.window[1] in before[-1:]
         with self.hold_trait_notifications():
             self.versions, self.readable, self.commits = tuple(versions), tuple(readable), commits
             if not versions:
-                self.a = self.b = NO_VERSION
-                self.window, self.playing = (NO_VERSION, NO_VERSION), False
+                self.a = self.b = None
+                self.window, self.playing = None, False
                 return
             if was_newest or self.b not in self.versions:
                 self.b = (self.readable or self.versions)[-1]
@@ -111,16 +110,19 @@ class ExplorerState(HasTraits):
 
     def _window(self, *, follows: bool) -> tuple[int, int]:
         """Return the window that the versions leave: where it reached to the newest one it still does."""
-        first, last = self.window
         known = self.versions
+        if self.window is None:
+            return known[-WINDOW:][0], known[-1]
+        first, last = self.window
         if follows:
-            is_fresh = first == NO_VERSION
-            return (known[-WINDOW:][0] if is_fresh else max(first, known[0])), known[-1]
+            return max(first, known[0]), known[-1]
         return max(min(first, known[-1]), known[0]), min(max(last, known[0]), known[-1])
 
     @property
     def shown(self) -> pa.Table:
         """Return the COMMITS that pass the filters and lie in the window, newest first."""
+        if self.window is None:
+            return self.passing(self.commits)
         version = self.commits["version"]
         first, last = self.window
         return self.passing(
@@ -145,9 +147,8 @@ class ExplorerState(HasTraits):
     @property
     def history_call(self) -> str:
         """Return the call of `Table.history` that gives the commits shown."""
-        first, last = self.window
-        is_all = (first, last) == (*self.versions[:1], *self.versions[-1:])
-        given = [] if is_all or first == NO_VERSION else [repr(f"{first}..{last}")]
+        is_all = self.window in (None, (*self.versions[:1], *self.versions[-1:]))
+        given = [] if is_all else [repr("{}..{}".format(*self.window))]
         filters = {name: getattr(self, name) for name in ("kind", "operation", "user", "text")}
         filters |= {name: _spelled(text) for name in ("since", "until") if (text := getattr(self, name))}
         given += [f"{name}={value!r}" for name, value in filters.items() if value]
@@ -181,7 +182,7 @@ class ExplorerState(HasTraits):
         """Turn the pages of a place."""
         self.pages = self.pages | {place: max(0, self.pages.get(place, 0) + by)}
 
-    def commit(self, version: int) -> pa.Table:
+    def commit(self, version: int | None) -> pa.Table:
         """Return the row of COMMITS of a version; no row if it has not been read."""
         return self.commits.filter(pc.equal(self.commits["version"], version))
 
@@ -194,8 +195,10 @@ class ExplorerState(HasTraits):
         self.note, self.b = "", found
 
     @staticmethod
-    def _beside(version: int, by: int, ascending: Sequence[int]) -> int | None:
+    def _beside(version: int | None, by: int, ascending: Sequence[int]) -> int | None:
         """Return the next smaller or larger one; None if there is none."""
+        if version is None:
+            return None
         at = bisect_left(ascending, version) - 1 if by < 0 else bisect_right(ascending, version)
         return ascending[at] if 0 <= at < len(ascending) else None
 
@@ -206,8 +209,10 @@ class ExplorerState(HasTraits):
             self.pages = {place: page for place, page in self.pages.items() if place not in stale}
 
     @validate("a", "b")
-    def _check_version(self, proposal: Bunch) -> int:
-        version: int = proposal.value
+    def _check_version(self, proposal: Bunch) -> int | None:
+        version: int | None = proposal.value
+        if version is None:
+            return None
         at = bisect_left(self.versions, version)
         if self.versions and self.versions[at : at + 1] != (version,):
             first, last = self.versions[0], self.versions[-1]
@@ -215,7 +220,9 @@ class ExplorerState(HasTraits):
         return version
 
     @validate("window")
-    def _check_window(self, proposal: Bunch) -> tuple[int, int]:
+    def _check_window(self, proposal: Bunch) -> tuple[int, int] | None:
+        if proposal.value is None:
+            return None
         first, last = (int(one) for one in proposal.value)
         if first > last:
             raise TraitError(f"A window from version {first} to {last} holds nothing. Let it begin before it ends.")

@@ -86,13 +86,13 @@ def still_text(drawing: Drawing) -> str:
     return text(drawing, limit=_COMMITS)
 
 
-def still_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int, b: int) -> str:
+def still_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:
     """Return the drawing as HTML, below a picture of the newest commits."""
     shown = _picture(commits, measure, a, b) + html(drawing, limit=_COMMITS)
     return f'{_STYLE}<div class="sx-still">{shown}</div>'
 
 
-def _picture(commits: pa.Table, measure: str, a: int, b: int) -> str:
+def _picture(commits: pa.Table, measure: str, a: int | None, b: int | None) -> str:
     """Return bars up for what commits added, and down for what they removed, the newest on the right, as SVG."""
     if not len(commits):
         return ""
@@ -100,7 +100,7 @@ def _picture(commits: pa.Table, measure: str, a: int, b: int) -> str:
     versions = rows["version"].to_pylist()[::-1]
     added, removed = (numbers(rows[f"{side}_{measure}"])[::-1].astype(np.float64) for side in ("added", "removed"))
     said = escape(f"{measure} added and removed by versions {versions[0]} to {versions[-1]}")
-    marks = {a: "A B"} if a == b else {a: "A", b: "B"}
+    marks = {at: "A B" if a == b else name for name, at in (("A", a), ("B", b)) if at is not None}
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{said}" '
         f'style="width:100%;max-width:{_WIDTH}px;height:auto" xmlns="http://www.w3.org/2000/svg">'

@@ -56,8 +56,8 @@ class Strip(anywidget.AnyWidget):
         title: str,
         total: int,
         branches: Mapping[int, Sequence[str]],
-        a: int,
-        b: int,
+        a: int | None,
+        b: int | None,
     ) -> None:
         """Draw the commits in place of what was drawn; `branches` begin with a version each."""
         self.picture = timeline(commits, y=measure, title=title, total=total, branches=branches)
@@ -66,7 +66,7 @@ class Strip(anywidget.AnyWidget):
             self.commits = timeline_columns(commits, y=measure, branches=branches)
             self.mark(a, b)
 
-    def mark(self, a: int, b: int) -> None:
+    def mark(self, a: int | None, b: int | None) -> None:
         """Move the markers; one at a version that is not drawn is not seen."""
         with self.hold_sync():
             self.a, self.b = (version if version in self._versions else "" for version in (str(a), str(b)))

@@ -9,7 +9,6 @@ from snapshot_explorer.jupyter.explorer import compared, facts, lens, rows
 from snapshot_explorer.jupyter.explorer.asked import Asked, Content, Shelf
 from snapshot_explorer.jupyter.explorer.panes import Pane
 from snapshot_explorer.jupyter.explorer.work import Job, Work
-from snapshot_explorer.snapshot import NO_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +94,7 @@ class Views:
             offer: Takes the manifests that can be opened, once they are told.
         """
         state = self._state
-        if state.b == NO_VERSION:
+        if state.b is None:
             self.front.clear("Nothing has been committed to the table yet.")
             return
         self._ask_for(state.tab, offer if state.tab == "manifests" else None)

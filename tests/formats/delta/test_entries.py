@@ -84,8 +84,8 @@ def test_entries_of_every_file_of_the_log_are_those_of_plain_reading(name):
     seen = 0
 
     for version in sorted(table_format._log.listing().loadable):
-        for path in table_format.manifests(version)["path"].to_pylist():
-            entries = table_format.manifest_entries(version, path)
+        for path in table_format.version(version).manifests()["path"].to_pylist():
+            entries = table_format.version(version).entries(path)
             expected = plain(TABLES / name / path)
             known = told(entries)
             if repartitions(TABLES / name / path):  # what it removes has no values of the columns in force then
@@ -104,8 +104,8 @@ def test_manifests_count_the_entries_of_their_files(name):
     table_format = opened(TABLES / name)
 
     for version in sorted(table_format._log.listing().loadable):
-        for row in table_format.manifests(version).to_pylist():
-            changes = table_format.manifest_entries(version, row["path"])["change"].to_pylist()
+        for row in table_format.version(version).manifests().to_pylist():
+            changes = table_format.version(version).entries(row["path"])["change"].to_pylist()
             assert changes.count("add") == row["added_files"]
             if row["list"] == "delta":
                 assert changes.count("remove") == row["removed_files"]
@@ -131,12 +131,12 @@ def test_every_form_of_checkpoint_tells_all_its_live_files_and_tombstones(tmp_pa
         paths = table.checkpoint(hint=False, **options)
         table_format = opened(tmp_path)
 
-        manifests = table_format.manifests(table.version).to_pylist()
+        manifests = table_format.version(table.version).manifests().to_pylist()
 
         entries = [
             row
             for one in manifests
-            for row in table_format.manifest_entries(table.version, one["path"]).to_pylist(maps_as_pydicts="strict")
+            for row in table_format.version(table.version).entries(one["path"]).to_pylist(maps_as_pydicts="strict")
         ]
         assert {one["path"] for one in manifests} == set(paths)
         assert {row["path"] for row in entries if row["change"] == "add"} == live
@@ -188,7 +188,7 @@ def test_partition_columns_are_called_as_at_the_commit(tmp_path):
     table.commit(metadata(partition_by=["id"]), add("b", partition={"id": "2"}))
     table_format = opened(tmp_path)
 
-    found = [table_format.manifest_entries(2, commit_name(version))["partition"].to_pylist() for version in (1, 2)]
+    found = [table_format.version(2).entries(commit_name(version))["partition"].to_pylist() for version in (1, 2)]
 
     assert found == [[[("name", "1")]], [[("id", "2")]]]
 
@@ -202,7 +202,7 @@ def test_a_file_that_the_version_is_not_made_of_is_refused(tmp_path):
 
     for path in (commit_name(1), commit_name(3), "a", "../secret", "_delta_log/_last_checkpoint"):
         with pytest.raises(BadReferenceError, match=r"^Version 2 is not made of .*\. It is made of 2 files of the log"):
-            table_format.manifest_entries(2, path)
+            table_format.version(2).entries(path)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 100, -200, -9, -4])
@@ -215,18 +215,18 @@ def test_a_checkpoint_that_is_cut_short_is_named(tmp_path, cut):
     table.write(side, table.read(side)[:cut])
 
     with pytest.raises(BrokenTableError, match="The checkpoint file _delta_log/_sidecars/.* is damaged"):
-        table_format.manifest_entries(1, side)
+        table_format.version(1).entries(side)
 
 
 def test_a_commit_that_is_damaged_is_named_with_its_line(tmp_path):
     table = DeltaTable(None, tmp_path)
     table.commit(add("a"))
     table_format = opened(tmp_path)
-    table_format.manifests(1)
+    table_format.version(1).manifests()
     table.write(commit_name(1), table.read(commit_name(1))[:-9])
 
     with pytest.raises(BrokenTableError, match=r"00001.json is damaged: line 2 is no action"):
-        table_format.manifest_entries(1, commit_name(1))
+        table_format.version(1).entries(commit_name(1))
 
 
 def test_a_sidecar_that_has_gone_is_named(tmp_path):
@@ -237,7 +237,7 @@ def test_a_sidecar_that_has_gone_is_named(tmp_path):
     table.remove_file(side)
 
     with pytest.raises(MissingFileError, match=r"_delta_log/_sidecars/.* is not there"):
-        table_format.manifest_entries(1, side)
+        table_format.version(1).entries(side)
 
 
 def test_a_large_checkpoint_is_read_a_row_group_at_a_time(tmp_path, monkeypatch):
@@ -245,7 +245,7 @@ def test_a_large_checkpoint_is_read_a_row_group_at_a_time(tmp_path, monkeypatch)
     table.commit(*(add(f"{number}", rows=number) for number in range(3_500)))
     (path,) = table.checkpoint()
     table_format = opened(tmp_path)
-    whole = table_format.manifest_entries(1, path)
+    whole = table_format.version(1).entries(path)
     monkeypatch.setattr("snapshot_explorer.formats.delta.checkpoints._WHOLE", 1_000)
 
     assert opened(tmp_path).manifest_entries(1, path).equals(whole)

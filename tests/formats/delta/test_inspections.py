@@ -280,12 +280,6 @@ def test_a_name_that_is_not_offered_is_refused_with_those_that_are(table):
         rows(table, "details")
 
 
-def test_a_frame_of_no_version_is_empty_but_has_its_columns(table):
-    for one in open_table(table.url).inspections:
-        if one.at_version:
-            assert open_table(table.url)._format.inspect(one.name, None).num_rows == 0
-
-
 def test_detail_tells_the_time_of_the_file_also_where_commits_carry_theirs(tmp_path):
     table = DeltaTable(None, tmp_path, first=None)
     carrying = metadata(configuration={"delta.enableInCommitTimestamps": "true"})

@@ -94,7 +94,7 @@ def test_a_table_without_snapshots_has_no_version(table):
 
     assert paimon.listing().versions == paimon.listing(0).versions == ()
     assert paimon.listing() == paimon.listing()
-    assert paimon.schema(None).columns[0].name == "id"
+    assert paimon.version(None).schema.columns[0].name == "id"
 
 
 def test_versions_that_only_a_tag_or_a_changelog_holds_count(table):

@@ -128,7 +128,7 @@ def test_rows_of_a_table_with_a_bucket_key_lie_in_the_bucket_of_their_hash():
     total = read_state(table._storage, table._snapshot(version)).entries["total_buckets"][0].as_py()
     checked = 0
 
-    for split in table.splits(version):
+    for split in table.version(version).plan().splits:
         for batch in table.read(split, [field.name for field in key]):
             for place in range(batch.num_rows):
                 hashed = buckets.hash_of(buckets.encode([column[place] for column in batch.columns], key))
@@ -141,7 +141,7 @@ def test_rows_of_a_table_with_a_bucket_key_lie_in_the_bucket_of_their_hash():
 
 def test_an_equality_on_the_bucket_key_reads_one_bucket():
     snapshot = open_table(str(DATA / "append_bucketed")).current
-    key = buckets.bucket_key(snapshot._format._schema_at(snapshot.version))[0].name
+    key = buckets.bucket_key(snapshot.resolved._schema)[0].name
     value = snapshot.to_arrow([key])[key][0].as_py()
 
     plan = snapshot.plan(f"{key} = {text(value)}").to_arrow().to_pylist()

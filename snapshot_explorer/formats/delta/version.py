@@ -1,0 +1,203 @@
+"""`DeltaVersion`: one version of a Delta table, as `formats.TableVersion` defines it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.formats.delta import planning
+from snapshot_explorer.formats.delta import read as rows
+from snapshot_explorer.formats.delta import schema as schemas
+from snapshot_explorer.formats.delta import statistics as values
+from snapshot_explorer.formats.delta.change_data import ChangeData
+from snapshot_explorer.formats.delta.entries import entries_of
+from snapshot_explorer.formats.delta.events import HIDDEN, Events, read_events
+from snapshot_explorer.formats.delta.file_frames import files_frame, manifests_frame
+from snapshot_explorer.formats.delta.inspections import Inspector
+from snapshot_explorer.formats.delta.log import Log
+from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
+from snapshot_explorer.formats.delta.pieces import deleted_positions, native_files, split_by_file
+from snapshot_explorer.formats.delta.records import Metadata, Protocol, State
+from snapshot_explorer.formats.delta.times import Times
+from snapshot_explorer.formats.delta.upkeep import upkeep_of
+from snapshot_explorer.formats.roaring import Positions
+from snapshot_explorer.model import (
+    Predicate,
+    ReadPlan,
+    RowChanges,
+    Split,
+    StoredRows,
+    TableSchema,
+    Upkeep,
+    Verification,
+)
+from snapshot_explorer.storage import Storage
+
+
+class DeltaVersion:
+    """One version of a Delta table. Immutable and picklable; protocol and metadata are read once, when first used.
+
+    The live files stay with the log, which keeps those of the last few versions.
+    """
+
+    def __init__(self, storage: Storage, number: int, *, log: Log, times: Times) -> None:
+        """Bind to a version. Reads nothing."""
+        self._storage = storage
+        self._number = number
+        self._log = log
+        self._times = times
+
+    def __reduce__(self) -> tuple[object, tuple[Storage, int, tuple[Protocol, Metadata] | None]]:
+        return _restored, (self._storage, self._number, vars(self).get("_definition"))
+
+    @property
+    def number(self) -> int:
+        """Return the version's number."""
+        return self._number
+
+    @cached_property
+    def _definition(self) -> tuple[Protocol, Metadata]:
+        return self._log.protocol_and_metadata(self._number)
+
+    @property
+    def schema(self) -> TableSchema:
+        """Return the schema in force at the version."""
+        return schemas.table_schema(self._definition[1])
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """Return the Arrow schema of the rows."""
+        return schemas.arrow_schema(self._definition[1])
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Return the table's properties in force at the version."""
+        return self._definition[1].configuration
+
+    def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
+        """Return those of the names that are columns which rows have only when a reader names them, such as `_row_id`.
+
+        Raises:
+            BadReferenceError: The table does not track its rows at the version.
+        """
+        return rows.hidden_columns(names, self._definition[1])
+
+    def verify(self) -> Verification:
+        """Return the table's id, and how the version's checksum file contradicts the log.
+
+        Reads the checksum file, and of the log what holds protocol and metadata: the commits after the checkpoint and,
+        where these do not, the checkpoint.
+
+        Raises:
+            BrokenTableError: The version has no protocol or no metadata, or a file is damaged.
+        """
+        table_id, notes = self._log.verify(self._number)
+        return Verification(table_id=table_id, notes=tuple(notes))
+
+    def manifests(self) -> pa.Table:
+        """Return the MANIFESTS frame: the files of the checkpoint as base, the commits after it as delta.
+
+        Reads both; nothing else says how many files they hold.
+        """
+        checkpoint = self._log.checkpoint_files(self._number)
+        segment = self._log.segment(self._number)
+        actions = self._log.actions([commit.version for commit in segment.commits], infos=False)
+        return manifests_frame(segment, checkpoint, actions)
+
+    def entries(self, manifest: str) -> pa.Table:
+        """Return the ENTRIES of a commit or a file of a checkpoint that the version is made of; see `entries_of`."""
+        return entries_of(self._storage, self._log, self._number, manifest)
+
+    def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame, restricted to partitions that might match the predicate.
+
+        Reads the checkpoint and the commits after it, unless they are kept.
+
+        Raises:
+            SnapshotNotFoundError: The version cannot be reconstructed any more.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        state = self._log.state(self._number)
+        adds = _in_partitions(state, predicate)
+        counted = values.rows_of(adds)
+        frame = files_frame(adds, partitions=partition_texts(adds, state.metadata), rows=counted)
+        return values.with_statistics(frame, adds, state.metadata) if statistics else frame
+
+    def measured_files(self) -> pa.Table:
+        """Return FILES and `delete_records`, which Delta does not record: null. Reads as `files` does."""
+        files = self.files()
+        return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
+
+    def maintenance_settings(self) -> Upkeep:
+        """Return what the properties say of the table's maintenance; see `upkeep.upkeep_of`."""
+        return upkeep_of(self.properties, self._storage.root)
+
+    def inspect(self, name: str) -> pa.Table:
+        """Return DESCRIBE DETAIL or another metadata table of a version, with the columns of Delta's own.
+
+        Raises:
+            SnapshotNotFoundError: The version cannot be reconstructed.
+            BrokenTableError: A file of the log is missing or damaged; the message names it.
+        """
+        return Inspector(self._storage, self._log, self._times).of_version(name, self._number)
+
+    def plan(self, predicate: Predicate | None = None) -> ReadPlan:
+        """Return the splits of the rows, and the files that the predicate skips.
+
+        Files are skipped by partition and statistics, all from the log: no data file is opened.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+        """
+        return planning.plan(self._storage, self._log.state(self._number), predicate)
+
+    def changelog(self) -> RowChanges:
+        """Return the rows that the version's commit changed, under its own schema; see `ChangeData.of_version`."""
+        found = ChangeData(self._storage, self._log, self._times)
+        return RowChanges(
+            schema=self.arrow_schema,
+            metadata_columns=HIDDEN,
+            splits=lambda _: found.of_version(self._number),
+            reader=self,
+        )
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as Delta defines them, with these columns in this order."""
+        if isinstance(split.detail, Events):
+            return read_events(self._storage, split.detail, columns)
+        return rows.read(self._storage, split, columns, removed_in=self._log.removed_in)
+
+    def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
+        """Return the data files of splits that do not exist, as far as asking is quick; see `Storage.missing`."""
+        return self._storage.missing([path for split in splits for path in split.files])
+
+    def split_by_file(self, split: Split) -> Sequence[Split]:
+        """Return a split of rows cut into one per file; one of changes as it is."""
+        return split_by_file(split)
+
+    def native_files(self, split: Split) -> StoredRows | None:
+        """Return where other readers find the rows of a split; None with columns found by id."""
+        return native_files(self._storage, split)
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        """Return for each part, a file each, the positions of the rows that its deletion vector removes."""
+        return deleted_positions(self._storage, parts, rows)
+
+
+def _restored(storage: Storage, number: int, definition: tuple[Protocol, Metadata] | None) -> DeltaVersion:
+    log = Log(storage)
+    found = DeltaVersion(storage, number, log=log, times=Times(storage, log))
+    if definition is not None:
+        vars(found)["_definition"] = definition
+    return found
+
+
+def _in_partitions(state: State, predicate: Predicate | None) -> pa.Table:
+    names = frozenset(state.metadata.partition_columns)
+    part = predicate.on(names) if predicate is not None and names else None
+    if part is None:
+        return state.adds
+    found = partitions_of(state.adds, schemas.schema_of(state.metadata))
+    passes = np.asarray(part.mask(found.values).to_numpy(zero_copy_only=False), np.bool_)
+    return state.adds.filter(pa.array(passes[found.of_rows]))

@@ -1,0 +1,260 @@
+"""`PaimonVersion`: one version of a Paimon table, as `formats.TableVersion` defines it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats.paimon import blobs, fallback
+from snapshot_explorer.formats.paimon import read as rows
+from snapshot_explorer.formats.paimon.commit_frames import manifests_frame
+from snapshot_explorer.formats.paimon.contents import read_lists_of
+from snapshot_explorer.formats.paimon.events import Difference, Events, read_events
+from snapshot_explorer.formats.paimon.file_frames import files_frame
+from snapshot_explorer.formats.paimon.history import History
+from snapshot_explorer.formats.paimon.incremental import changelog_splits
+from snapshot_explorer.formats.paimon.inspections import Inspector
+from snapshot_explorer.formats.paimon.layout import Layout
+from snapshot_explorer.formats.paimon.manifest_files import entries_of
+from snapshot_explorer.formats.paimon.manifests import FILE_COLUMNS
+from snapshot_explorer.formats.paimon.pieces import deleted_positions, native_files, split_by_file
+from snapshot_explorer.formats.paimon.refusals import flag
+from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
+from snapshot_explorer.formats.paimon.scans import file_schemas, paths_of, scan, state_where, vectors_in
+from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
+from snapshot_explorer.formats.paimon.schemas import Schemas
+from snapshot_explorer.formats.paimon.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.statistics import with_statistics
+from snapshot_explorer.formats.paimon.upkeep import name_of, upkeep_of
+from snapshot_explorer.formats.roaring import Positions
+from snapshot_explorer.model import (
+    Predicate,
+    ReadPlan,
+    RowChanges,
+    Split,
+    StoredRows,
+    TableSchema,
+    Upkeep,
+    Verification,
+)
+from snapshot_explorer.storage import Storage
+
+
+class PaimonVersion:
+    """One version of a branch. Immutable and picklable; schema and options are read once, when first used."""
+
+    def __init__(
+        self, storage: Storage, snapshot: Snapshot | None, *, layout: Layout, history: History, schemas: Schemas
+    ) -> None:
+        """Bind to a snapshot; None is the table before its first commit. Reads nothing."""
+        self._storage = storage
+        self._snapshot = snapshot
+        self._layout = layout
+        self._history = history
+        self._schemas = schemas
+
+    def __reduce__(self) -> tuple[object, tuple[Storage, Snapshot | None, str | None, dict[str, Schema]]]:
+        resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
+        return _restored, (self._storage, self._snapshot, self._layout.branch, resolved)
+
+    @property
+    def number(self) -> int | None:
+        """Return the snapshot id; None for a table without snapshots."""
+        return None if self._snapshot is None else self._snapshot.id
+
+    @cached_property
+    def _newest_schema(self) -> Schema:
+        """Return the newest schema of the branch: its options are in force at every version."""
+        return self._schemas.newest()
+
+    @cached_property
+    def _schema(self) -> Schema:
+        if self._snapshot is None:
+            return self._newest_schema
+        return self._schemas.by_id([self._snapshot.schema_id])[self._snapshot.schema_id]
+
+    @property
+    def schema(self) -> TableSchema:
+        """Return the schema in force at the version."""
+        return table_schema(self._schema)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """Return the Arrow schema of the rows.
+
+        Raises:
+            UnsupportedFeatureError: There is no version, but rows of another branch belong to the table.
+        """
+        if self._snapshot is None:
+            fallback.check_empty(self._storage, self._side)
+        return pa.schema([arrow_field(field) for field in self._schema.fields])
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Return the newest options: they are in force at every version, whatever the version's schema says.
+
+        Source: paimon docs, "Time Travel"; paimon AbstractFileStoreTable.tryTimeTravel.
+        """
+        return self._newest_schema.options
+
+    @property
+    def recorded_properties(self) -> Mapping[str, str]:
+        """Return the options of the version's own schema: those that were set then, though the newest are in force."""
+        return self._schema.options
+
+    def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
+        """Return those of the names that are columns which rows have only when a reader names them.
+
+        `_ROW_ID` and the like; of a blob column `b` its descriptors, `b$descriptor`: where the values are, as Paimon's
+        `blob-as-descriptor` gives them.
+
+        Raises:
+            BadReferenceError: The table does not keep them.
+        """
+        newest = self._newest_schema
+        tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
+        described = blobs.descriptor_fields(names, newest)
+        return pa.schema([arrow_field(field) for field in (*hidden_fields(names, tracked=tracked), *described)])
+
+    def verify(self) -> Verification:
+        """Return nothing: each file of a snapshot is checked when it is read."""
+        return Verification(table_id=None, notes=())
+
+    def manifests(self) -> pa.Table:
+        """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads the lists only.
+
+        Of a version of which only the changelog is left, the lists that are left.
+        """
+        if self._snapshot is None:
+            return frames.MANIFESTS.empty_table()
+        lists = read_lists_of(self._storage, self._snapshot, ("base", "delta", "changelog"))
+        return manifests_frame(self._snapshot, lists, self._schema)
+
+    def entries(self, manifest: str) -> pa.Table:
+        """Return the ENTRIES of a manifest that the version's lists name; see `manifest_files.entries_of`."""
+        schema, options = self._schema, self._newest_schema.options
+        return entries_of(self._storage, self._existing(), manifest, schema=schema, options=options)
+
+    def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame, restricted to partitions that might match the predicate.
+
+        Reads the version's base and delta lists and index manifest at once, then its manifests. With `statistics` also
+        the schemas that the files were written with.
+
+        Raises:
+            SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        frame, entries = self._files(predicate, None if statistics else FILE_COLUMNS)
+        if not statistics or entries is None:
+            return frame
+        return with_statistics(frame, entries, self._schema, file_schemas(self._schemas, entries))
+
+    def _files(self, predicate: Predicate | None, columns: Sequence[str] | None) -> tuple[pa.Table, pa.Table | None]:
+        """Return FILES, and these columns of the ENTRIES that they are made of, all for None.
+
+        Without a snapshot there are no ENTRIES.
+        """
+        snapshot = self._snapshot
+        if snapshot is None:
+            return frames.FILES.empty_table(), None
+        schema, options = self._schema, self._newest_schema.options
+        state, partitions = state_where(self._storage, snapshot, schema, predicate, columns)
+        paths = paths_of(self._storage, state.entries, partitions, schema, options, strict=False)
+        vectors = vectors_in(self._storage, state.indexes, schema, options)
+        frame = files_frame(state, version=snapshot.id, partitions=partitions, paths=paths, vectors=vectors)
+        return frame, state.entries
+
+    def measured_files(self) -> pa.Table:
+        """Return FILES and `delete_records`, the rows in each file of kind -D and -U. Reads as `files` does."""
+        frame, entries = self._files(None, FILE_COLUMNS)
+        records = pa.nulls(0, pa.int64()) if entries is None else entries.column("deleted_rows")
+        return frame.append_column("delete_records", records)
+
+    def maintenance_settings(self) -> Upkeep:
+        """Return what the newest options say of the table's maintenance; see `upkeep.upkeep_of`."""
+        return upkeep_of(self._newest_schema, name_of(self._storage.root, self._layout.branch))
+
+    def inspect(self, name: str) -> pa.Table:
+        """Return one of Paimon's system tables of a version; `system_types` has their columns.
+
+        Raises:
+            SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
+            BrokenTableError: A file is missing or damaged; the message names it.
+        """
+        return Inspector(self._storage, self._layout, self._history, self._schemas).of_version(name, self._snapshot)
+
+    def plan(self, predicate: Predicate | None = None) -> ReadPlan:
+        """Return the splits of the rows, and the files that the predicate skips.
+
+        Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened. Where
+        the newest options name a branch to fall back on, its plan is part of it; see `fallback`.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+
+        Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
+        """
+        if self._snapshot is None:
+            fallback.check_empty(self._storage, self._side)
+            return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table())
+        return fallback.plan(
+            self._storage, self._side, self._snapshot, lambda schemas, one: scan(self._storage, schemas, one, predicate)
+        )
+
+    def changelog(self) -> RowChanges:
+        """Return the version's changelog, to be planned and read; long-lived changelogs are read too.
+
+        Planning reads the changelog manifest list and its manifests; further as `incremental.changelog_splits`.
+        """
+        snapshot = self._existing()
+        return RowChanges(
+            schema=self.arrow_schema,
+            metadata_columns=pa.schema([]),
+            splits=lambda predicate: changelog_splits(self._storage, self._schemas, snapshot, predicate),
+            reader=self,
+        )
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as Paimon defines them, with these columns in this order."""
+        if isinstance(split.detail, Events | Difference):
+            return read_events(self._storage, split.detail, columns)
+        return rows.read(self._storage, split, columns)
+
+    def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
+        """Return the data files of splits that do not exist, as far as asking is quick; see `Storage.missing`."""
+        return self._storage.missing([path for split in splits for path in split.files])
+
+    def split_by_file(self, split: Split) -> Sequence[Split]:
+        """Return a split cut into one per file; the split itself where files are merged, or hold parts of rows."""
+        return split_by_file(split)
+
+    def native_files(self, split: Split) -> StoredRows | None:
+        """Return where other readers find the rows of a split; None where rows are merged, dropped or cast."""
+        return native_files(self._storage, split)
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        """Return for each part, a file each, the positions of the rows that its deletion vector removes."""
+        return deleted_positions(self._storage, parts, rows)
+
+    @property
+    def _side(self) -> fallback.Side:
+        return fallback.Side(branch=self._layout.branch, history=self._history, schemas=self._schemas)
+
+    def _existing(self) -> Snapshot:
+        if self._snapshot is None:
+            raise SnapshotNotFoundError(f"{self._storage.root} has no version yet: nothing has been committed to it.")
+        return self._snapshot
+
+
+def _restored(
+    storage: Storage, snapshot: Snapshot | None, branch: str | None, resolved: Mapping[str, Schema]
+) -> PaimonVersion:
+    layout = Layout(branch)
+    found = PaimonVersion(
+        storage, snapshot, layout=layout, history=History(storage, layout), schemas=Schemas(storage, layout)
+    )
+    vars(found).update(resolved)
+    return found
