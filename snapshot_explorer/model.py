@@ -1,7 +1,7 @@
 """Frozen records that every layer shares. Anything that can have a million members is in `frames`."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -154,6 +154,15 @@ class TableSchema:
         return ", ".join(word for word, keys in parts if name in keys) or None
 
 
+class SplitDetail(Protocol):
+    """What a format needs to read a split. Picklable."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read: files, their deletes, schema, merge rules."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """An independent, picklable unit of reading rows."""
@@ -170,10 +179,19 @@ class Split:
     """Rows in the files, before any merge; None where the metadata does not tell."""
     size_bytes: int
     """Bytes of the files."""
-    detail: object
+    detail: SplitDetail
     """What the format needs to read it: a record of the format's own."""
     counted: int | None = None
     """Rows after deletions, where the metadata tells; None where they must be read. Of a raw split all count."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal for splits of one table with the same rows, whatever version planned them.
+
+        Data files are never changed in place, so that equal files, deletion vectors, read schema and merge rules give
+        equal rows. The reverse does not hold: splits with equal rows may differ in identity.
+        """
+        return tuple(sorted(self.partition.items())), self.bucket, self.detail.identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

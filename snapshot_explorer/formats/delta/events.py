@@ -3,7 +3,7 @@
 Source: delta PROTOCOL.md, "Add CDC File"; delta CDCReader.scala.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -69,6 +69,11 @@ class Events:
     """Names of the schema's columns."""
     marked: Marked | None = None
     """Which rows of the one file are told; None for all that count."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read."""
+        return self.files.identity, self.change, self.version, self.marked
 
 
 def read_events(storage: Storage, events: Events, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

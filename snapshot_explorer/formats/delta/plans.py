@@ -1,5 +1,6 @@
 """What reading a split of a Delta table needs beyond its files."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -37,6 +38,12 @@ class Plan:
     """Where the ids of rows are; None where rows have none."""
     stats: pa.Array | None = None
     """The statistics of each file, as the log has them; None where it has none of any."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read; see `Split.identity`."""
+        files = tuple((file.path, file.vector, file.base_row_id, file.commit_version) for file in self.files)
+        return files, self.schema, self.row_tracking
 
     def stats_of(self, place: int) -> str | None:
         """Return the statistics of a file, JSON; None without any."""

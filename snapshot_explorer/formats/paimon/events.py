@@ -1,6 +1,6 @@
 """Rows with their kinds: changelog and delta files, unmerged; the last event of each key; the difference of states."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,11 @@ class Events:
     plan: Plan
     """The files, and how they are read."""
 
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read."""
+        return "events", self.plan.identity
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastEvents:
@@ -37,6 +42,11 @@ class LastEvents:
 
     split: Split
     """One of the splits that the version's rows are read by."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read."""
+        return "last events", self.split.identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +59,12 @@ class Difference:
     """The files of the later state alone."""
     rules: Rules
     """How rows of one key are merged."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read."""
+        plans = tuple(None if plan is None else plan.identity for plan in (self.before, self.after))
+        return "difference", plans, repr(self.rules)
 
 
 def read_events(

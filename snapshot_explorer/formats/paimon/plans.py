@@ -1,6 +1,6 @@
 """What reading a split needs, and whether any reader may read a file of it as it is."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -34,6 +34,20 @@ class Plan:
     """The files again, where the columns of a row are spread over several. Empty where each has whole rows."""
     blob_bytes: Mapping[int, int]
     """Of each blob column, by id, the size of all its files in the version."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read; see `Split.identity`.
+
+        Levels and sequence numbers count only where rows are merged: a compaction may move a file to another level
+        without writing it again.
+        """
+        # Rules hold mappings, which have no hash; their text is made of the same values in the same order.
+        rules = None if self.merge is None else repr(self.merge)
+        files: tuple[Hashable, ...] = self.files
+        if self.merge is None:
+            files = tuple((file.path, file.schema_id, file.vector, file.first_row_id) for file in self.files)
+        return files, self.schema.fields, self.schema.partition_keys, rules, self.groups, self.row_tracking
 
 
 def is_plain(file: DataFile, schema: Schema) -> bool:
