@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.engines import local
+from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.engines.spark.executors import packed, unpacked
 from snapshot_explorer.engines.spark.filters import spared_by
 from snapshot_explorer.engines.spark.rows import Reading, read
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
     from pyspark.sql.types import StructType
 
+    from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import Split
 
@@ -50,7 +51,7 @@ class _Described:
     """The version. It holds the storage with its options, which have no text."""
     schema: pa.Schema = field(repr=False)
     """The Arrow schema of all columns that can be read."""
-    where: local.Condition | None
+    where: Condition | None
     """Which rows are read."""
 
 
@@ -80,12 +81,13 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     known = frozenset(schema.names)
     if unknown := [name for name in columns if name not in known]:
         schema = pa.schema([*schema, *version.metadata_columns(unknown)])
+    scan = scan_of(schema, columns, given.get("where"))
     described = _Described(
         version=version,
         schema=schema,
-        where=local.condition(given["where"], schema) if "where" in given else None,
+        where=scan.condition,
     )
-    return packed(described), spark_schema(local.chosen(schema, columns))
+    return packed(described), spark_schema(scan.columns)
 
 
 def _checked(options: Mapping[str, str]) -> dict[str, str]:
@@ -161,7 +163,7 @@ def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
     return [packed(task) for task in packs(splits, _PARALLELISM, asked.version.split_by_file)]
 
 
-def _splits(asked: _Described, spared: local.Condition | None) -> Sequence[Split]:
+def _splits(asked: _Described, spared: Condition | None) -> Sequence[Split]:
     try:
         return asked.version.plan(spared).splits
     except BadReferenceError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.scan import scan_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +31,7 @@ def read_changes(
     known = {_ROW_KIND, *changes.schema.names}
     more = [field for field in changes.metadata_columns if field.name not in known]
     schema = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *changes.schema, *more])
-    condition = None if where is None else local.condition(where, schema)
     shown = [_ROW_KIND, *changes.schema.names]
     wanted = shown if columns is None else columns if isinstance(columns, str) else [_ROW_KIND, *columns]
-    splits = changes.splits(condition)
-    return local.to_arrow(changes.reader, splits, columns=wanted, condition=condition, limit=limit, schema=schema)
+    scan = scan_of(schema, wanted, where, limit)
+    return local.to_arrow(changes.reader, changes.splits(scan.condition), scan)

@@ -12,6 +12,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.compare import entries_of, manifest_of
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.plans import plan_rows
+from snapshot_explorer.engines.scan import Scan, scan_of
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
@@ -73,7 +74,7 @@ class Snapshot:
     @property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows, as `to_arrow` returns them."""
-        return self._arrow_schema()
+        return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
 
     def manifests(self) -> Frame:
         """Return the MANIFESTS frame: base, delta, changelog and index, in list order.
@@ -178,8 +179,7 @@ class Snapshot:
             UnsupportedFeatureError: The version needs a feature that is not read.
             BadReferenceError: The condition does not fit the schema.
         """
-        condition = self._condition(where)
-        rows = plan_rows(self.resolved.plan(condition))
+        rows = plan_rows(self.resolved.plan(self._scan(None, where).condition))
         empty = {name for name in ("partition",) if not self.schema.partition_keys}
         empty |= {"skipped"} if rows["skipped"].null_count == len(rows) else set()
         drawn = tuple(name for name in frames.PLAN.names if name not in empty)
@@ -203,15 +203,8 @@ class Snapshot:
             BadReferenceError: A column or the condition does not fit the schema.
             BrokenTableError: A file is missing or damaged; it is named.
         """
-        condition = self._condition(where)
-        return local.to_arrow(
-            self.resolved,
-            self.resolved.plan(condition).splits,
-            columns=columns,
-            condition=condition,
-            limit=limit,
-            schema=self._with_hidden(self._arrow_schema(), columns),
-        )
+        scan = self._scan(columns, where, limit)
+        return local.to_arrow(self.resolved, self.resolved.plan(scan.condition).splits, scan)
 
     def changelog(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
@@ -270,21 +263,13 @@ class Snapshot:
         """
         from snapshot_explorer.engines.spark import rows  # noqa: PLC0415 - only where Spark is asked for
 
-        condition = self._condition(where)
-        return rows.to_spark(
-            self.resolved,
-            self.resolved.plan(condition).splits,
-            spark=spark,
-            columns=columns,
-            condition=condition,
-            limit=limit,
-            schema=self._with_hidden(self._arrow_schema(), columns),
-        )
+        scan = self._scan(columns, where, limit)
+        return rows.to_spark(self.resolved, self.resolved.plan(scan.condition).splits, scan, spark=spark)
 
     def count(self, where: str | None = None) -> int:
         """Return the number of rows, after any merge. Reads no data file where the metadata suffices."""
-        condition = self._condition(where)
-        return local.count(self.resolved, self.resolved.plan(condition).splits, condition)
+        scan = self._scan([], where)
+        return local.count(self.resolved, self.resolved.plan(scan.condition).splits, scan)
 
     def uncache(self) -> None:
         """Drop the metadata that was kept; from now on it is read each time it is asked for."""
@@ -330,20 +315,15 @@ class Snapshot:
         found: TableSchema | None = self._cache.peek("schema")
         return found
 
-    def _arrow_schema(self) -> pa.Schema:
-        return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
-
-    def _with_hidden(self, schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-        """Return the schema with those columns asked for that the format gives only then."""
-        asked = [] if columns is None or isinstance(columns, str) else columns
+    def _scan(self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None) -> Scan:
+        """Return a scan of the version; columns that the format has only by name are added to the schema."""
+        schema = self.arrow_schema
+        named = [] if columns is None or isinstance(columns, str) else columns
         known = frozenset(schema.names)
-        unknown = [name for name in asked if name not in known]
-        if not unknown:
-            return schema
-        return pa.schema([*schema, *self.resolved.metadata_columns(unknown)])
-
-    def _condition(self, where: str | None) -> local.Condition | None:
-        return None if where is None else local.condition(where, self._arrow_schema())
+        unknown = [name for name in named if name not in known]
+        if unknown:
+            schema = pa.schema([*schema, *self.resolved.metadata_columns(unknown)])
+        return scan_of(schema, columns, where, limit)
 
     def _file_columns(self, rows: pa.Table) -> tuple[str, ...]:
         """Return the columns worth drawing: those that say something of at least one file."""

@@ -148,7 +148,7 @@ class Table:
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         if limit is not None and limit < 0:
-            raise BadReferenceError(f"A limit of {limit} commits makes no sense. Give 0 or more.")
+            raise BadReferenceError(f"limit must be 0 or more, got {limit}. Leave it out for all commits.")
         versions = Past(self, self._format).between(between, since, until)
         rows = self._commits = read_history(self._format, versions, chosen, limit)
         total = len(versions) if chosen.passes_all else None

@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import pyarrow as pa
 
-from snapshot_explorer.engines.conditions import (
-    Condition,
-    condition,
-    passing,
-    passing_count,
-    unknown_column,
-)
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.engines.conditions import Condition, passing, passing_count
 from snapshot_explorer.progress import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
+    from snapshot_explorer.engines.scan import Scan
     from snapshot_explorer.model import Split, SplitReader
-
-__all__ = ["Condition", "chosen", "condition", "count", "to_arrow", "within"]
 
 _THREADS = 8
 """Splits read at once. More wait, so that memory holds few split's worth of rows beyond the result."""
@@ -35,45 +27,27 @@ _BYTES_AT_ONCE = 512 * 2**20
 _Result = TypeVar("_Result")
 
 
-def to_arrow(
-    reader: SplitReader,
-    splits: Sequence[Split],
-    *,
-    columns: Sequence[str] | None,
-    condition: Condition | None,
-    limit: int | None,
-    schema: pa.Schema,
-) -> pa.Table:
+def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Table:
     """Return the rows of splits as one Arrow table.
 
-    Reads the columns asked for and those of the condition, and no more splits than the limit needs. Rows come in
-    the order of the splits; within a split in the format's order.
+    Reads the columns of the scan and of its condition, and no more splits than its limit needs. Rows come in the order
+    of the splits; within a split in the format's order.
 
     Args:
         reader: Reads the splits.
-        splits: What to read.
-        columns: Names of the columns, in the order wanted; all for None.
-        condition: Which rows to keep.
-        limit: How many rows at most: the first ones in the order above.
-        schema: The Arrow schema of the table's rows.
+        splits: What to read, as planned with the scan's condition.
+        scan: Which columns and rows; of a limit the first ones in the order above.
 
     Returns:
-        A table whose schema is `schema` restricted to the columns, also when there are no rows.
-
-    Raises:
-        BadReferenceError: A column is not there or is asked for twice, or the limit is negative.
+        A table whose schema is that of the scan's columns, also when there are no rows.
     """
-    wanted = chosen(schema, columns)
-    limit = within(limit)
-    kept = frozenset(wanted.names)
-    needed = [name for name in schema.names if name in kept]
-    needed += sorted(condition.columns - set(needed)) if condition else []
+    needed, limit = scan.needed.names, scan.limit
     found: list[pa.Table] = []
     missing = limit
     stop = Event()
 
     def rows(split: Split) -> list[pa.Table]:
-        return list(_rows(reader.read(split, needed), condition=condition, limit=limit, stop=stop))
+        return list(_rows(reader.read(split, needed), condition=scan.condition, limit=limit, stop=stop))
 
     asked = splits if limit != 0 else ()
     with step("Reading splits", total=len(asked)) as reading, closing(_in_order(asked, rows, stop)) as parts:
@@ -84,15 +58,16 @@ def to_arrow(
                 missing = None if missing is None else missing - found[-1].num_rows
             if missing == 0:
                 break
-    return _joined(found, wanted)
+    return _joined(found, scan.columns)
 
 
-def count(reader: SplitReader, splits: Sequence[Split], condition: Condition | None) -> int:
+def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
     """Return how many rows the splits hold, after any merge.
 
     Splits are counted by their metadata where it suffices; the others are read, in as few columns as the merge and the
-    condition need.
+    condition need. The scan's columns and limit do not matter.
     """
+    condition = scan.condition
     numbers = [split.rows if split.raw else split.counted for split in splits]
     known = sum(number or 0 for number in numbers) if condition is None else 0
     unknown = [split for split, number in zip(splits, numbers, strict=True) if condition is not None or number is None]
@@ -113,37 +88,6 @@ def count(reader: SplitReader, splits: Sequence[Split], condition: Condition | N
             known += part
             counting.advance()
     return known
-
-
-def within(limit: int | None) -> int | None:
-    """Return the limit if it makes sense.
-
-    Raises:
-        BadReferenceError: It does not.
-    """
-    if limit is not None and limit < 0:
-        raise BadReferenceError(f"A limit of {limit} rows makes no sense. Give 0 or more, or leave it out.")
-    return limit
-
-
-def chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    """Return the schema restricted to the columns, in their order.
-
-    Raises:
-        BadReferenceError: A column is not there or is asked for twice.
-    """
-    if columns is None:
-        return schema.remove_metadata()
-    if isinstance(columns, str):
-        raise BadReferenceError(f"columns is one text, {columns!r}. Give a list of names: [{columns!r}].")
-    known, seen = frozenset(schema.names), set[str]()
-    for name in columns:
-        if name not in known:
-            raise BadReferenceError(f"The columns asked for name a {unknown_column(str(name), schema.names)}")
-        if name in seen:
-            raise BadReferenceError(f"The column {name!r} is asked for twice. Name each column once.")
-        seen.add(name)
-    return pa.schema([schema.field(name) for name in columns])
 
 
 def _rows(

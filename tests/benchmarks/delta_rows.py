@@ -25,6 +25,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from delta_builder import DeltaTable, add
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.formats.delta import planning, read
 from snapshot_explorer.formats.delta.log import Log
 from snapshot_explorer.formats.delta.schema import arrow_schema
@@ -98,7 +99,7 @@ def measure(name: str, folder: Path, columns: list[str], python: str | None) -> 
 
     def ours() -> pa.Table:
         plan = planning.plan(reader.storage, state)
-        return local.to_arrow(reader, plan.splits, columns=columns, condition=None, limit=None, schema=schema)
+        return local.to_arrow(reader, plan.splits, scan_of(schema, columns))
 
     def bare() -> pa.Table:
         return pa.concat_tables([pq.read_table(path, columns=columns) for path in paths])

@@ -25,6 +25,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from formats.paimon.rows_of import entry, schema, splits, text_row
 
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.formats.paimon import read
 from snapshot_explorer.storage import Storage
 
@@ -105,7 +106,7 @@ def case(label: str, rows: int, columns: list[str] | None, *, keyed: bool, text:
         reader = Reader(folder)
 
         def ours() -> int:
-            found = local.to_arrow(reader, parts, columns=columns, condition=None, limit=None, schema=arrow)
+            found = local.to_arrow(reader, parts, scan_of(arrow, columns))
             return found.num_rows
 
         def plain() -> int:

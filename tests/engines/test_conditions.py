@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.local import condition
+from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError
 
 ROWS = pa.table(

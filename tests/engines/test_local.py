@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError
 from snapshot_explorer.model import Split
 
@@ -58,14 +59,7 @@ def splits(number, *, raw=True):
 
 
 def read(table_format, parts, *, columns=None, where=None, limit=None):
-    return local.to_arrow(
-        table_format,
-        parts,
-        columns=columns,
-        condition=None if where is None else local.condition(where, SCHEMA),
-        limit=limit,
-        schema=SCHEMA,
-    )
+    return local.to_arrow(table_format, parts, scan_of(SCHEMA, columns, where, limit))
 
 
 def test_rows_come_in_the_order_of_the_splits_however_long_each_takes():
@@ -131,7 +125,7 @@ def test_a_limit_of_zero_reads_nothing():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"limit": -1}, "A limit of -1 rows makes no sense"),
+        ({"limit": -1}, "limit must be 0 or more, got -1."),
         ({"columns": ["id", "nam"]}, "name a column 'nam', which is not in the table. Did you mean name"),
         ({"columns": ["id", "part", "id"]}, "column 'id' is asked for twice"),
         ({"columns": "id"}, r"Give a list of names: \['id'\]"),
@@ -194,7 +188,7 @@ def test_an_interrupt_ends_the_threads():
 def test_counting_raw_splits_reads_nothing():
     table_format = Numbers()
 
-    assert local.count(table_format, splits(5), None) == 50
+    assert local.count(table_format, splits(5), scan_of(SCHEMA)) == 50
     assert table_format.reads == []
 
 
@@ -202,16 +196,16 @@ def test_counting_reads_no_split_whose_rows_the_metadata_counts():
     table_format = Numbers()
     counted = [replace(split, counted=7) for split in splits(3, raw=False)]
 
-    assert local.count(table_format, counted, None) == 21
+    assert local.count(table_format, counted, scan_of(SCHEMA)) == 21
     assert table_format.reads == []
-    assert local.count(table_format, counted, local.condition("id >= 28", SCHEMA)) == 2
+    assert local.count(table_format, counted, scan_of(SCHEMA, [], "id >= 28")) == 2
 
 
 def test_counting_reads_what_must_be_merged_and_what_a_condition_asks_for():
     table_format = Numbers()
 
-    assert local.count(table_format, splits(2, raw=False) + splits(1), None) == 30
+    assert local.count(table_format, splits(2, raw=False) + splits(1), scan_of(SCHEMA)) == 30
     assert {columns for _, columns in table_format.reads} == {()}
-    assert local.count(table_format, splits(5), local.condition("id >= 42", SCHEMA)) == 8
-    assert local.count(table_format, splits(5), local.condition("id < 0", SCHEMA)) == 0
-    assert local.count(table_format, splits(5), local.condition("1 = 1", SCHEMA)) == 50
+    assert local.count(table_format, splits(5), scan_of(SCHEMA, [], "id >= 42")) == 8
+    assert local.count(table_format, splits(5), scan_of(SCHEMA, [], "id < 0")) == 0
+    assert local.count(table_format, splits(5), scan_of(SCHEMA, [], "1 = 1")) == 50

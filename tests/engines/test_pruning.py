@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.local import condition
+from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.model import Bounds
 
 SCHEMA = pa.schema(

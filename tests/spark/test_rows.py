@@ -276,7 +276,7 @@ def test_arguments_are_refused_before_spark_is_asked(spark, numbers):
 
     with pytest.raises(BadReferenceError, match="name a column 'ids', which is not in the table. Did you mean id?"):
         snapshot.to_spark(spark, columns=["ids"])
-    with pytest.raises(BadReferenceError, match="A limit of -1 rows makes no sense. Give 0 or more, or leave it out."):
+    with pytest.raises(BadReferenceError, match="limit must be 0 or more, got -1. Leave it out for all rows."):
         snapshot.to_spark(spark, limit=-1)
 
 

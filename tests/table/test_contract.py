@@ -165,7 +165,7 @@ def test_history_can_be_searched_for_a_text(table, story):
     ("filters", "message"),
     [
         ({"kind": "vacuum"}, "No kind of commit is called 'vacuum'. Kinds: append, overwrite, compact"),
-        ({"limit": -1}, "A limit of -1 commits makes no sense"),
+        ({"limit": -1}, "limit must be 0 or more, got -1."),
         ({"since": "latest"}, "since='latest' is no time"),
     ],
 )

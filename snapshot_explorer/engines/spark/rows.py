@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.engines.local import chosen, within
 from snapshot_explorer.engines.spark import native
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.sessions import parallelism, session
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.engines.conditions import Condition
+    from snapshot_explorer.engines.scan import Scan
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import Split, SplitReader
 
@@ -51,16 +51,7 @@ class Reading:
         return f"Reading(schema={self.schema.names})"
 
 
-def to_spark(
-    version: TableVersion,
-    splits: Sequence[Split],
-    *,
-    spark: SparkSession | None,
-    columns: Sequence[str] | None,
-    condition: Condition | None,
-    limit: int | None,
-    schema: pa.Schema,
-) -> DataFrame:
+def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spark: SparkSession | None) -> DataFrame:
     """Return the rows of splits as a lazy DataFrame; arguments as `local.to_arrow`, and the session.
 
     Nothing is cached and no row is read. The DataFrame reads the splits that were planned, whatever is committed later.
@@ -68,31 +59,27 @@ def to_spark(
     32 are listed by a job of Spark's own. `tests/benchmarks/spark_rows.py plan` measures what 100,000 files cost.
 
     Raises:
-        BadReferenceError: A column is not there or is asked for twice, or the limit is negative.
         UnsupportedFeatureError: A column is of a type that Spark can not hold.
         BrokenTableError: A data file is not there; on the local disk, or of few files elsewhere.
         MissingDependencyError: There is no PySpark or no Java.
     """
-    wanted = chosen(schema, columns)
-    limit = within(limit)
+    wanted, condition, limit = scan.columns, scan.condition, scan.limit
     _check_there(version, splits)
     found = session(spark)
     theirs = spark_schema(wanted or _DUMMY)
     if limit == 0:
         return _plain(found.createDataFrame([], theirs), wanted)
-    needed = [*wanted.names]
-    needed += sorted(condition.columns - set(needed)) if condition else []
     frames, rest = native.frames(
         found,
         version,
         splits,
         wanted=wanted,
-        needed=pa.schema([schema.field(name) for name in needed]),
+        needed=scan.needed,
         condition=condition,
     )
     reading = Reading(
         reader=version,
-        needed=tuple(needed),
+        needed=tuple(scan.needed.names),
         condition=condition,
         limit=limit,
         schema=arrow_schema(wanted or _DUMMY),

@@ -3,6 +3,8 @@
 import pyarrow as pa
 
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.conditions import condition as condition_of
+from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.damage import DamageError
 from snapshot_explorer.formats.delta import planning, read
@@ -38,13 +40,12 @@ def table_of(table, *, version=None, columns=None, where=None):
     """Return rows as an Arrow table."""
     storage, state = Storage(table.url), state_of(table, version)
     schema = arrow_schema(state.metadata)
-    condition = None if where is None else local.condition(where, schema)
-    plan = planning.plan(storage, state, condition)
     names = schema.names if columns is None else columns
     schema = pa.schema(
         [*schema, *read.hidden_columns([name for name in names if name not in schema.names], state.metadata)]
     )
-    return local.to_arrow(Reader(storage), plan.splits, columns=columns, condition=condition, limit=None, schema=schema)
+    scan = scan_of(schema, columns, where)
+    return local.to_arrow(Reader(storage), planning.plan(storage, state, scan.condition).splits, scan)
 
 
 def rows_of(table, **arguments):
@@ -55,7 +56,7 @@ def rows_of(table, **arguments):
 
 def plan_of(table, where=None):
     state = state_of(table)
-    condition = None if where is None else local.condition(where, arrow_schema(state.metadata))
+    condition = None if where is None else condition_of(where, arrow_schema(state.metadata))
     return planning.plan(Storage(table.url), state, condition)
 
 

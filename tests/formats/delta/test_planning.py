@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_builder import DeltaTable, add, inline_vector, schema_json
-from snapshot_explorer.engines import local
+from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import planning
 from snapshot_explorer.formats.delta.plans import Plan
@@ -30,7 +30,7 @@ def new(**more):
 
 def planned(adds, told=None, said=None, where=None):
     told = told or metadata(schema_json())
-    condition = None if where is None else local.condition(where, arrow_schema(told))
+    condition = None if where is None else condition_of(where, arrow_schema(told))
     return planning.plan(Storage("memory://t"), state(adds_of(*adds), told, said), condition)
 
 
@@ -283,7 +283,7 @@ def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(files, where
     table.commit(*actions)
 
     every = table_of(table)
-    condition = local.condition(where, every.schema)
+    condition = condition_of(where, every.schema)
     wanted = every.filter(condition.mask(every))
 
     assert sorted(map(repr, table_of(table, where=where).to_pylist())) == sorted(map(repr, wanted.to_pylist()))

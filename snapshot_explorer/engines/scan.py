@@ -1,0 +1,63 @@
+"""`Scan`: which columns and rows to read, checked against a schema once, for every engine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.engines.conditions import Condition, condition, unknown_column
+from snapshot_explorer.errors import BadReferenceError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """Which columns and rows to read. Picklable; `scan_of` makes it."""
+
+    columns: pa.Schema
+    """The columns to return, in order."""
+    needed: pa.Schema
+    """The columns to read: those to return, in the order of the table, then others that the condition needs."""
+    condition: Condition | None = None
+    """Which rows to keep; None for all."""
+    limit: int | None = None
+    """How many rows to return at most; None for all."""
+
+
+def scan_of(
+    schema: pa.Schema, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+) -> Scan:
+    """Return a scan of rows with this schema. Reads nothing.
+
+    Args:
+        schema: The Arrow schema of the rows, metadata columns included that may be named.
+        columns: Names of the columns to return, in order; all for None.
+        where: A condition in SQL, as DuckDB understands it.
+        limit: How many rows to return at most.
+
+    Raises:
+        BadReferenceError: A column does not exist or is named twice, the condition does not fit the schema, or the
+            limit is negative.
+    """
+    found = None if where is None else condition(where, schema)
+    chosen = _chosen(schema, columns)
+    if limit is not None and limit < 0:
+        raise BadReferenceError(f"limit must be 0 or more, got {limit}. Leave it out for all rows.")
+    kept = frozenset(chosen.names)
+    names = [name for name in schema.names if name in kept]
+    names += sorted(found.columns - set(names)) if found else []
+    return Scan(columns=chosen, needed=pa.schema([schema.field(name) for name in names]), condition=found, limit=limit)
+
+
+def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    if columns is None:
+        return schema.remove_metadata()
+    if isinstance(columns, str):
+        raise BadReferenceError(f"columns is one text, {columns!r}. Give a list of names: [{columns!r}].")
+    known, seen = set(schema.names), set[str]()
+    for name in columns:
+        if name not in known:
+            raise BadReferenceError(f"The columns asked for name a {unknown_column(str(name), schema.names)}")
+        if name in seen:
+            raise BadReferenceError(f"The column {name!r} is asked for twice. Name each column once.")
+        seen.add(name)
+    return pa.schema([schema.field(name) for name in columns])
