@@ -15,13 +15,13 @@ from snapshot_explorer.history import CommitFilter, Known, drawn, read_history
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.overview import branches_frame, card, tags_frame
-from snapshot_explorer.past import Past
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
 from snapshot_explorer.row_changes import read_changes
 from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.version_resolver import Past
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

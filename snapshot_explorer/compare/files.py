@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.frames import together
-from snapshot_explorer.lifetimes.codes import Codes, codes_of, codes_of_maps
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.group_ids import Codes, codes_of, codes_of_maps
 
 _Mask = npt.NDArray[np.bool_]
 _KEY = ("path", "level", "deletion_vector")
@@ -78,7 +78,7 @@ def with_partition_names(files: pa.Table, names: Mapping[str, str]) -> pa.Table:
     """Return FILES whose partition columns are called otherwise; `names` gives the new name of each old one."""
     if not names:
         return files
-    partition = together(files.column("partition"))
+    partition = single_chunk(files.column("partition"))
     keys = partition.keys.dictionary_encode()
     called = pa.array([names.get(name, name) for name in keys.dictionary.to_pylist()], pa.string()).take(keys.indices)
     place = files.schema.get_field_index("partition")
@@ -94,12 +94,12 @@ def _places(these: Codes, those: Codes) -> npt.NDArray[np.int64]:
 
 
 def _valid(files: pa.Table, name: str) -> _Mask:
-    valid: _Mask = together(files.column(name).is_valid()).to_numpy(zero_copy_only=False)
+    valid: _Mask = single_chunk(files.column(name).is_valid()).to_numpy(zero_copy_only=False)
     return valid
 
 
 def _unlike(before: pa.Table, after: pa.Table, name: str) -> _Mask:
-    codes = codes_of([pa.concat_arrays([together(before.column(name)), together(after.column(name))])])
+    codes = codes_of([pa.concat_arrays([single_chunk(before.column(name)), single_chunk(after.column(name))])])
     unlike: _Mask = codes[: len(before)] != codes[len(before) :]
     return unlike
 
@@ -128,7 +128,9 @@ def _part(files: pa.Table, word: str, changes: pa.Table | None, event: str, befo
     data_change, version = _reasons(files, changes, event)
     # With levels, no change of a file tells of its deletion vector.
     told = (
-        together(files.column("level").is_null()) if word == "deletions" else pa.array([True] * len(files), pa.bool_())
+        single_chunk(files.column("level").is_null())
+        if word == "deletions"
+        else pa.array([True] * len(files), pa.bool_())
     )
     columns = {
         "change": pa.array([word] * len(files), pa.string()),
@@ -153,7 +155,7 @@ def _reasons(files: pa.Table, changes: pa.Table | None, event: str) -> tuple[pa.
     # Of equal codes the last one is found first.
     last = _places(codes[len(events) :], codes[: len(events)][::-1])
     found = pa.array(len(events) - 1 - last, mask=last < 0)
-    return together(events.column("data_change")).take(found), together(events.column("version")).take(found)
+    return single_chunk(events.column("data_change")).take(found), single_chunk(events.column("version")).take(found)
 
 
 def partitions_frame(difference: FileDifference) -> pa.Table:
@@ -167,15 +169,15 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
     deleted = _more_deleted(difference)
     grown = _summed(deleted, of_rows[kinds == 2], count)  # noqa: PLR2004 - the third part, of what is shared
     columns: dict[str, pa.Array] = {
-        "partition": together(files.column("partition")).take(pa.array(firsts)),
-        "bucket": together(files.column("bucket")).take(pa.array(firsts)),
+        "partition": single_chunk(files.column("partition")).take(pa.array(firsts)),
+        "bucket": single_chunk(files.column("bucket")).take(pa.array(firsts)),
         "deleted_rows": grown,
     }
     for kind, word in enumerate(("removed", "added", "shared")):
         chosen = kinds == kind
         columns[f"{word}_files"] = pa.array(np.bincount(of_rows[chosen], minlength=count))
         for unit, name in (("rows", "rows"), ("bytes", "size_bytes")):
-            values = together(files.column(name)).filter(pa.array(chosen))
+            values = single_chunk(files.column(name)).filter(pa.array(chosen))
             columns[f"{word}_{unit}"] = _summed(values, of_rows[chosen], count)
     for unit in ("rows", "bytes"):
         columns[f"net_{unit}"] = pc.subtract(columns[f"added_{unit}"], columns[f"removed_{unit}"])
@@ -199,7 +201,7 @@ def _more_deleted(difference: FileDifference) -> pa.Array:
     """Return, for each shared file, how many rows more its deletion vector removes in B than in A; null if unknown."""
     both = difference.of_b >= 0
     rows = [
-        pc.if_else(together(files["deletion_vector"]).is_null(), 0, together(files["deleted_rows"]))
+        pc.if_else(single_chunk(files["deletion_vector"]).is_null(), 0, single_chunk(files["deleted_rows"]))
         for files in (difference.before(both), difference.b.filter(pa.array(both)))
     ]
     # Of a file whose vector is the same one, it does not matter how many rows that removes.

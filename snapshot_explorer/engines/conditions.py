@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.engines import possibility, pruning
-from snapshot_explorer.engines.trees import children, find, scalar, spelled
+from snapshot_explorer.engines import data_skipping as possibility
+from snapshot_explorer.engines import file_skipping as pruning
+from snapshot_explorer.engines.duckdb_ast import children, find, scalar, spelled
 from snapshot_explorer.errors import BadReferenceError
 
 if TYPE_CHECKING:

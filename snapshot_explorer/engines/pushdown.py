@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.engines import possibility
+from snapshot_explorer.engines import data_skipping as possibility
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.errors import BadReferenceError
 

@@ -1,6 +1,5 @@
 """Tables of metadata: the Arrow schema of each, and `Frame`, which holds one and draws itself."""
 
-from snapshot_explorer.frames.columns import together
 from snapshot_explorer.frames.frame import Frame, as_pandas, drawn_of_commits, telling
 from snapshot_explorer.frames.schemas import (
     CHANGES,
@@ -58,5 +57,4 @@ __all__ = [
     "as_pandas",
     "drawn_of_commits",
     "telling",
-    "together",
 ]

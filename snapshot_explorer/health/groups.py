@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.frames import together
-from snapshot_explorer.lifetimes.codes import codes_of, codes_of_maps
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.group_ids import codes_of, codes_of_maps
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -110,12 +110,12 @@ def groups_of(files: pa.Table) -> Groups:
 
 def numbers(files: pa.Table, name: str) -> tuple[Ints, Mask]:
     """Return the values of a column, 0 for null, and which are null."""
-    column = together(files.column(name))
+    column = single_chunk(files.column(name))
     unknown = column.is_null().to_numpy(zero_copy_only=False)
     return pc.fill_null(column, 0).cast(pa.int64()).to_numpy(), unknown
 
 
 def is_valid(files: pa.Table, name: str) -> Mask:
     """Return in which rows a column is not null."""
-    valid: Mask = together(files.column(name).is_valid()).to_numpy(zero_copy_only=False)
+    valid: Mask = single_chunk(files.column(name).is_valid()).to_numpy(zero_copy_only=False)
     return valid

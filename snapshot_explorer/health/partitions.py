@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.frames import together
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.health.groups import Groups, Ints, is_valid, not_alone, numbers, spare
 from snapshot_explorer.model import Upkeep
 
@@ -32,8 +32,8 @@ def partitions_frame(groups: Groups, upkeep: Upkeep) -> pa.Table:
     runs = groups.sorted_runs if upkeep.runs_trigger is not None else None
     firsts = pa.array(groups.firsts)
     columns = {
-        "partition": together(groups.files.column("partition")).take(firsts),
-        "bucket": together(groups.files.column("bucket")).take(firsts),
+        "partition": single_chunk(groups.files.column("partition")).take(firsts),
+        "bucket": single_chunk(groups.files.column("bucket")).take(firsts),
         "files": groups.counted(np.ones(len(groups.files), np.bool_)),
         "rows": rows,
         "size_bytes": size_bytes,

@@ -11,6 +11,7 @@ from snapshot_explorer.compare import Comparison
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.grammar import Call
 from snapshot_explorer.jupyter.limits import check_readings, say_size
 from snapshot_explorer.jupyter.manual import Manual
@@ -34,7 +35,6 @@ DIFF_PARTS = {
     "manifests": "manifests",
 }
 """The flags of `diff`, and the part of the comparison that each asks for."""
-ENGINES = ("pandas", "arrow", "spark")
 TIMELINE_COMMITS = 10_000
 """Commits that `timeline` reads unless told otherwise."""
 

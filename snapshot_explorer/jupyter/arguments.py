@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter.grammar import Arguments, Command, Option
-from snapshot_explorer.jupyter.words import Word
+from snapshot_explorer.jupyter.tokens import Word
 
 _OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
 

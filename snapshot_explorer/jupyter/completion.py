@@ -11,12 +11,12 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from snapshot_explorer import queries
 from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.history import Known
-from snapshot_explorer.jupyter.actions import ENGINES
 from snapshot_explorer.jupyter.catalogue import COMMANDS
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.grammar import TABLE, Argument, Command, Holds, Option
 from snapshot_explorer.jupyter.tables import OpenTables
+from snapshot_explorer.jupyter.tokens import Word, split_words
 from snapshot_explorer.jupyter.variables import dict_variables
-from snapshot_explorer.jupyter.words import Word, split_words
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import Measure

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from snapshot_explorer.snapshot import Snapshot
 
 
+ENGINES = ("pandas", "arrow", "spark")
+"""What loads rows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What is read without being asked for twice; `%config SnapshotMagics` sets it."""
@@ -24,6 +28,10 @@ class Limits:
 
     def __str__(self) -> str:
         return f"{self.rows:,} rows or {size(self.size_bytes)}"
+
+
+DEFAULT_LIMITS = Limits(rows=1_000_000, size_bytes=1_000_000_000)
+"""The limits unless `%config` sets others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,15 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, nee
 from traitlets import Bool, Enum, Int
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.jupyter import actions
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.catalogue import COMMANDS, find
+from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
 from snapshot_explorer.jupyter.grammar import HELP, Arguments, Call, Command, Settings
 from snapshot_explorer.jupyter.manual import Manual, manual, overview
 from snapshot_explorer.jupyter.progress import ShellProgress
 from snapshot_explorer.jupyter.tables import OpenTables
+from snapshot_explorer.jupyter.tokens import Word, split_words, without_semicolon
 from snapshot_explorer.jupyter.variables import expand
-from snapshot_explorer.jupyter.words import Word, split_words, without_semicolon
 from snapshot_explorer.render import DRAWN_ROWS
 from snapshot_explorer.table import Table
 from snapshot_explorer.visible import visible
@@ -35,13 +35,13 @@ class SnapshotMagics(Magics):
     display_limit = Int(
         DRAWN_ROWS, min=1, help="Rows drawn of a frame, and commits that `log` reads unless -n says otherwise."
     ).tag(config=True)
-    load_row_limit = Int(1_000_000, min=0, help="Rows above which `load` asks for --limit or --yes.").tag(config=True)
-    load_size_limit = Int(
-        1_000_000_000, min=0, help="Bytes above which `load` asks for --limit or --yes (1 MB is 1,000,000)."
-    ).tag(config=True)
-    engine = Enum(actions.ENGINES, "pandas", help="What `load` returns unless --engine says otherwise.").tag(
+    load_row_limit = Int(DEFAULT_LIMITS.rows, min=0, help="Rows above which `load` asks for --limit or --yes.").tag(
         config=True
     )
+    load_size_limit = Int(
+        DEFAULT_LIMITS.size_bytes, min=0, help="Bytes above which `load` asks for --limit or --yes (1 MB is 1,000,000)."
+    ).tag(config=True)
+    engine = Enum(ENGINES, "pandas", help="What `load` returns unless --engine says otherwise.").tag(config=True)
     progress = Bool(default_value=True, help="Show how far work has come that takes longer than a second.").tag(
         config=True
     )

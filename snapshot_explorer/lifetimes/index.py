@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import SnapshotNotFoundError
-from snapshot_explorer.frames import Frame, together
-from snapshot_explorer.lifetimes.growth import OPEN, Stays, nothing, stay_identities, with_changes, with_state
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.lifetimes.intervals import OPEN, Stays, nothing, stay_identities, with_changes, with_state
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.totals import totals_figure
@@ -214,7 +215,7 @@ class FileLifetimes:
             "path": self.stays.paths(rows),
             "partition": self.stays.partition(rows),
             "first_version": pa.array(versions[first]),
-            "added_at": self.committed_at.take(together(known)),
+            "added_at": self.committed_at.take(single_chunk(known)),
             "removed_version": pa.array(versions[at] if len(at) else at, pa.int64(), mask=open_),
             "removed_at": self.committed_at.take(pa.array(at, mask=open_)),
         }
@@ -289,7 +290,7 @@ class FileLifetimes:
 
 def _known(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the values, 0 for null, and 1 for each that is null."""
-    unknown = together(column.is_null()).to_numpy(zero_copy_only=False)
+    unknown = single_chunk(column.is_null()).to_numpy(zero_copy_only=False)
     return pc.fill_null(column, 0).to_numpy(), unknown.astype(np.int64)
 
 

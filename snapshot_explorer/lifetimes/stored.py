@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import BadReferenceError, StorageError
-from snapshot_explorer.frames import together
-from snapshot_explorer.lifetimes.growth import OPEN, STAYS, Stays
 from snapshot_explorer.lifetimes.index import FileLifetimes
+from snapshot_explorer.lifetimes.intervals import OPEN, STAYS, Stays
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -124,13 +124,13 @@ def _parsed(content: bytes, title: str) -> FileLifetimes:
     about = {key.decode(): value.decode() for key, value in (versions.schema.metadata or {}).items()}
     stays = Stays(
         rows=rows.replace_schema_metadata(),
-        folders=together(folders.column(0)),
-        partitions=together(partitions.column(0)),
+        folders=single_chunk(folders.column(0)),
+        partitions=single_chunk(partitions.column(0)),
     )
     numbers = tuple(versions.column("version").to_pylist())
     _check(stays, numbers)
     return FileLifetimes(
-        title=title, versions=numbers, committed_at=together(versions.column("committed_at")), stays=stays
+        title=title, versions=numbers, committed_at=single_chunk(versions.column("committed_at")), stays=stays
     ).marked(about["identity"], about["mark"])
 
 

@@ -24,7 +24,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.spelling import Dialect, Spelled, as_written, name, spell
+from snapshot_explorer.queries.rewrite import Dialect, Spelled, as_written, name, spell
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import Latest, Ref, Tag, Version
 

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 from typing import SupportsIndex
 
 from snapshot_explorer.errors import BadReferenceError
-from snapshot_explorer.refs.meant import candidates
 from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, without_steps
+from snapshot_explorer.refs.suggestions import candidates
 from snapshot_explorer.refs.times import EXAMPLES, asked, parse_time
 
 _LONGEST = 1000

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BrokenTableError
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.formats.retained import Mask, Presence, ranges
+from snapshot_explorer.formats.expiry import Mask, Presence, ranges
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import Listing

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
-from snapshot_explorer.formats.retained import RetentionRule, parse_duration
+from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import size
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.formats.retained import Expiry
+    from snapshot_explorer.formats.expiry import Expiry
     from snapshot_explorer.lifetimes import FileLifetimes
 
 _MOST = 2**31 - 1

@@ -26,9 +26,9 @@ sys.path.append(str(Path(__file__).parents[1]))
 from delta_builder import DeltaTable, add
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats.delta import planning, read
-from snapshot_explorer.formats.delta.log import Log
-from snapshot_explorer.formats.delta.schema import arrow_schema
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.schema import arrow_schema
+from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:

@@ -29,10 +29,11 @@ from paimon_manifests import best, entry, manifest, read_zstandard
 
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.formats.delta import Delta
-from snapshot_explorer.formats.paimon import Paimon, manifests
-from snapshot_explorer.formats.paimon.schema import Schema
-from snapshot_explorer.formats.paimon.upkeep import upkeep_of
-from snapshot_explorer.health.over import over_frame
+from snapshot_explorer.formats.paimon import Paimon
+from snapshot_explorer.formats.paimon.maintenance.settings import upkeep_of
+from snapshot_explorer.formats.paimon.metadata import manifests
+from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.health.over_time import over_frame
 from snapshot_explorer.lifetimes import FileLifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
 

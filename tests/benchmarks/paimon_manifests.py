@@ -20,7 +20,8 @@ import fastavro
 import fastavro._read as fastavro_read
 import pyarrow as pa
 
-from snapshot_explorer.formats.paimon import avro_container, manifests
+from snapshot_explorer.formats.avro import container as avro_container
+from snapshot_explorer.formats.paimon.metadata import manifests
 
 sys.path.append(str(Path(__file__).parents[1]))
 

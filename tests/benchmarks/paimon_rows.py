@@ -26,7 +26,7 @@ from formats.paimon.rows_of import entry, schema, splits, text_row
 
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats.paimon import read
+from snapshot_explorer.formats.paimon.scan import read
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:

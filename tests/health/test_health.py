@@ -10,9 +10,9 @@ from delta_builder import DeltaTable, add, remove
 from health_by_hand import by_group, group_by_hand, version_by_hand
 from snapshot_explorer import frames, open_table, samples
 from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.upkeep import upkeep_of as delta_upkeep
-from snapshot_explorer.formats.paimon.schema import Schema
-from snapshot_explorer.formats.paimon.upkeep import upkeep_of as paimon_upkeep
+from snapshot_explorer.formats.delta.maintenance.settings import upkeep_of as delta_upkeep
+from snapshot_explorer.formats.paimon.maintenance.settings import upkeep_of as paimon_upkeep
+from snapshot_explorer.formats.paimon.metadata.schema import Schema
 from snapshot_explorer.health import Health, read_health
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.partitions import levels_frame, partitions_frame

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from health_by_hand import by_group, group_by_hand, version_by_hand
 from snapshot_explorer import frames
-from snapshot_explorer.formats.delta.upkeep import upkeep_of as delta_upkeep
-from snapshot_explorer.formats.paimon.schema import Schema
-from snapshot_explorer.formats.paimon.upkeep import upkeep_of as paimon_upkeep
+from snapshot_explorer.formats.delta.maintenance.settings import upkeep_of as delta_upkeep
+from snapshot_explorer.formats.paimon.maintenance.settings import upkeep_of as paimon_upkeep
+from snapshot_explorer.formats.paimon.metadata.schema import Schema
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.medians import medians
-from snapshot_explorer.health.over import over_frame
+from snapshot_explorer.health.over_time import over_frame
 from snapshot_explorer.health.partitions import partitions_frame
 from snapshot_explorer.lifetimes import FileLifetimes
 

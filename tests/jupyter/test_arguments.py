@@ -9,7 +9,7 @@ from IPython.core.error import UsageError
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.catalogue import COMMANDS, find
 from snapshot_explorer.jupyter.grammar import Arguments
-from snapshot_explorer.jupyter.words import split_words
+from snapshot_explorer.jupyter.tokens import split_words
 
 
 def parsed(line: str) -> Arguments:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.jupyter.words import Word, split_words, without_semicolon
+from snapshot_explorer.jupyter.tokens import Word, split_words, without_semicolon
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.spelling import spell
+from snapshot_explorer.queries.rewrite import spell
 from snapshot_explorer.queries.tokens import tokens
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

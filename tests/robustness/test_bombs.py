@@ -13,7 +13,7 @@ import delta_builder
 from delta_builder import DeltaTable, add, commit_name
 from snapshot_explorer import Limits, open_table
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, LimitError
-from snapshot_explorer.formats.paimon.manifests import read_entries
+from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
 from snapshot_explorer.storage import Storage
 
 MiB = 1 << 20

@@ -4,8 +4,8 @@ import pytest
 
 from delta_builder import DeltaTable
 from snapshot_explorer import open_table
+from snapshot_explorer.arrow import thrift
 from snapshot_explorer.errors import BrokenTableError
-from snapshot_explorer.formats import thrift
 
 CHUNKS, METADATA, SIZES, LEVELS = 1, 3, 16, 3
 

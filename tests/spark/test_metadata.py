@@ -21,9 +21,9 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import Distributed
-from snapshot_explorer.formats.delta import units as delta_units
-from snapshot_explorer.formats.paimon import units as paimon_units
-from snapshot_explorer.formats.units import NOTES, RECORDS
+from snapshot_explorer.formats.delta import metadata_tasks as delta_units
+from snapshot_explorer.formats.metadata_tasks import NOTES, RECORDS
+from snapshot_explorer.formats.paimon import metadata_tasks as paimon_units
 
 TABLES = Path(__file__).parents[1] / "data"
 WRITTEN = sorted(folder for kind in ("delta", "paimon") for folder in (TABLES / kind).iterdir())
@@ -441,7 +441,7 @@ def test_settings_are_told_with_the_lines_that_they_are_on(tmp_path):
 
 
 def test_paths_of_manifest_entries_that_differ_in_one_part_are_told_apart():
-    from snapshot_explorer.formats.paimon.manifests import ENTRIES
+    from snapshot_explorer.formats.paimon.metadata.manifests import ENTRIES
 
     plain = {"partition": b"p", "bucket": 0, "level": 0, "file_name": "f", "embedded_index": None}
     plain |= {"external_path": None, "extra_files": None}

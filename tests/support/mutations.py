@@ -24,8 +24,8 @@ from collections import Counter
 from pathlib import Path
 
 from snapshot_explorer import open_table
+from snapshot_explorer.arrow import thrift
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats import thrift
 
 TESTS = Path(__file__).parents[1]
 MOST_MEMORY = 3 << 30

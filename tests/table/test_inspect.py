@@ -8,7 +8,7 @@ import pytest
 
 from builders import PaimonTable
 from snapshot_explorer import errors, open_table
-from snapshot_explorer.formats.paimon.system_types import schema_of
+from snapshot_explorer.formats.paimon.system_tables.types import schema_of
 
 DATA = Path(__file__).parents[1] / "data" / "paimon"
 NAMES = (

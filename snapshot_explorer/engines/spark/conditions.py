@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import parsed
+from snapshot_explorer.engines.duckdb_ast import children, find
 from snapshot_explorer.engines.spark.schemas import quoted
-from snapshot_explorer.engines.trees import children, find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from snapshot_explorer.formats.roaring import Positions
+    from snapshot_explorer.arrow.roaring import Positions
 
 METADATA = "_metadata"
 """Spark's own column, of facts about a row's file."""

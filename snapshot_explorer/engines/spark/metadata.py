@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.engines.spark.metadata_stays import live, stays
+from snapshot_explorer.engines.spark.metadata_intervals import live, stays
 from snapshot_explorer.engines.spark.metadata_tasks import notes, records
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.engines.spark.sessions import session
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.formats.units import Look, Reader, StateUnits, Unit
+    from snapshot_explorer.formats.metadata_tasks import Look, Reader, StateUnits, Unit
 
 
 @runtime_checkable

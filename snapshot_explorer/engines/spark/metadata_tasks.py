@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.tasks import on_executors
-from snapshot_explorer.formats.units import NOTES, RECORDS
+from snapshot_explorer.formats.metadata_tasks import NOTES, RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from snapshot_explorer.formats.units import Reader, Unit
+    from snapshot_explorer.formats.metadata_tasks import Reader, Unit
 
 _ROWS = 8_192
 """Rows of a batch that Spark is handed."""

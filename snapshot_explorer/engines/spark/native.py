@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.roaring import NOTHING
 from snapshot_explorer.engines.spark.conditions import translated
 from snapshot_explorer.engines.spark.deleted_rows import METADATA, MOST_BYTES, MOST_ROWS, held_bytes, without
 from snapshot_explorer.engines.spark.footers import Footer, footer
@@ -30,7 +31,6 @@ from snapshot_explorer.engines.spark.schemas import (
     spark_schema,
     spark_type,
 )
-from snapshot_explorer.formats.roaring import NOTHING
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from snapshot_explorer.arrow.roaring import Positions
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.formats.roaring import Positions
     from snapshot_explorer.model import Split, StoredFile, StoredRows
 
 log = logger_of(__name__)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.nesting import with_entries, with_fields, with_items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,22 +7,22 @@ from typing import ClassVar
 import pyarrow as pa
 
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, TableNotFoundError
-from snapshot_explorer.formats.delta import units
-from snapshot_explorer.formats.delta.catalogs import check_published
-from snapshot_explorer.formats.delta.change_data import ChangeData
-from snapshot_explorer.formats.delta.events import HIDDEN
-from snapshot_explorer.formats.delta.hints import read_hint
-from snapshot_explorer.formats.delta.history import History
-from snapshot_explorer.formats.delta.inspections import INSPECTIONS, Inspector
-from snapshot_explorer.formats.delta.layout import LOG
-from snapshot_explorer.formats.delta.log import Log
-from snapshot_explorer.formats.delta.log_segment import earliest
-from snapshot_explorer.formats.delta.records import Actions, Metadata
-from snapshot_explorer.formats.delta.retention import Vacuum
-from snapshot_explorer.formats.delta.times import Times
+from snapshot_explorer.formats.delta import metadata_tasks as units
+from snapshot_explorer.formats.delta.changes.change_data import ChangeData
+from snapshot_explorer.formats.delta.changes.events import HIDDEN
+from snapshot_explorer.formats.delta.history.commits import History
+from snapshot_explorer.formats.delta.history.inspections import INSPECTIONS, Inspector
+from snapshot_explorer.formats.delta.log.catalogs import check_published
+from snapshot_explorer.formats.delta.log.hints import read_hint
+from snapshot_explorer.formats.delta.log.layout import LOG
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log_segment import earliest
+from snapshot_explorer.formats.delta.log.records import Actions, Metadata
+from snapshot_explorer.formats.delta.log.times import Times
+from snapshot_explorer.formats.delta.maintenance.retention import Vacuum
 from snapshot_explorer.formats.delta.version import DeltaVersion
-from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.units import Look, Reader, StateUnits, Unit
+from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.metadata_tasks import Look, Reader, StateUnits, Unit
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, RowChanges
 from snapshot_explorer.storage import Storage
 

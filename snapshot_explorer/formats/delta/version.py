@@ -6,22 +6,22 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.formats.delta import planning
-from snapshot_explorer.formats.delta import read as rows
-from snapshot_explorer.formats.delta import schema as schemas
-from snapshot_explorer.formats.delta import statistics as values
-from snapshot_explorer.formats.delta.change_data import ChangeData
-from snapshot_explorer.formats.delta.entries import entries_of
-from snapshot_explorer.formats.delta.events import HIDDEN, Events, read_events
-from snapshot_explorer.formats.delta.file_frames import files_frame, manifests_frame
-from snapshot_explorer.formats.delta.inspections import Inspector
-from snapshot_explorer.formats.delta.log import Log
-from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
-from snapshot_explorer.formats.delta.pieces import deleted_positions, native_files, split_by_file
-from snapshot_explorer.formats.delta.records import Metadata, Protocol, State
-from snapshot_explorer.formats.delta.times import Times
-from snapshot_explorer.formats.delta.upkeep import upkeep_of
-from snapshot_explorer.formats.roaring import Positions
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.formats.delta.changes.change_data import ChangeData
+from snapshot_explorer.formats.delta.changes.events import HIDDEN, Events, read_events
+from snapshot_explorer.formats.delta.history.entries import entries_of
+from snapshot_explorer.formats.delta.history.inspections import Inspector
+from snapshot_explorer.formats.delta.log import schema as schemas
+from snapshot_explorer.formats.delta.log.file_frames import files_frame, manifests_frame
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.records import Metadata, Protocol, State
+from snapshot_explorer.formats.delta.log.times import Times
+from snapshot_explorer.formats.delta.maintenance.settings import upkeep_of
+from snapshot_explorer.formats.delta.scan import planning
+from snapshot_explorer.formats.delta.scan import read as rows
+from snapshot_explorer.formats.delta.scan import statistics as values
+from snapshot_explorer.formats.delta.scan.native_files import deleted_positions, native_files, split_by_file
+from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
 from snapshot_explorer.model import (
     Predicate,
     ReadPlan,

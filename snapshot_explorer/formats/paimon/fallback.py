@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.contents import read_state
-from snapshot_explorer.formats.paimon.data_types import DataType
-from snapshot_explorer.formats.paimon.history import History
-from snapshot_explorer.formats.paimon.layout import MAIN, Layout
-from snapshot_explorer.formats.paimon.partitions import partitions_of
-from snapshot_explorer.formats.paimon.plans import Plan
-from snapshot_explorer.formats.paimon.refusals import refused
-from snapshot_explorer.formats.paimon.schema import Field, Schema
-from snapshot_explorer.formats.paimon.schemas import Schemas
-from snapshot_explorer.formats.paimon.snapshots import Snapshot
-from snapshot_explorer.formats.paimon.visibility import visible
+from snapshot_explorer.formats.paimon.features import refused
+from snapshot_explorer.formats.paimon.metadata.contents import read_state
+from snapshot_explorer.formats.paimon.metadata.data_types import DataType
+from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
+from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
+from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.model import ReadPlan, Split
 from snapshot_explorer.storage import Storage
 

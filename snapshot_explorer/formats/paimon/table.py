@@ -8,23 +8,23 @@ from typing import ClassVar
 import pyarrow as pa
 
 from snapshot_explorer.errors import TableNotFoundError
-from snapshot_explorer.formats.paimon import units
-from snapshot_explorer.formats.paimon.branches import branch_names, read_branches
-from snapshot_explorer.formats.paimon.commands import sql_name
-from snapshot_explorer.formats.paimon.commit_frames import read_commits
-from snapshot_explorer.formats.paimon.history import History
-from snapshot_explorer.formats.paimon.incremental import splits_between
-from snapshot_explorer.formats.paimon.inspections import Inspector
-from snapshot_explorer.formats.paimon.layout import MAIN, Layout, number_of
-from snapshot_explorer.formats.paimon.manifest_files import delta_manifests
-from snapshot_explorer.formats.paimon.presence import presence, used
-from snapshot_explorer.formats.paimon.retention import expiry, read_held
-from snapshot_explorer.formats.paimon.scans import changes_of
-from snapshot_explorer.formats.paimon.schemas import Schemas
-from snapshot_explorer.formats.paimon.system_types import INSPECTIONS
+from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.metadata_tasks import Look, Reader, StateUnits, Unit
+from snapshot_explorer.formats.paimon import metadata_tasks as units
+from snapshot_explorer.formats.paimon.changes.incremental import splits_between
+from snapshot_explorer.formats.paimon.maintenance.commands import sql_name
+from snapshot_explorer.formats.paimon.maintenance.presence import presence, used
+from snapshot_explorer.formats.paimon.maintenance.retention import expiry, read_held
+from snapshot_explorer.formats.paimon.metadata.branches import branch_names, read_branches
+from snapshot_explorer.formats.paimon.metadata.commit_frames import read_commits
+from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
+from snapshot_explorer.formats.paimon.metadata.manifest_files import delta_manifests
+from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.scan.scans import changes_of
+from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
+from snapshot_explorer.formats.paimon.system_tables.types import INSPECTIONS
 from snapshot_explorer.formats.paimon.version import PaimonVersion
-from snapshot_explorer.formats.retained import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.units import Look, Reader, StateUnits, Unit
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, RowChanges
 from snapshot_explorer.storage import Storage
 

@@ -6,29 +6,30 @@ from functools import cached_property
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import SnapshotNotFoundError
-from snapshot_explorer.formats.paimon import blobs, fallback
-from snapshot_explorer.formats.paimon import read as rows
-from snapshot_explorer.formats.paimon.commit_frames import manifests_frame
-from snapshot_explorer.formats.paimon.contents import read_lists_of
-from snapshot_explorer.formats.paimon.events import Difference, Events, read_events
-from snapshot_explorer.formats.paimon.file_frames import files_frame
-from snapshot_explorer.formats.paimon.history import History
-from snapshot_explorer.formats.paimon.incremental import changelog_splits
-from snapshot_explorer.formats.paimon.inspections import Inspector
-from snapshot_explorer.formats.paimon.layout import Layout
-from snapshot_explorer.formats.paimon.manifest_files import entries_of
-from snapshot_explorer.formats.paimon.manifests import FILE_COLUMNS
-from snapshot_explorer.formats.paimon.pieces import deleted_positions, native_files, split_by_file
-from snapshot_explorer.formats.paimon.refusals import flag
-from snapshot_explorer.formats.paimon.row_tracking import hidden_fields
-from snapshot_explorer.formats.paimon.scans import file_schemas, paths_of, scan, state_where, vectors_in
-from snapshot_explorer.formats.paimon.schema import Schema, arrow_field, table_schema
-from snapshot_explorer.formats.paimon.schemas import Schemas
-from snapshot_explorer.formats.paimon.snapshots import Snapshot
-from snapshot_explorer.formats.paimon.statistics import with_statistics
-from snapshot_explorer.formats.paimon.upkeep import name_of, upkeep_of
-from snapshot_explorer.formats.roaring import Positions
+from snapshot_explorer.formats.paimon import fallback
+from snapshot_explorer.formats.paimon.changes.events import Difference, Events, read_events
+from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
+from snapshot_explorer.formats.paimon.features import flag
+from snapshot_explorer.formats.paimon.files import blobs
+from snapshot_explorer.formats.paimon.files.row_tracking import hidden_fields
+from snapshot_explorer.formats.paimon.maintenance.settings import name_of, upkeep_of
+from snapshot_explorer.formats.paimon.metadata.commit_frames import manifests_frame
+from snapshot_explorer.formats.paimon.metadata.contents import read_lists_of
+from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.layout import Layout
+from snapshot_explorer.formats.paimon.metadata.manifest_files import entries_of
+from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, arrow_field, table_schema
+from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
+from snapshot_explorer.formats.paimon.scan import read as rows
+from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
+from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions, native_files, split_by_file
+from snapshot_explorer.formats.paimon.scan.scans import file_schemas, paths_of, scan, state_where, vectors_in
+from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
 from snapshot_explorer.model import (
     Predicate,
     ReadPlan,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.explorer.asked import PAGE, Content, paged
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, Content, paged
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
     from snapshot_explorer.frames import Frame
-    from snapshot_explorer.jupyter.explorer.asked import Asked, Shelf
+    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
 
 _NOTHING = {
     "commits": "No commits lie between.",

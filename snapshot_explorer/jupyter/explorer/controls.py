@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import ipywidgets as widgets
 from traitlets import TraitError
 
-from snapshot_explorer.jupyter.actions import ENGINES
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.panes import wrong
 from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, HEALTH, MEASURES
 from snapshot_explorer.model import Kind
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from traitlets import Bunch
 
-    from snapshot_explorer.jupyter.explorer.kit import Kit
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.jupyter.explorer.widget_factory import Kit
 
 _OFFERED = 200
 """Versions that a list offers, the newest of those shown; any other can be typed."""

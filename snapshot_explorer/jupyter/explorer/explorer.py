@@ -9,18 +9,18 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from traitlets import TraitError
 
-from snapshot_explorer.jupyter.explorer.asked import Shelf
 from snapshot_explorer.jupyter.explorer.controls import Controls
+from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of
 from snapshot_explorer.jupyter.explorer.following import Ticker, Trouble, look, went_back
-from snapshot_explorer.jupyter.explorer.kit import Kit, family
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
 from snapshot_explorer.jupyter.explorer.panes import Busy, code, said, wrong
 from snapshot_explorer.jupyter.explorer.reading import Log, Weight, read_log, read_weight
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
-from snapshot_explorer.jupyter.explorer.stills import LIVE, STYLE, head, still, still_html, still_text
-from snapshot_explorer.jupyter.explorer.strip import Strip
-from snapshot_explorer.jupyter.explorer.surroundings import has_kernel, name_of
+from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, still, still_html, still_text
+from snapshot_explorer.jupyter.explorer.timeline_pane import Strip
+from snapshot_explorer.jupyter.explorer.view_requests import Shelf
 from snapshot_explorer.jupyter.explorer.views import Views
+from snapshot_explorer.jupyter.explorer.widget_factory import Kit, family
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:

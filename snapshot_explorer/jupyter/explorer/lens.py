@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.jupyter.explorer.asked import PAGE, Content, paged
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, Content, paged
 from snapshot_explorer.render import Drawing, Grid, Item, Lane, Lanes, Line
 from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from snapshot_explorer.jupyter.explorer.asked import Asked, Shelf
+    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
 
     _Row = Mapping[str, Any]
 

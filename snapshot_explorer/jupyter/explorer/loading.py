@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer import rows
+from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.panes import Busy, code, said, wrong
-from snapshot_explorer.jupyter.explorer.surroundings import load_limits
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from snapshot_explorer.jupyter.cost import Cost
-    from snapshot_explorer.jupyter.explorer.asked import Asked, Shelf
-    from snapshot_explorer.jupyter.explorer.kit import Kit
+    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
+    from snapshot_explorer.jupyter.explorer.widget_factory import Kit
 
 LOADS = ("b", "columns", "where", "load_limit", "engine", "variable")
 """The traits of the state that loading depends on."""

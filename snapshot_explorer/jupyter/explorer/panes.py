@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import ipywidgets as widgets
 
-    from snapshot_explorer.jupyter.explorer.asked import Content
-    from snapshot_explorer.jupyter.explorer.kit import Kit
+    from snapshot_explorer.jupyter.explorer.view_requests import Content
+    from snapshot_explorer.jupyter.explorer.widget_factory import Kit
     from snapshot_explorer.render import Drawing
 
 _INK = "var(--jp-content-font-color1,var(--vscode-editor-foreground,inherit))"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
-from snapshot_explorer.jupyter.explorer.asked import Content
+from snapshot_explorer.jupyter.explorer.view_requests import Content
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
-    from snapshot_explorer.jupyter.explorer.asked import Asked, Shelf
+    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
 
 _MOST_COLUMNS = 50
 _MOST_CELLS = 5_000

@@ -14,7 +14,7 @@ from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError,
 from snapshot_explorer import frames
 from snapshot_explorer.errors import BadReferenceError
 from snapshot_explorer.history import CommitFilter
-from snapshot_explorer.jupyter.actions import ENGINES
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.model import Kind
 from snapshot_explorer.refs import AsOf, parse_ref
 from snapshot_explorer.render.commits import Measure

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.explorer import compared, facts, lens, rows
-from snapshot_explorer.jupyter.explorer.asked import Asked, Content, Shelf
+from snapshot_explorer.jupyter.explorer import compared, lens, rows
+from snapshot_explorer.jupyter.explorer import version_views as facts
 from snapshot_explorer.jupyter.explorer.panes import Pane
+from snapshot_explorer.jupyter.explorer.view_requests import Asked, Content, Shelf
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
     import ipywidgets as widgets
 
-    from snapshot_explorer.jupyter.explorer.kit import Kit
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.jupyter.explorer.widget_factory import Kit
 
 _TELLS: dict[str, tuple[Callable[[Shelf, Asked], Content], tuple[str, ...]]] = {
     "commit": (facts.commit, ("b",)),

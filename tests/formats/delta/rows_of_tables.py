@@ -2,15 +2,15 @@
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.corruption import DamageError
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.delta import planning, read
-from snapshot_explorer.formats.delta.log import Log
-from snapshot_explorer.formats.delta.records import ADDS, Metadata, Protocol, State
-from snapshot_explorer.formats.delta.schema import arrow_schema
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.records import ADDS, Metadata, Protocol, State
+from snapshot_explorer.formats.delta.log.schema import arrow_schema
+from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
 
 

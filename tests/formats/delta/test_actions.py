@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from delta_builder import add, cdc, domain, inline_vector, lines, metadata, protocol, remove, txn
 from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError
-from snapshot_explorer.formats.delta import actions as parsing
-from snapshot_explorer.formats.delta.actions import parse_commits
-from snapshot_explorer.formats.delta.records import ADDS, CDC, REMOVES
+from snapshot_explorer.formats.delta.log import actions as parsing
+from snapshot_explorer.formats.delta.log.actions import parse_commits
+from snapshot_explorer.formats.delta.log.records import ADDS, CDC, REMOVES
 
 NAME = "_delta_log/00000000000000000007.json"
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from delta_builder import ACTIONS, DeltaTable, add, domain, inline_vector, metadata, protocol, remove, txn
 from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError
-from snapshot_explorer.formats.delta.checkpoints import read_checkpoint
-from snapshot_explorer.formats.delta.log import Log
+from snapshot_explorer.formats.delta.log.checkpoints import read_checkpoint
+from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.storage import Storage
 
 FORMS = [

@@ -10,10 +10,10 @@ from formats.delta.rows_of_tables import metadata
 
 from delta_builder import schema_json
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.calendars import Calendar, calendar_of
-from snapshot_explorer.formats.delta.columns import Origin, conform, found
-from snapshot_explorer.formats.delta.data_types import arrow_type, parse_type
-from snapshot_explorer.formats.delta.schema import schema_of
+from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
+from snapshot_explorer.formats.delta.files.columns import Origin, conform, found
+from snapshot_explorer.formats.delta.log.data_types import arrow_type, parse_type
+from snapshot_explorer.formats.delta.log.schema import schema_of
 
 PLAIN = Origin(path="f.parquet", mode="none")
 BY_ID = Origin(path="f.parquet", mode="id")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from delta_builder import bitmap, inline_vector, vector_file
 from delta_builder import z85 as encoded
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.deletion_vectors import deleted, vector_of, z85
+from snapshot_explorer.formats.delta.files.deletion_vectors import deleted, vector_of, z85
 from snapshot_explorer.storage import Storage
 
 ROWS = 1_000_000

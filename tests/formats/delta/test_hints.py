@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delta_builder import DeltaTable
-from snapshot_explorer.formats.delta.hints import canonical, read_checksum, read_hint
+from snapshot_explorer.formats.delta.log.hints import canonical, read_checksum, read_hint
 from snapshot_explorer.storage import Storage
 
 CORRUPTED = "_delta_log/_last_checkpoint is corrupted. Will search the checkpoint files directly"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from delta_builder import BASE_MILLIS, DeltaTable, add, cdc, domain, lines, metadata, protocol, remove, txn
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.inspections import DETAIL, HISTORY, table_features
-from snapshot_explorer.formats.delta.singles import protocol_of
+from snapshot_explorer.formats.delta.history.inspections import DETAIL, HISTORY, table_features
+from snapshot_explorer.formats.delta.log.non_file_actions import protocol_of
 
 NESTED = {
     "type": "struct",

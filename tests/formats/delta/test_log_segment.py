@@ -4,8 +4,8 @@ import pytest
 
 from delta_builder import BASE_MILLIS, DeltaTable, add
 from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.layout import log_files
-from snapshot_explorer.formats.delta.log_segment import LogListing, earliest, for_version, list_log, staged_versions
+from snapshot_explorer.formats.delta.log.layout import log_files
+from snapshot_explorer.formats.delta.log.log_segment import LogListing, earliest, for_version, list_log, staged_versions
 from snapshot_explorer.storage import Entry, Storage
 
 

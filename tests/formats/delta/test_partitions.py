@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from delta_builder import schema_json
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.partitions import partition_texts, partitions_of
-from snapshot_explorer.formats.delta.schema import arrow_schema, schema_of
+from snapshot_explorer.formats.delta.log.schema import arrow_schema, schema_of
+from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
 
 
 def told_of(kind, **more):

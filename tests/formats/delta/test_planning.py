@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from delta_builder import DeltaTable, add, inline_vector, schema_json
 from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta import planning
-from snapshot_explorer.formats.delta.plans import Plan
-from snapshot_explorer.formats.delta.schema import arrow_schema
+from snapshot_explorer.formats.delta.log.schema import arrow_schema
+from snapshot_explorer.formats.delta.scan import planning
+from snapshot_explorer.formats.delta.scan.plans import Plan
 from snapshot_explorer.storage import Storage
 
 MEGABYTE = 2**20

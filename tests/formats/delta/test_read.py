@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_builder import DeltaTable, add, inline_vector, remove
+from snapshot_explorer.arrow import int96
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats import int96
-from snapshot_explorer.formats.delta import planning, read
-from snapshot_explorer.formats.delta.data_types import DataType, Field
-from snapshot_explorer.formats.delta.features import check_readable
-from snapshot_explorer.formats.delta.log import Log
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field
+from snapshot_explorer.formats.delta.log.features import check_readable
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
 
 NAMED = {"delta.columnMapping.mode": "name"}

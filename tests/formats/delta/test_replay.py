@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_builder import add, domain, lines, metadata, protocol, remove, txn
-from snapshot_explorer.formats.delta.actions import parse_commits
-from snapshot_explorer.formats.delta.replay import Tally, followed_by, joined, keys, state_of, tally_of
+from snapshot_explorer.formats.delta.log.actions import parse_commits
+from snapshot_explorer.formats.delta.log.replay import Tally, followed_by, joined, keys, state_of, tally_of
 
 VECTORS = [
     None,

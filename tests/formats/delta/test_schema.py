@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from delta_builder import schema_json
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.schema import arrow_schema, schema_of, table_schema
+from snapshot_explorer.formats.delta.log.schema import arrow_schema, schema_of, table_schema
 
 NAME = "delta.columnMapping.physicalName"
 ID = "delta.columnMapping.id"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delta_builder import schema_json
-from snapshot_explorer.formats.delta.partitions import partitions_of
-from snapshot_explorer.formats.delta.schema import schema_of
-from snapshot_explorer.formats.delta.statistics import bounds, bounds_of, rows_of, with_statistics
+from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.scan.partitions import partitions_of
+from snapshot_explorer.formats.delta.scan.statistics import bounds, bounds_of, rows_of, with_statistics
 
 NAN = float("nan")
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_builder import schema_json
-from snapshot_explorer.formats.delta import stats_columns
-from snapshot_explorer.formats.delta.schema import schema_of
-from snapshot_explorer.formats.delta.statistics import bounds_of
+from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.scan import stats_columns
+from snapshot_explorer.formats.delta.scan.statistics import bounds_of
 
 KINDS = ["byte", "long", "float", "double", "string", "date", "timestamp", "timestamp_ntz", "decimal(5,2)", "boolean"]
 FIELDS = [*((kind.partition("(")[0], kind) for kind in KINDS), ("s", {"type": "struct", "fields": []})]

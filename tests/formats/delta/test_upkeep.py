@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer.formats.delta.upkeep import upkeep_of
+from snapshot_explorer.formats.delta.maintenance.settings import upkeep_of
 
 MB = 1024 * 1024
 

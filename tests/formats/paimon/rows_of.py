@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from snapshot_explorer.formats.paimon import read
-from snapshot_explorer.formats.paimon.schema import Field, Schema, parse_type
+from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema, parse_type
+from snapshot_explorer.formats.paimon.scan import read
 from snapshot_explorer.limits import DEFAULT
 
 STATS = pa.list_(pa.int64())

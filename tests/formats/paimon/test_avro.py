@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from snapshot_explorer.errors import BrokenTableError, LimitError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon import avro, avro_columns, avro_records
-from snapshot_explorer.formats.paimon.avro_container import parse_shape
+from snapshot_explorer.formats.avro import columns as avro_columns
+from snapshot_explorer.formats.avro import records as avro_records
+from snapshot_explorer.formats.avro.container import parse_shape
+from snapshot_explorer.formats.paimon.metadata import record_files as avro
 
 CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
 INNER = {

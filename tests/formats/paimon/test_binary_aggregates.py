@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snapshot_explorer.arrow import roaring
+from snapshot_explorer.arrow.corruption import DamageError
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
-from snapshot_explorer.formats import roaring
-from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon import binary_aggregates
-from snapshot_explorer.formats.paimon.bitmaps import Container, parse, serialised, union
+from snapshot_explorer.formats.paimon.merge import binary_aggregates
+from snapshot_explorer.formats.paimon.merge.bitmaps import Container, parse, serialised, union
 
 RANGES = st.tuples(st.integers(0, 2 << 16), st.sampled_from([1, 2, 3, 4, 50, 4_200]), st.sampled_from([1, 1, 2]))
 SETS = st.lists(RANGES, max_size=4).map(

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.binary_row import decode
-from snapshot_explorer.formats.paimon.schema import Field, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.metadata.binary_row import decode
+from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
 
 VALUES = {
     "BOOLEAN": st.booleans(),

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snapshot_explorer.arrow import roaring
+from snapshot_explorer.arrow.corruption import DamageError
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats import roaring
-from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon.bitmaps import Container
-from snapshot_explorer.formats.paimon.bitmaps_64 import Bitmap64, parse, serialised, union
-from snapshot_explorer.formats.paimon.radix_trees import Leaf
+from snapshot_explorer.formats.paimon.merge.bitmaps import Container
+from snapshot_explorer.formats.paimon.merge.bitmaps_64 import Bitmap64, parse, serialised, union
+from snapshot_explorer.formats.paimon.merge.radix_trees import Leaf
 
 UNIONS = json.loads((Path(__file__).parents[2] / "data" / "vectors" / "unions_64.json").read_text())
 VALID = sorted(

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
+from snapshot_explorer.arrow.corruption import DamageError
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon import blobs
-from snapshot_explorer.formats.paimon.data_files import DataFile
+from snapshot_explorer.formats.paimon.files import blobs
+from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.storage import Storage
 
 DATA = Path(__file__).parents[2] / "data"

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import snapshot_explorer
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.column_groups import side_by_side
-from snapshot_explorer.formats.paimon.deletion_vectors import Vector
+from snapshot_explorer.formats.paimon.files.column_groups import side_by_side
+from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
 
 DATA = Path(__file__).parents[2] / "data"
 sys.path.append(str(DATA))

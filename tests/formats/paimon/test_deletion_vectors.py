@@ -13,12 +13,12 @@ from formats.paimon.vector_bytes import bitmap, of, vector, vector_32, vector_64
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snapshot_explorer.arrow import roaring
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.positions import without
 from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
-from snapshot_explorer.formats import roaring
-from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon.deletion_vectors import Vector, deleted, positions, vectors_of
-from snapshot_explorer.formats.paimon.manifests import INDEX_ENTRIES
-from snapshot_explorer.formats.positions import without
+from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector, deleted, positions, vectors_of
+from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES
 from snapshot_explorer.storage import Storage
 
 DATA = Path(__file__).parents[2] / "data"

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.evolution import evolve, mapping, same
-from snapshot_explorer.formats.paimon.schema import DataType, Field, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.files.evolution import evolve, mapping, same
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type, parse_type
 
 
 def field(number, name, kind):

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.cast_arrays import NotCastableError
-from snapshot_explorer.formats.paimon.cast_text import nearest_float32
-from snapshot_explorer.formats.paimon.casts import cast, castable
-from snapshot_explorer.formats.paimon.schema import arrow_type, parse_type
+from snapshot_explorer.formats.paimon.casts.arrays import NotCastableError
+from snapshot_explorer.formats.paimon.casts.text import nearest_float32
+from snapshot_explorer.formats.paimon.casts.values import cast, castable
+from snapshot_explorer.formats.paimon.metadata.schema import arrow_type, parse_type
 
 PROBES = Path(__file__).parent / "probes"
 NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}

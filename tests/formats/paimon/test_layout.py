@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import BrokenTableError
-from snapshot_explorer.formats.paimon.layout import (
+from snapshot_explorer.formats.paimon.metadata.layout import (
     Layout,
     bucket_folder,
     check_names,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import avro_schemas
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.manifests import (
+from snapshot_explorer.formats.paimon.metadata.manifests import (
     ENTRIES,
     FILE_COLUMNS,
     INDEX_ENTRIES,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.paimon.key_codes import equality_codes, order_codes
-from snapshot_explorer.formats.paimon.merge import Rules, merge
+from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, order_codes
+from snapshot_explorer.formats.paimon.merge.key_groups import Rules, merge
 
 DOUBLES = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1.5, -1.5, 5e-324])
 KEYS = {

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon.merge import Rules, columns_needed, merge
-from snapshot_explorer.formats.paimon.merge_engines import (
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.formats.paimon.merge.engines import (
     Aggregation,
     Deduplicate,
     FirstRow,
@@ -19,6 +18,7 @@ from snapshot_explorer.formats.paimon.merge_engines import (
     PartialUpdate,
     SequenceGroup,
 )
+from snapshot_explorer.formats.paimon.merge.key_groups import Rules, columns_needed, merge
 
 ADD, RETRACTS, DELETE = 0, (1, 3), 3
 COLUMNS = {

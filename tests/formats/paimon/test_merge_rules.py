@@ -7,7 +7,7 @@ import pytest
 from formats.paimon.rows_of import Files, entry, int_row, parquet, rows, schema, splits
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge_engines import Aggregation, Function, PartialUpdate, SequenceGroup
+from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Function, PartialUpdate, SequenceGroup
 
 TABLE = schema(
     [

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.orc_tail import check_types
 from snapshot_explorer.errors import BrokenTableError
-from snapshot_explorer.formats.damage import DamageError
-from snapshot_explorer.formats.paimon.manifests import read_entries
-from snapshot_explorer.formats.paimon.orc_tail import check_types
+from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
 
 STRUCT, LIST, INT, DECIMAL = 12, 10, 3, 14
 

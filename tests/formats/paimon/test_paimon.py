@@ -499,12 +499,12 @@ def test_files_elsewhere_are_shown_but_their_rows_are_not_followed(table):
     where = "s3://elsewhere/data-1.parquet"
     table.commit()
     paimon = in_memory(table)
-    from snapshot_explorer.formats.paimon import manifests
+    from snapshot_explorer.formats.paimon.metadata import manifests
 
     entries, _ = manifests.read_entries([("m", table.filesystem.cat_file(f"{table.root}/manifest/manifest-1"))])
     assert entries["external_path"].to_pylist() == [None]
     moved = entries.set_column(entries.column_names.index("external_path"), "external_path", pa.array([where]))
-    from snapshot_explorer.formats.paimon.partitions import data_paths
+    from snapshot_explorer.formats.paimon.metadata.partitions import data_paths
 
     storage = paimon._storage
     folders = pa.array(["bucket-0"])

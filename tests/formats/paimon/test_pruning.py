@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 import snapshot_explorer
 from builders import PaimonTable
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.formats.paimon import Paimon, binary_row, buckets
-from snapshot_explorer.formats.paimon.contents import read_state
-from snapshot_explorer.formats.paimon.data_types import Field, parse_type
+from snapshot_explorer.formats.paimon import Paimon
+from snapshot_explorer.formats.paimon.metadata import binary_row
+from snapshot_explorer.formats.paimon.metadata.contents import read_state
+from snapshot_explorer.formats.paimon.metadata.data_types import Field, parse_type
+from snapshot_explorer.formats.paimon.scan import buckets
 from snapshot_explorer.storage import Storage
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
@@ -79,7 +81,7 @@ def test_hashes_are_those_of_java(value, hashed):
     ],
 )
 def test_a_key_that_is_written_is_read_back(kind, values):
-    from snapshot_explorer.formats.paimon.schema import arrow_type
+    from snapshot_explorer.formats.paimon.metadata.schema import arrow_type
 
     field = Field(id=0, name="k", type=parse_type(kind))
     plain = pa.array(values, pa.int32() if kind == "DATE" else None)

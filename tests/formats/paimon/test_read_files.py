@@ -11,10 +11,10 @@ import pytest
 from formats.paimon.avro_bytes import container, encoded, written
 from formats.paimon.rows_of import Files, orc_file, parquet
 
+from snapshot_explorer.arrow.orc_tail import writer_zone
 from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.data_files import DataFile, batches
-from snapshot_explorer.formats.paimon.orc_tail import writer_zone
-from snapshot_explorer.formats.paimon.schema import Field, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.files.data_files import DataFile, batches
+from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
 
 PROBES = Path(__file__).parent / "probes"
 NS = 1_732_603_136_123_456_789

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon import read
+from snapshot_explorer.formats.paimon.scan import read
 from snapshot_explorer.model import Split
 
 PLAIN = schema([("k", "INT"), ("v", "STRING")])

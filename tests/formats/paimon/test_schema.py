@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.schema import (
+from snapshot_explorer.formats.paimon.metadata.schema import (
     arrow_field,
     arrow_type,
     parse_schema,

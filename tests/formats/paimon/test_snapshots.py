@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import BrokenTableError
-from snapshot_explorer.formats.paimon.snapshots import parse_snapshot, read_snapshots
+from snapshot_explorer.formats.paimon.metadata.snapshots import parse_snapshot, read_snapshots
 from snapshot_explorer.storage import Storage
 
 OLDEST = {

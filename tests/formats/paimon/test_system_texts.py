@@ -5,8 +5,8 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.schema import parse_type
-from snapshot_explorer.formats.paimon.system_texts import (
+from snapshot_explorer.formats.paimon.metadata.schema import parse_type
+from snapshot_explorer.formats.paimon.system_tables.texts import (
     braced,
     format_of,
     iso_duration,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from snapshot_explorer.formats.paimon.schema import Schema
-from snapshot_explorer.formats.paimon.upkeep import name_of, upkeep_of
+from snapshot_explorer.formats.paimon.maintenance.settings import name_of, upkeep_of
+from snapshot_explorer.formats.paimon.metadata.schema import Schema
 
 MB = 1024 * 1024
 

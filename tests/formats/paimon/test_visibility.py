@@ -14,7 +14,7 @@ from formats.paimon.vector_bytes import vector_32
 
 import snapshot_explorer
 from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.deletion_vectors import Vector
+from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
 ON = {"deletion-vectors.enabled": "true"}

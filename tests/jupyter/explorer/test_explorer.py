@@ -17,7 +17,7 @@ from explorers import all_widgets, labelled, pressed, told
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.stills import still_text
+from snapshot_explorer.jupyter.explorer.static_view import still_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
 
 

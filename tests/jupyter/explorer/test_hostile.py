@@ -10,7 +10,7 @@ from builders import PaimonTable
 from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.facts import _details
+from snapshot_explorer.jupyter.explorer.version_views import _details
 
 EVIL = "<img src=x onerror=alert(1)>\"'&<script>alert(2)</script>"
 TURNED = "\N{RIGHT-TO-LEFT OVERRIDE}gnp.exe"

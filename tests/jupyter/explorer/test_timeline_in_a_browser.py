@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.frames import COMMITS
-from snapshot_explorer.jupyter.explorer.strip import Strip
+from snapshot_explorer.jupyter.explorer.timeline_pane import Strip
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {

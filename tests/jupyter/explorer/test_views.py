@@ -11,7 +11,7 @@ from builders import PaimonTable
 from explorers import all_widgets, pressed, told
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer, explore
-from snapshot_explorer.jupyter.explorer.surroundings import load_limits
+from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
 
 

@@ -1,0 +1,78 @@
+"""Numbers in place of values: equal numbers where the values are equal, nulls among themselves too."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+
+Codes = npt.NDArray[np.int64]
+
+_GREATEST = 2**62
+
+
+def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
+    """Return a number per row, equal where all the columns are."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    distinct = 1
+    for column in columns:
+        if column.null_count == len(column):
+            continue
+        encoded = single_chunk(column).dictionary_encode(null_encoding="encode")
+        number = len(encoded.dictionary)
+        if distinct * number > _GREATEST:
+            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+            distinct = len(codes)
+        codes = codes * number + encoded.indices.to_numpy(zero_copy_only=False)
+        distinct *= number
+    return codes
+
+
+def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
+    """Return a number per map from text to text, equal where the maps are."""
+    maps = single_chunk(column)
+    alike = _items_alike(maps)
+    if alike is not None:
+        return codes_of(alike)
+    names = pc.unique(maps.keys).to_pylist()
+    values = [pc.map_lookup(maps, pa.scalar(name, maps.type.key_type), "first") for name in names]
+    # A key that is missing and one whose value is null look alike, so the keys count too, and how many they are:
+    # joined, none is like an empty one.
+    keys = pc.binary_join(pa.ListArray.from_arrays(maps.offsets, maps.keys.cast(pa.string())), "\0")
+    return codes_of([maps.is_null(), pa.array(np.diff(maps.offsets.to_numpy())), keys, *values])
+
+
+def _items_alike(maps: pa.MapArray) -> list[pa.Array] | None:
+    """Return the first items of all maps, the second ones and so on; None if not all maps have the same keys."""
+    offsets = maps.offsets.to_numpy()
+    lengths = np.diff(offsets)
+    if maps.null_count or not len(lengths) or not lengths[0] or (lengths != lengths[0]).any():
+        return None
+    begin, end, each = int(offsets[0]), int(offsets[-1]), int(lengths[0])
+    keys = maps.keys.slice(begin, end - begin).dictionary_encode().indices.to_numpy().reshape(-1, each)
+    if (keys != keys[0]).any():
+        return None
+    return [maps.items.take(pa.array(np.arange(begin + place, end, each))) for place in range(each)]
+
+
+def distinct_maps(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Codes]:
+    """Return the distinct maps of a column from text to text, as they first come, and each row's place among them."""
+    maps = single_chunk(column)
+    encoded = pa.array(codes_of_maps(maps)).dictionary_encode()
+    places = encoded.indices.to_numpy().astype(np.int64)
+    firsts = np.zeros(len(encoded.dictionary), np.int64)
+    firsts[places[::-1]] = np.arange(len(places))[::-1]  # of a place that comes twice, the last value stays
+    return maps.take(pa.array(firsts)), places
+
+
+def split_paths(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the folder of each path, with the slash behind it, and the name: joined they are the path."""
+    parts = pc.split_pattern(single_chunk(column), "/", max_splits=1, reverse=True)
+    offsets = parts.offsets.to_numpy()
+    names = parts.values.take(pa.array(offsets[1:] - 1))
+    folders = pc.binary_join_element_wise(parts.values.take(pa.array(offsets[:-1])), "", "/")
+    alone = pa.array(np.diff(offsets) == 1)
+    return pc.if_else(alone, "", folders), names

@@ -1,0 +1,239 @@
+"""What pyarrow does not tell of an ORC file: the zone of the writer's clock, and whether its types can be.
+
+Source: ORC specification v1, "File Tail", "Types", "Stripe Footer", "Compression".
+"""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.errors import UnsupportedFeatureError
+
+_TAIL = 16_384
+_GREATEST_FOOTER = 64 * 2**20
+_NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
+_STRIPES, _TYPES = 3, 4
+_KIND, _SUBTYPES, _PRECISION = 1, 2, 5
+_DECIMAL = 14
+_MOST_DIGITS = 38
+_DEEPEST = 100
+_SHORTEST = 8
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_MATCH = 4
+"""The shortest repetition that LZ4 encodes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compression:
+    codec: int
+    """The codec's number in the postscript."""
+    block: int
+    """The greatest size of a chunk when unpacked."""
+
+
+def writer_zone(source: pa.NativeFile) -> str:
+    """Return the zone of the writer's clock in the first stripe; "" where the writer left it out.
+
+    Reads the tail of the file and one small range.
+
+    Raises:
+        DamageError: The tail is cut short or contradicts itself.
+        UnsupportedFeatureError: The file is packed with a codec that is not read.
+    """
+    footer, compression = _footer(source)
+    stripes = (value for field, value in _messages(footer) if field == _STRIPES and isinstance(value, bytes))
+    first = next(stripes, None)
+    return "" if first is None else _zone(source, dict(_messages(first)), compression)
+
+
+def check_types(source: pa.NativeFile) -> None:
+    """Refuse a file with types that pyarrow would not refuse, but end the process for.
+
+    That are decimals of more than 38 digits, and types within types without end. Reads the tail of the file. A file
+    packed with LZO is not looked at.
+
+    Raises:
+        DamageError: The types can not be, or the tail is cut short or contradicts itself.
+    """
+    try:
+        footer, _ = _footer(source)
+    except UnsupportedFeatureError:
+        return
+    depths = {0: 0}
+    for index, kind in enumerate(value for field, value in _messages(footer) if field == _TYPES):
+        depth = depths.get(index)
+        if not isinstance(kind, bytes) or depth is None:
+            raise DamageError("its types are no tree")
+        if depth > _DEEPEST:
+            raise DamageError(f"its types are nested more than {_DEEPEST} deep")
+        # Of a field that comes several times the last one counts, and of an integer its lower 32 bits.
+        plain = {field: value & 0xFFFF_FFFF for field, value in _messages(kind) if isinstance(value, int)}
+        if plain.get(_KIND) == _DECIMAL and plain.get(_PRECISION, 0) > _MOST_DIGITS:
+            raise DamageError(f"a decimal would have {plain[_PRECISION]} digits")
+        for number in _parts(kind):
+            if number <= index or number in depths:
+                raise DamageError("its types are no tree")
+            depths[number] = depth + 1
+
+
+def _parts(kind: bytes) -> Iterator[int]:
+    """Yield the numbers of the types of which a type is made."""
+    for field, value in _messages(kind):
+        if field == _SUBTYPES and isinstance(value, int):
+            yield value
+        elif field == _SUBTYPES and isinstance(value, bytes):
+            at = 0
+            while at < len(value):
+                number, at = _varint(value, at)
+                yield number
+
+
+def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
+    """Return the footer of a file, unpacked, and how the file is packed."""
+    size = source.size()
+    if size < _SHORTEST:
+        raise DamageError("it is cut short")
+    tail = _range(source, max(0, size - _TAIL), min(size, _TAIL))
+    length = tail[-1]
+    script = dict(_messages(tail[-1 - length : -1]))
+    compression = _Compression(codec=_number(script, 2), block=_number(script, 3) or 2**18)
+    footer_length = _number(script, 1)
+    if footer_length > min(size, _GREATEST_FOOTER):
+        raise DamageError(f"its footer would have {footer_length} bytes")
+    packed = _range(source, size - 1 - length - footer_length, footer_length)
+    try:
+        return _unpack(packed, compression), compression
+    except zlib.error as error:
+        raise DamageError(f"its footer can not be unpacked ({error})") from error
+
+
+def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression) -> str:
+    start = _number(stripe, 1) + _number(stripe, 2) + _number(stripe, 3)
+    length = _number(stripe, 4)
+    if length > _GREATEST_FOOTER:
+        raise DamageError(f"the footer of a stripe would have {length} bytes")
+    found = dict(_messages(_unpack(_range(source, start, length), compression))).get(3, b"")
+    return found.decode("utf-8", "replace") if isinstance(found, bytes) else ""
+
+
+def _range(source: pa.NativeFile, start: int, length: int) -> bytes:
+    if start < 0 or length < 1:
+        raise DamageError("it points outside of the file")
+    source.seek(start)
+    content = bytes(source.read(length))
+    if len(content) < length:
+        raise DamageError("it is cut short")
+    return content
+
+
+def _number(message: dict[int, int | bytes], field: int) -> int:
+    value = message.get(field, 0)
+    if not isinstance(value, int):
+        raise DamageError(f"field {field} is no number")
+    return value
+
+
+def _messages(content: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the fields of a protocol buffer: number, and value as an integer or bytes."""
+    at = 0
+    while at < len(content):
+        key, at = _varint(content, at)
+        field, wire = key >> 3, key & 7
+        if wire == _VARINT:
+            value, at = _varint(content, at)
+            yield field, value
+            continue
+        length = {_FIXED64: 8, _FIXED32: 4}.get(wire, -1)
+        if wire == _BYTES:
+            length, at = _varint(content, at)
+        if length < 0 or at + length > len(content):
+            raise DamageError("a field of its footer is cut short")
+        yield field, content[at : at + length]
+        at += length
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(content) and shift < 64:  # noqa: PLR2004 - bits of the widest number
+        value |= (content[at] & 0x7F) << shift
+        at += 1
+        if content[at - 1] < 0x80:  # noqa: PLR2004 - the flag for more bytes
+            return value, at
+        shift += 7
+    raise DamageError("a number of its footer is cut short")
+
+
+def _unpack(content: bytes, compression: _Compression) -> bytes:
+    """Return a stream of chunks unpacked; each begins with three bytes, its length and whether it is packed."""
+    if compression.codec == _NONE:
+        return content
+    unpacked = bytearray()
+    at = 0
+    while at + 3 <= len(content):
+        head = int.from_bytes(content[at : at + 3], "little")
+        chunk = content[at + 3 : at + 3 + (head >> 1)]
+        at += 3 + (head >> 1)
+        unpacked += chunk if head & 1 else _chunk(chunk, compression)
+        if len(unpacked) > _GREATEST_FOOTER:
+            raise DamageError("its footer is too large")
+    return bytes(unpacked)
+
+
+def _chunk(chunk: bytes, compression: _Compression) -> bytes:
+    match compression.codec:
+        case 1:
+            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, compression.block)
+        case 2:
+            size, _ = _varint(chunk, 0)
+            if size > compression.block:
+                raise DamageError("a chunk is larger than the file allows")
+            return bytes(pa.Codec("snappy").decompress(chunk, decompressed_size=size))
+        case 4:
+            return _lz4(chunk, compression.block)
+        case 5:
+            with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
+                return bytes(stream.read(compression.block))
+    raise UnsupportedFeatureError(
+        f"ORC files packed with codec {compression.codec} (LZO is 3) are not read where times with a zone are."
+    )
+
+
+def _lz4(chunk: bytes, limit: int) -> bytes:
+    """Return one LZ4 block unpacked.
+
+    Source: LZ4 block format description.
+    """
+    unpacked = bytearray()
+    at = 0
+    try:
+        while True:
+            token = chunk[at]
+            length, at = _lz4_length(chunk, at + 1, token >> 4)
+            if at + length > len(chunk):
+                raise DamageError("a packed chunk is cut short")
+            unpacked += chunk[at : at + length]
+            at += length
+            if at == len(chunk):
+                return bytes(unpacked)
+            distance = int.from_bytes(chunk[at : at + 2], "little")
+            length, at = _lz4_length(chunk, at + 2, token & 15)
+            if not 0 < distance <= len(unpacked) or len(unpacked) + length > limit:
+                raise DamageError("a packed chunk is damaged")
+            for _ in range(length + _MATCH):
+                unpacked.append(unpacked[-distance])
+    except IndexError as error:
+        raise DamageError("a packed chunk is cut short") from error
+
+
+def _lz4_length(chunk: bytes, at: int, start: int) -> tuple[int, int]:
+    length = start
+    if start == 15:  # noqa: PLR2004 - the nibble that says that more bytes follow
+        more = 255
+        while more == 255:  # noqa: PLR2004 - likewise
+            more = chunk[at]
+            length += more
+            at += 1
+    return length, at

@@ -1,0 +1,265 @@
+"""What a parquet file of metadata unfolds to, measured from the headers of its pages before it is decoded.
+
+The footer cannot say: a dictionary stands for its value in every row, and sizes in a footer are claims. The header of
+each page gives its unpacked size and number of values, which are what a reader allocates by.
+
+Source: parquet-format, "Data Pages", "Encodings"; PageHeader in parquet.thrift.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow import thrift
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.limits import Limits
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+_SUSPICIOUS = 64 << 20
+"""Bytes that a column chunk may unfold to by an upper bound before it is measured."""
+_HEADS = (512, 1 << 16, 1 << 24)
+"""Bytes to look for a page's header in: nearly all are short, statistics can make one long."""
+_DICTIONARY = 2
+_METADATA, _SIZE_STATISTICS = 3, 16
+"""Fields of a column chunk and of its metadata."""
+_DATA = {0: 5, 3: 8}
+"""The field of a page header that describes a data page, by the type of the page."""
+_DICTIONARY_ENCODINGS = (2, 8)
+_FRONT_CODED = 7
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 8}
+_LEVELS = 4
+"""Bytes of a value's two levels as they are decoded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    """The header of a page."""
+
+    kind: int
+    """The type of the page."""
+    start: int
+    """Where its content begins."""
+    packed: int
+    """Bytes stored."""
+    unpacked: int
+    """Bytes after it is unpacked."""
+    values: int
+    """Number of values, nulls included."""
+    encoding: int
+    """How they are encoded."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Chunk:
+    """What the pages of a column chunk come to."""
+
+    plain: int = 0
+    """Bytes of its pages, and of values of fixed width."""
+    unfolded: int = 0
+    """Bytes that values which stand for longer ones may unfold to: an upper bound."""
+    longest: int = 0
+    """Bytes of the longest value in its dictionary."""
+    front_coded: int = 0
+    """Bytes that one value may take that repeats the start of the one before."""
+
+
+def opened(source: pa.NativeFile) -> "pq.ParquetFile":
+    """Return a parquet file of metadata, opened. Pages that carry a checksum are verified when they are read.
+
+    Raises:
+        DamageError: Its footer holds what pyarrow would end the process for.
+        pyarrow.ArrowException: It is no parquet file.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+    file = pq.ParquetFile(source, page_checksum_verification=True)
+    groups = thrift.structs(thrift.footer(source), 4)
+    for chunks in (thrift.structs(group, 1) for group in groups):
+        if len(chunks) != len(file.schema):
+            raise DamageError(f"a row group has {len(chunks)} columns of {len(file.schema)}")
+        for index, chunk in enumerate(chunks):
+            _check_sizes(chunk, file.schema.column(index))
+    return file
+
+
+def _check_sizes(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:
+    """Refuse a chunk whose size statistics do not fit its column's levels: pyarrow ends the process for them."""
+    metadata = next((field.value for field in chunk if field.id == _METADATA), None)
+    if not isinstance(metadata, list):
+        raise DamageError(f"the column {column.path} has no metadata")
+    for sizes in (field.value for field in metadata if field.id == _SIZE_STATISTICS and isinstance(field.value, list)):
+        for field in sizes:
+            most = {2: column.max_repetition_level, 3: column.max_definition_level}.get(field.id)
+            counts = len(field.value.values) if isinstance(field.value, thrift.Items) else 0
+            if most is not None and counts not in (0, most + 1):
+                raise DamageError(f"the column {column.path} counts {counts} levels of {most + 1}")
+
+
+def check(
+    file: "pq.ParquetFile", source: pa.NativeFile, path: str, *, columns: list[str] | None, limits: Limits
+) -> None:
+    """Do nothing if a file may be decoded. Reads the headers of its pages, but of a remote file the footer alone.
+
+    Args:
+        file: The file, opened.
+        source: Where it is read from.
+        path: Its name, for messages.
+        columns: The columns that will be read, each with all that is below it; None for all.
+        limits: What a file may cost.
+
+    Raises:
+        LimitError: It has too many rows, or would unfold to too many bytes.
+        DamageError: A page has no header that can be.
+    """
+    size = source.size()
+    limits.check_rows(path, size, file.metadata.num_rows)
+    # A remote source is read by requests: the headers of large files are too many of them.
+    has_pages = not isinstance(source, pa.PythonFile)
+    total = 0
+    for group in range(file.num_row_groups):
+        for index in range(file.metadata.num_columns):
+            column = file.metadata.row_group(group).column(index)
+            if columns is not None and not _is_wanted(column.path_in_schema, columns):
+                continue
+            width = _width(file, index)
+            claimed = column.num_values * (width + _LEVELS) + (0 if has_pages else column.total_uncompressed_size)
+            limits.check_bytes(path, size, total + claimed)
+            if not has_pages:
+                total += max(0, claimed)
+                continue
+            left = limits.most_bytes(size) - total
+            chunk = _chunk(source, column, width, left)
+            total += max(0, claimed, chunk.plain)
+            limits.check_bytes(path, size, total)
+            if chunk.unfolded > _SUSPICIOUS:
+                chunk.unfolded = _measured(file, source, (group, column.path_in_schema), chunk, left)
+            total += chunk.unfolded
+            limits.check_bytes(path, size, total)
+
+
+def _is_wanted(path: str, columns: list[str]) -> bool:
+    return any(path == column or path.startswith(f"{column}.") for column in columns)
+
+
+def _width(file: "pq.ParquetFile", index: int) -> int:
+    column = file.schema.column(index)
+    return _WIDTHS.get(column.physical_type) or max(1, column.length)
+
+
+def _chunk(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width: int, most: int) -> _Chunk:
+    """Return what the pages of a column chunk come to, as far as it is below `most`."""
+    found = _Chunk()
+    for page in _pages(source, column):
+        found.plain += page.unpacked
+        if found.plain > most:
+            break
+        if page.kind == _DICTIONARY:
+            if column.physical_type == "BYTE_ARRAY":
+                found.longest = max(found.longest, _longest(source, column.compression, page))
+            continue
+        found.plain += page.values * (width + _LEVELS)
+        if page.encoding in _DICTIONARY_ENCODINGS:
+            # A page may stand before its dictionary, or the file lack one: then nothing is unfolded.
+            found.unfolded += page.values * found.longest
+        elif page.encoding == _FRONT_CODED:
+            found.front_coded = max(found.front_coded, page.unpacked)
+            found.unfolded += page.values * page.unpacked
+    return found
+
+
+def _pages(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> Iterator[_Page]:
+    """Yield the headers of a column chunk's pages, in order, as pyarrow will read them."""
+    at = column.data_page_offset
+    if column.has_dictionary_page and column.dictionary_page_offset and 0 < column.dictionary_page_offset < at:
+        at = column.dictionary_page_offset
+    end = min(at + column.total_compressed_size, source.size())
+    values = 0
+    while at < end and values < column.num_values:
+        page = _header(source, at, end)
+        yield page
+        if page.kind in _DATA:
+            values += page.values
+        at = page.start + page.packed
+
+
+def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
+    for length in _HEADS:
+        reader = thrift.Reader(bytes(source.read_at(min(length, end - at), at)))
+        try:
+            fields = {field.id: field.value for field in reader.struct()}
+            break
+        except DamageError:
+            if length >= end - at:
+                raise
+    else:
+        raise DamageError(f"the page at byte {at} has no header")
+    kind, unpacked, packed = (fields.get(number) for number in (1, 2, 3))
+    if not isinstance(kind, int) or not isinstance(unpacked, int) or not isinstance(packed, int):
+        raise DamageError(f"the page at byte {at} has no size")
+    if unpacked < 0 or packed < 0:
+        raise DamageError(f"the page at byte {at} has {packed} bytes")
+    about = fields.get(7 if kind == _DICTIONARY else _DATA.get(kind, 0))
+    told = {field.id: field.value for field in about} if isinstance(about, list) else {}
+    values, encoding = told.get(1, 0), told.get(4 if kind == 3 else 2, 0)  # noqa: PLR2004 - a page of version 2
+    if not isinstance(values, int) or not isinstance(encoding, int) or values < 0:
+        raise DamageError(f"the page at byte {at} has no number of values")
+    return _Page(kind=kind, start=at + reader.place, packed=packed, unpacked=unpacked, values=values, encoding=encoding)
+
+
+def _longest(source: pa.NativeFile, compression: str, page: _Page) -> int:
+    """Return the length of the longest value in a dictionary of bytes or text."""
+    content = bytes(source.read_at(page.packed, page.start))
+    if compression != "UNCOMPRESSED":
+        content = pa.decompress(content, decompressed_size=page.unpacked, codec=_codec(compression), asbytes=True)
+    longest = at = 0
+    for _ in range(page.values):
+        size = int.from_bytes(content[at : at + 4], "little")
+        longest = max(longest, size)
+        at += 4 + size
+        if at >= len(content):
+            break
+    return longest
+
+
+def _codec(compression: str) -> str:
+    return {"LZ4": "lz4_raw"}.get(compression, compression.lower())
+
+
+def _measured(file: "pq.ParquetFile", source: pa.NativeFile, place: tuple[int, str], chunk: _Chunk, most: int) -> int:
+    """Return how many bytes a column chunk unfolds to, exactly as far as it is below `most`. Unfolds little of it."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+    group, column = place
+    if chunk.front_coded:
+        if "." in column.replace(column.split(".")[0] + ".", "", 1):
+            return chunk.unfolded  # of lists in a row there may be any number
+        rows = max(1, _SUSPICIOUS // chunk.front_coded)
+        total = 0
+        for batch in file.iter_batches(rows, row_groups=[group], columns=[column]):
+            total += batch.nbytes
+            if total > most:
+                break
+        return total
+    folded = pq.ParquetFile(source, metadata=file.metadata, read_dictionary=[column])
+    return sum(_lengths(one) for one in folded.read_row_group(group, columns=[column]).itercolumns())
+
+
+def _lengths(values: pa.ChunkedArray | pa.Array) -> int:
+    """Return how many bytes the texts in a column have that is folded, and nested as it may be."""
+    if isinstance(values, pa.ChunkedArray):
+        return sum(_lengths(chunk) for chunk in values.chunks)
+    if isinstance(values, pa.DictionaryArray):
+        sizes = pc.binary_length(values.dictionary)
+        return pc.sum(sizes.cast(pa.int64()).take(values.indices)).as_py() or 0
+    if isinstance(values, pa.StructArray):
+        return sum(_lengths(part) for part in values.flatten())
+    if isinstance(values, pa.MapArray):
+        return _lengths(values.keys) + _lengths(values.items)
+    if isinstance(values, pa.ListArray | pa.LargeListArray):
+        return _lengths(values.flatten())
+    return int(values.nbytes)

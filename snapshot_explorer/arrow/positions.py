@@ -1,0 +1,39 @@
+"""Rows of a data file taken away by their positions in it."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow.roaring import Positions
+
+
+def without(
+    batches: Iterator[tuple[pa.RecordBatch, pa.RecordBatch]], gone: Positions
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Yield a file's batches without the rows at some positions.
+
+    Args:
+        batches: All rows of the file in order: two batches of as many rows each, which stay together.
+        gone: Positions, ascending.
+    """
+    start = 0
+    for batch, beside in batches:
+        first, last = np.searchsorted(gone, (start, start + batch.num_rows))
+        kept = np.ones(batch.num_rows, bool)
+        kept[gone[first:last] - start] = False
+        start += batch.num_rows
+        mask = pa.array(kept)
+        yield masked(batch, mask), masked(beside, mask)
+
+
+def masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:
+    """Return the rows where the mask is true, also of a batch without columns."""
+    if batch.num_columns:
+        return batch.filter(kept)
+    return batch.slice(0, kept.true_count)
+
+
+def bare(rows: int) -> pa.RecordBatch:
+    """Return rows without columns."""
+    return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])

@@ -1,0 +1,156 @@
+"""Roaring bitmaps in their portable form, decoded with numpy: sets of 32-bit numbers.
+
+Nothing is taken on trust: every length is checked before bytes are looked at, and no set is built that is larger
+than the caller can use.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.errors import UnsupportedFeatureError
+
+Positions = npt.NDArray[np.int64]
+NOTHING: Positions = np.zeros(0, np.int64)
+"""No positions."""
+
+_WITHOUT_RUNS = 12346
+_WITH_RUNS = 12347
+_OFFSETS_FROM = 4
+"""With runs, a bitmap of fewer containers has no table of offsets."""
+_GREATEST_ARRAY = 4096
+_BITMAP_BYTES = 8192
+_CONTAINER = 1 << 16
+MOST_NUMBERS = 1 << 25
+"""Numbers that a bitmap may hold: runs of a few bytes stand for many."""
+
+
+def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
+    """Return the numbers of a bitmap, ascending, and where it ends.
+
+    Args:
+        content: Bytes that hold it.
+        start: Where it begins.
+        limit: All numbers must be below it, so that a few bytes can not ask for much memory.
+
+    Raises:
+        DamageError: The bytes are no bitmap, are cut short, or hold a number twice, out of order or past the limit.
+        UnsupportedFeatureError: They hold more numbers than `MOST_NUMBERS`.
+
+    Source: RoaringFormatSpec, "Standard 32-bit Roaring Bitmap".
+    """
+    cookie = _integer(content, start, 4)
+    if cookie & 0xFFFF == _WITH_RUNS:
+        count = (cookie >> 16) + 1
+        flags = _part(content, start + 4, (count + 7) // 8)
+        runs = np.unpackbits(np.frombuffer(flags, np.uint8), bitorder="little")[:count].astype(bool)
+        place = start + 4 + len(flags)
+        has_offsets = count >= _OFFSETS_FROM
+    elif cookie == _WITHOUT_RUNS:
+        count = _integer(content, start + 4, 4)
+        if count > _CONTAINER:
+            raise DamageError(f"a bitmap of {count} containers")
+        runs = np.zeros(count, bool)
+        place, has_offsets = start + 8, True
+    else:
+        raise DamageError(f"no bitmap begins with {cookie}")
+    heads = np.frombuffer(_part(content, place, 4 * count), "<u2").reshape(count, 2).astype(np.int64)
+    place += 4 * count + (4 * count if has_offsets else 0)
+    _check_heads(heads, limit)
+    found = [np.zeros(0, np.int64)]
+    for (key, less), is_run in zip(heads.tolist(), runs.tolist(), strict=True):
+        values, place = container(content, place, less + 1, is_run=is_run)
+        found.append(values + (key << 16))
+    numbers = np.concatenate(found)
+    if len(numbers) and numbers[-1] >= limit:
+        raise DamageError(f"position {numbers[-1]} where {limit} is the end")
+    return numbers, place
+
+
+def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
+    """Return the numbers of a 64-bit bitmap, ascending, and where it ends; arguments and errors as `decode`.
+
+    Source: RoaringFormatSpec, "Extension for 64-bit Implementations".
+    """
+    count = int.from_bytes(content[start : start + 8], "little", signed=True)
+    place = start + 8
+    found = [np.zeros(0, np.int64)]
+    total, before = 0, -1
+    for _ in range(count):
+        high = int.from_bytes(content[place : place + 4], "little", signed=True)
+        if place + 4 > len(content) or high <= before:
+            raise DamageError("it is cut short, or its parts are out of order")
+        numbers, place = decode(content, place + 4, min(1 << 32, limit - (high << 32)))
+        total += len(numbers)
+        check_total(total)
+        found.append(numbers + (high << 32))
+        before = high
+    if count < 0 or place > len(content):
+        raise DamageError(f"it has {count} parts in {len(content)} bytes")
+    return np.concatenate(found), place
+
+
+def check_total(total: int) -> None:
+    """Refuse more numbers than are held at once.
+
+    Raises:
+        UnsupportedFeatureError: There are more than `MOST_NUMBERS`.
+    """
+    if total > MOST_NUMBERS:
+        raise UnsupportedFeatureError(
+            f"A bitmap holds {total:,} positions, and at most {MOST_NUMBERS:,} are held. Read the table with the "
+            "engine that wrote it, or a version after its next compaction."
+        )
+
+
+def _check_heads(heads: Positions, limit: int) -> None:
+    """Refuse containers out of order, or more numbers than there can be below the limit."""
+    if np.any(heads[1:, 0] <= heads[:-1, 0]):
+        raise DamageError("containers out of order")
+    if len(heads) and int(heads[-1, 0]) << 16 >= limit:
+        raise DamageError(f"position {int(heads[-1, 0]) << 16} or more where {limit} is the end")
+    total = int(heads[:, 1].sum()) + len(heads)
+    if total > limit:
+        raise DamageError(f"{total} positions where {limit} is the end")
+    check_total(total)
+
+
+def container(content: bytes, place: int, count: int, *, is_run: bool) -> tuple[Positions, int]:
+    """Return the `count` numbers of a container, ascending, and where it ends.
+
+    Raises:
+        DamageError: The bytes are cut short, or hold another number of numbers, or not in order.
+    """
+    if is_run:
+        return _runs(content, place, count)
+    if count > _GREATEST_ARRAY:
+        bits = np.frombuffer(_part(content, place, _BITMAP_BYTES), np.uint8)
+        values, place = np.flatnonzero(np.unpackbits(bits, bitorder="little")), place + _BITMAP_BYTES
+    else:
+        values, place = np.frombuffer(_part(content, place, 2 * count), "<u2"), place + 2 * count
+    numbers = values.astype(np.int64)
+    if len(numbers) != count or np.any(numbers[1:] <= numbers[:-1]):
+        raise DamageError(f"a container of {count} numbers that holds {len(numbers)}, or not in order")
+    return numbers, place
+
+
+def _runs(content: bytes, place: int, count: int) -> tuple[Positions, int]:
+    """Return the numbers of a container of runs, each a start and how many numbers follow it."""
+    number = _integer(content, place, 2)
+    pairs = np.frombuffer(_part(content, place + 2, 4 * number), "<u2").reshape(number, 2).astype(np.int64)
+    starts, lengths = pairs[:, 0], pairs[:, 1] + 1
+    ends = starts + lengths
+    if np.any(starts[1:] < ends[:-1]) or np.any(ends > _CONTAINER) or int(lengths.sum()) != count:
+        raise DamageError("runs that overlap, are out of order or hold another number of numbers")
+    before = np.cumsum(lengths) - lengths
+    return np.arange(count) + np.repeat(starts - before, lengths), place + 2 + 4 * number
+
+
+def _part(content: bytes, place: int, size: int) -> bytes:
+    if place < 0 or place + size > len(content):
+        raise DamageError(f"{size} bytes at {place} of {len(content)}")
+    return content[place : place + size]
+
+
+def _integer(content: bytes, place: int, size: int) -> int:
+    return int.from_bytes(_part(content, place, size), "little")

@@ -1,0 +1,182 @@
+"""The Thrift compact protocol, in which parquet files hold their footer and the headers of their pages.
+
+Source: Thrift compact protocol specification.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import DamageError
+
+_TRUE, _FALSE, _BYTE, _DOUBLE = 1, 2, 3, 7
+_DEEPEST = 32
+
+
+@dataclass(slots=True)
+class Field:
+    """A field of a Thrift struct."""
+
+    id: int
+    """Its number."""
+    kind: int
+    """The number of its type."""
+    value: "Value"
+    """What it holds."""
+
+
+@dataclass(slots=True)
+class Items:
+    """A Thrift list."""
+
+    kind: int
+    """The number of the type of its items."""
+    values: "list[Value]"
+    """The items."""
+
+
+Value = int | bytes | bool | list[Field] | Items
+
+
+class Reader:
+    """Reads values of the Thrift compact protocol, one after another."""
+
+    def __init__(self, content: bytes) -> None:
+        """Begin at the first byte."""
+        self._content = content
+        self._at = 0
+
+    @property
+    def place(self) -> int:
+        """Return how many bytes have been read."""
+        return self._at
+
+    def _byte(self) -> int:
+        if self._at >= len(self._content):
+            raise DamageError("its metadata is cut short")
+        self._at += 1
+        return self._content[self._at - 1]
+
+    def _take(self, length: int) -> bytes:
+        if length > len(self._content) - self._at:
+            raise DamageError("its metadata is cut short")
+        self._at += length
+        return self._content[self._at - length : self._at]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while shift < 70:  # noqa: PLR2004 - bits of ten bytes, the most that a number takes
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:  # noqa: PLR2004 - the flag for more bytes
+                return value
+            shift += 7
+        raise DamageError("a number in its metadata is too long")
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def struct(self, depth: int = 0) -> list[Field]:
+        """Return the fields of a struct.
+
+        Raises:
+            DamageError: It is cut short, nested too deeply, or holds a value of an unknown kind.
+        """
+        fields: list[Field] = []
+        last = 0
+        while head := self._byte():
+            last = last + (head >> 4) if head >> 4 else self._zigzag()
+            kind = head & 15
+            value: Value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
+            fields.append(Field(last, kind, value))
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Value:
+        if depth > _DEEPEST:
+            raise DamageError("its metadata is nested too deeply")
+        match kind:
+            case 1 | 2 | 3:
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._zigzag()
+            case 7:
+                return self._take(8)
+            case 8:
+                return self._take(self._varint())
+            case 9 | 10:
+                return self._items(depth)
+            case 12:
+                return self.struct(depth)
+        raise DamageError(f"its metadata has a value of the unknown kind {kind}")
+
+    def _items(self, depth: int) -> Items:
+        head = self._byte()
+        size = head >> 4 if head >> 4 < 15 else self._varint()  # noqa: PLR2004 - the nibble for longer lists
+        if size > len(self._content) - self._at:
+            raise DamageError("a list in its metadata is cut short")
+        return Items(head & 15, [self._value(head & 15, depth + 1) for _ in range(size)])
+
+
+def footer(source: pa.NativeFile) -> list[Field]:
+    """Return the metadata in the footer of a parquet file.
+
+    Raises:
+        DamageError: It is cut short or damaged.
+    """
+    size = source.size()
+    source.seek(max(0, size - 8))
+    length = int.from_bytes(bytes(source.read(4)), "little")
+    if length > size - 8:
+        raise DamageError("its footer is longer than the file")
+    source.seek(size - 8 - length)
+    return Reader(bytes(source.read(length))).struct()
+
+
+def structs(tree: list[Field], number: int) -> list[list[Field]]:
+    """Return the structs in the list that is a field; none where there is no such field."""
+    for field in tree:
+        if field.id == number and isinstance(field.value, Items):
+            return [value for value in field.value.values if isinstance(value, list)]
+    return []
+
+
+def encoded(fields: list[Field]) -> bytes:
+    """Return a struct as bytes."""
+    out = bytearray()
+    last = 0
+    for field in fields:
+        step = field.id - last
+        out += bytes([step << 4 | field.kind]) if 0 < step <= 15 else bytes([field.kind]) + _zigzag(field.id)  # noqa: PLR2004 - what a nibble holds
+        last = field.id
+        if field.kind not in (_TRUE, _FALSE):
+            out += _encoded(field.kind, field.value)
+    return bytes(out + b"\0")
+
+
+def _encoded(kind: int, value: Value) -> bytes:
+    match value:
+        case Items():
+            size = len(value.values)
+            head = bytes([size << 4 | value.kind]) if size < 15 else bytes([0xF0 | value.kind]) + _varint(size)  # noqa: PLR2004 - what a nibble holds
+            return head + b"".join(_encoded(value.kind, item) for item in value.values)
+        case list():
+            return encoded(value)
+        case bytes():
+            return value if kind == _DOUBLE else _varint(len(value)) + value
+        case _:
+            return bytes([value]) if kind in (_TRUE, _FALSE, _BYTE) else _zigzag(value)
+
+
+def _zigzag(value: int) -> bytes:
+    return _varint((value << 1) ^ (value >> 63))
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 0x7F:  # noqa: PLR2004 - what fits a byte
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,395 @@
+"""What a condition lets be concluded of a file from the least and greatest value and the nulls of its columns.
+
+A parse tree becomes a `Form`: the comparisons of a column with constants that can be judged by bounds, joined by AND,
+OR and NOT; everything else is `Opaque` and concludes nothing. A form becomes SQL over bounds that is false only where
+no row of the file passes. DuckDB compares a bound with a constant exactly as the condition compares the column, since
+a bound has the column's type; what would make DuckDB cast the column in a way that does not keep its order is Opaque.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from snapshot_explorer.engines.duckdb_ast import children, find, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import duckdb
+
+_WHOLE = frozenset(
+    ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")
+)
+_EXACT = _WHOLE | {"DECIMAL"}
+_NUMBERS = _EXACT | {"FLOAT", "DOUBLE"}
+_TIMES = frozenset(
+    ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"),
+)
+_COMPARISONS = {
+    "COMPARE_EQUAL": "=",
+    "COMPARE_NOTEQUAL": "<>",
+    "COMPARE_LESSTHAN": "<",
+    "COMPARE_LESSTHANOREQUALTO": "<=",
+    "COMPARE_GREATERTHAN": ">",
+    "COMPARE_GREATERTHANOREQUALTO": ">=",
+}
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_STARTS = ("starts_with", "prefix", "^@")
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant of the condition."""
+
+    text: str
+    """How SQL spells it, in parentheses."""
+    kind: str
+    """The type that DuckDB gives it, without precision."""
+    is_text: bool
+    """Whether it is a bare text, which takes the type of what it is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A column less or greater than a constant."""
+
+    column: str
+    operator: str
+    """<, <=, > or >=."""
+    limit: Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A column at least `low` and at most `high`; the same constant for both is equality."""
+
+    column: str
+    low: Constant
+    high: Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A text that begins with another."""
+
+    column: str
+    text: str
+    is_all: bool
+    """Whether every text with the prefix passes; otherwise it is only needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """A column that is null."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A boolean column as a condition."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite; null stays null."""
+
+    part: Form
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Parts joined by AND."""
+
+    parts: tuple[Form, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """Parts joined by OR."""
+
+    parts: tuple[Form, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """What bounds say nothing of."""
+
+
+Form: TypeAlias = Order | Within | Prefix | Null | Truth | Not | Every | Some | Opaque
+
+
+def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
+    """Return the form of an expression over the columns of a schema."""
+    kind = str(tree.get("type", ""))
+    if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
+        parts = tuple(form(cursor, part, schema) for part in children(tree))
+        return Every(parts) if kind == "CONJUNCTION_AND" else Some(parts)
+    if kind == "OPERATOR_NOT":
+        return Not(form(cursor, children(tree)[0], schema))
+    if kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
+        column = _column(children(tree)[0], schema)
+        found: Form = Null(column) if column else Opaque()
+        return found if kind == "OPERATOR_IS_NULL" or not column else Not(found)
+    if kind == "COLUMN_REF":
+        column = _column(tree, schema)
+        return Truth(column) if column and pa.types.is_boolean(schema.field(column).type) else Opaque()
+    return _comparison(cursor, tree, schema)
+
+
+def _column(tree: dict[str, Any], schema: pa.Schema) -> str | None:
+    """Return the column that an expression is, if it is nothing but that."""
+    names = tree.get("column_names") or []
+    return find(str(names[0]), schema) if tree.get("class") == "COLUMN_REF" and len(names) == 1 else None
+
+
+def _comparison(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
+    kind = str(tree.get("type", ""))
+    if kind in _COMPARISONS:
+        operator, left, right = _COMPARISONS[kind], tree["left"], tree["right"]
+        if _column(left, schema) is None:
+            operator, left, right = _MIRRORED[operator], right, left
+        compared = _compared(cursor, left, [right], schema)
+        return _ordered(compared[0], operator, compared[1][0]) if compared else Opaque()
+    if kind == "COMPARE_BETWEEN":
+        compared = _compared(cursor, tree["input"], [tree["lower"], tree["upper"]], schema)
+        return Within(compared[0], *compared[1]) if compared else Opaque()
+    if kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
+        compared = _compared(cursor, children(tree)[0], children(tree)[1:], schema)
+        if compared is None:
+            return Opaque()
+        among = Some(tuple(Within(compared[0], value, value) for value in compared[1]))
+        return among if kind == "COMPARE_IN" else Not(among)
+    return _prefix(cursor, tree, schema)
+
+
+def _ordered(column: str, operator: str, value: Constant) -> Form:
+    if operator in ("=", "<>"):
+        same = Within(column, value, value)
+        return same if operator == "=" else Not(same)
+    return Order(column, operator, value)
+
+
+def _compared(
+    cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], values: Sequence[dict[str, Any]], schema: pa.Schema
+) -> tuple[str, list[Constant]] | None:
+    """Return a column and the constants that it is compared with; None where its order may not be kept by that."""
+    column = _column(tree, schema)
+    if column is None or not values or not all(_is_constant(value) for value in values):
+        return None
+    constants = _constants(cursor, values)
+    if constants is None or not _keeps_order(schema.field(column).type, constants):
+        return None
+    return column, constants
+
+
+def _is_constant(tree: object) -> bool:
+    if not isinstance(tree, dict):
+        return False
+    if tree.get("class") == "CAST":
+        return _is_constant(tree.get("child"))
+    if tree.get("class") == "FUNCTION":
+        return tree.get("function_name") == "-" and len(children(tree)) == 1 and _is_constant(children(tree)[0])
+    return tree.get("class") == "CONSTANT"
+
+
+def _constants(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -> list[Constant] | None:
+    import duckdb
+
+    texts = spelled(cursor, trees)
+    if texts is None:
+        return None
+    try:
+        kinds = cursor.execute(f"SELECT {', '.join(f'typeof({text})' for text in texts)}").fetchall()[0]
+    except duckdb.Error:  # a constant that can not be cast: the condition itself will say so
+        return None
+    return [
+        Constant(text=f"({text})", kind=str(kind).partition("(")[0], is_text=kind == "VARCHAR" and _is_bare(tree))
+        for tree, text, kind in zip(trees, texts, kinds, strict=True)
+    ]
+
+
+def _is_bare(tree: dict[str, Any]) -> bool:
+    return tree.get("class") == "CONSTANT"
+
+
+def _keeps_order(column: pa.DataType, values: Sequence[Constant]) -> bool:
+    """Return whether comparing the column with the values, alone or all at once, keeps the order of the column.
+
+    DuckDB brings column and values to one type. With several values of several types that type may be another than
+    for each alone, unless all are whole numbers and decimals, which compare by their value.
+    """
+    kinds = {value.kind for value in values if not value.is_text}
+    if pa.types.is_string(column) or pa.types.is_large_string(column):
+        return {value.kind for value in values} == {"VARCHAR"}
+    if pa.types.is_integer(column) or pa.types.is_decimal(column) or pa.types.is_floating(column):
+        known = _NUMBERS
+    elif pa.types.is_date(column) or pa.types.is_timestamp(column):
+        known = _TIMES
+    elif pa.types.is_boolean(column):
+        known = frozenset(("BOOLEAN",))
+    else:
+        return False
+    is_uniform = len({(value.kind, value.is_text) for value in values}) == 1
+    is_exact = not pa.types.is_floating(column) and kinds <= _EXACT and not any(value.is_text for value in values)
+    return kinds <= known and (is_uniform or is_exact)
+
+
+def is_ordered(column: pa.DataType) -> bool:
+    """Return whether bounds of a type are compared at all."""
+    is_plain = pa.types.is_boolean(column) or pa.types.is_string(column) or pa.types.is_large_string(column)
+    is_number = pa.types.is_integer(column) or pa.types.is_floating(column) or pa.types.is_decimal(column)
+    return bool(is_plain or is_number or pa.types.is_date(column) or pa.types.is_timestamp(column))
+
+
+def is_exact(column: pa.DataType, values: Sequence[Constant]) -> bool:
+    """Return whether two values of the column are equal to a constant only if they are one value."""
+    if pa.types.is_integer(column) or pa.types.is_decimal(column):
+        return all(value.is_text or value.kind in _EXACT for value in values)
+    if pa.types.is_timestamp(column):
+        return bool(column.unit != "ns")
+    return is_ordered(column) and not pa.types.is_floating(column)
+
+
+def _prefix(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
+    """Return the form of LIKE and `starts_with`."""
+    name, parts = str(tree.get("function_name", "")), children(tree)
+    if tree.get("class") != "FUNCTION" or name not in ("~~", "!~~", *_STARTS) or len(parts) != 2:  # noqa: PLR2004
+        return Opaque()
+    compared = _compared(cursor, parts[0], parts[1:], schema)
+    if compared is None or not compared[1][0].is_text or not pa.types.is_string(schema.field(compared[0]).type):
+        return Opaque()
+    column, (value,) = compared
+    text = str(cursor.execute(f"SELECT {value.text}").fetchall()[0][0])
+    if name in _STARTS:
+        return Prefix(column, text, is_all=True)
+    wild = [place for place, letter in enumerate(text) if letter in "%_"]
+    if not wild:
+        found: Form = Within(column, value, value)
+    else:
+        found = Prefix(column, text[: wild[0]], is_all=set(text[wild[0] :]) == {"%"})
+    return found if name == "~~" else Not(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How SQL names what is known of a column in each file."""
+
+    lower: str | None
+    """Its least value or something below; None where nothing is known."""
+    upper: str | None
+    """Its greatest value or something above."""
+    has_value: str
+    """Whether it may hold a value."""
+    has_null: str
+    """Whether it may hold a null."""
+    is_float: bool
+    """Whether it may hold NaN, which is greater than all else and which bounds may leave out."""
+
+
+def may_pass(what: Form, known: Mapping[str, Known]) -> str:
+    """Return SQL that is true wherever the form may be true of some row, and never null."""
+    match what:
+        case Every(parts):
+            return _joined(parts, may_pass, known, "AND")
+        case Some(parts):
+            return _joined(parts, may_pass, known, "OR")
+        case Not(part):
+            return may_fail(part, known)
+        case Opaque():
+            return "true"
+        case Null(column):
+            return known[column].has_null if column in known else "true"
+    return _of_values(what, known, passes=True)
+
+
+def may_fail(what: Form, known: Mapping[str, Known]) -> str:
+    """Return SQL that is true wherever the form may be false of some row, and never null."""
+    match what:
+        case Every(parts):
+            return _joined(parts, may_fail, known, "OR")
+        case Some(parts):
+            return _joined(parts, may_fail, known, "AND")
+        case Not(part):
+            return may_pass(part, known)
+        case Opaque():
+            return "true"
+        case Null(column):
+            return known[column].has_value if column in known else "true"
+    return _of_values(what, known, passes=False)
+
+
+def _joined(
+    parts: Sequence[Form], spell: Callable[[Form, Mapping[str, Known]], str], known: Mapping[str, Known], word: str
+) -> str:
+    return "(" + f" {word} ".join(spell(part, known) for part in parts) + ")"
+
+
+def _of_values(what: Order | Within | Prefix | Truth, known: Mapping[str, Known], *, passes: bool) -> str:
+    """Return SQL for a comparison, which is neither true nor false of a null."""
+    column = known.get(what.column)
+    if column is None:
+        return "true"
+    if column.lower is None or column.upper is None:
+        return column.has_value
+    compared = _passes(what, column) if passes else _fails(what, column)
+    return f"({column.has_value} AND coalesce({compared}, true))"
+
+
+def _passes(what: Order | Within | Prefix | Truth, column: Known) -> str:
+    match what:
+        case Order(_, operator, limit):
+            return _order(operator, limit, column)
+        case Within(_, low, high):
+            above = f"{column.upper} >= {low.text}"
+            if column.is_float:
+                above = f"(isnan(CAST({high.text} AS DOUBLE)) OR coalesce({above}, true))"
+            return f"{column.lower} <= {high.text} AND {above}"
+        case Prefix(_, text, _):
+            start = quoted(text)
+            return f"{column.upper} >= {start} AND ({column.lower} <= {start} OR starts_with({column.lower}, {start}))"
+        case Truth(_):
+            return str(column.upper)
+
+
+def _fails(what: Order | Within | Prefix | Truth, column: Known) -> str:
+    match what:
+        case Order(_, operator, limit):
+            return _order({"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[operator], limit, column)
+        case Within(_, low, high):
+            return f"coalesce({_order('<', low, column)}, true) OR coalesce({_order('>', high, column)}, true)"
+        case Prefix(_, text, is_all):
+            start = quoted(text)
+            inside = f"starts_with({column.lower}, {start}) AND starts_with({column.upper}, {start})"
+            return f"NOT ({inside})" if is_all else "true"
+        case Truth(_):
+            return f"NOT {column.lower}"
+
+
+def _order(operator: str, limit: Constant, column: Known) -> str:
+    if operator in ("<", "<="):
+        return f"{column.lower} {operator} {limit.text}"
+    return "true" if column.is_float else f"{column.upper} {operator} {limit.text}"
+
+
+def quoted(text: str) -> str:
+    """Return a text as a constant of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def equalities(what: Form, column: str) -> tuple[Constant, ...]:
+    """Return the values of which the column must have one for the form to be true; none where it may have others."""
+    match what:
+        case Within(name, low, high) if name == column and low is high:
+            return (low,)
+        case Some(parts):
+            each = [equalities(part, column) for part in parts]
+            return tuple(value for values in each for value in values) if all(each) else ()
+        case Every(parts):
+            return next((values for part in parts if (values := equalities(part, column))), ())
+    return ()

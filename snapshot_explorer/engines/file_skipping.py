@@ -1,0 +1,106 @@
+"""Files that a condition rules out, by what metadata says of their values; DuckDB compares, in one query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.engines import data_skipping as possibility
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+
+    from snapshot_explorer.model import Bounds
+
+_ROWS = "__snapshot_bounds__"
+
+
+def ruled_out(
+    cursor: duckdb.DuckDBPyConnection, parts: Sequence[tuple[possibility.Form, frozenset[str]]], bounds: Bounds
+) -> pa.StringArray:
+    """Return for each file the columns of the first part that none of its rows can pass; null where there is none.
+
+    Args:
+        cursor: Where to compare.
+        parts: The conditions that are joined by AND, each with the columns that it reads.
+        bounds: What is known of the files. Of columns that are not there, nothing is.
+    """
+    import duckdb
+
+    known, rows = _known(bounds, frozenset().union(*(columns for _, columns in parts)))
+    cases = [
+        f"WHEN NOT {possibility.may_pass(form, known)} THEN {possibility.quoted(', '.join(sorted(columns)))}"
+        for form, columns in parts
+    ]
+    query = f"SELECT CASE {' '.join(cases)} END FROM {_ROWS}"  # noqa: S608 - constants as DuckDB spells them
+    cursor.register(_ROWS, rows)
+    try:
+        found = cursor.sql(query).to_arrow_table().column(0)
+    except duckdb.Error:
+        # A bound that overflows in a cast, say: the condition itself will tell when it meets such a value.
+        return pa.nulls(rows.num_rows, pa.string())
+    return pa.concat_arrays(found.cast(pa.string()).chunks)
+
+
+def points(
+    cursor: duckdb.DuckDBPyConnection, forms: Sequence[possibility.Form], schema: pa.Schema
+) -> list[pa.Array] | None:
+    """Return for each column the values of which one must be in a row that passes; None if a column may have others."""
+    found = []
+    for column in schema:
+        values = next((some for form in forms if (some := possibility.equalities(form, column.name))), ())
+        cast = _cast(cursor, values, column) if values else None
+        if cast is None:
+            return None
+        found.append(cast)
+    return found
+
+
+def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, possibility.Known], pa.Table]:
+    """Return how SQL names the bounds of columns, and the table under whose names they are."""
+    names = ["rows"]
+    arrays = [bounds.rows]
+    known = {}
+    for index, name in enumerate(sorted(columns & set(bounds.null_count.column_names))):
+        kind = bounds.lower.schema.field(name).type
+        is_ordered = possibility.is_ordered(kind)
+        names += [f"n{index}"] + ([f"l{index}", f"u{index}"] if is_ordered else [])
+        arrays += [bounds.null_count[name]] + ([bounds.lower[name], bounds.upper[name]] if is_ordered else [])
+        is_float = pa.types.is_floating(kind)
+        ends = (f"l{index}", f"u{index}")
+        lower, upper = (f"CASE WHEN NOT isnan({end}) THEN {end} END" if is_float else end for end in ends)
+        known[name] = possibility.Known(
+            lower=lower if is_ordered else None,
+            upper=upper if is_ordered else None,
+            has_value=f"coalesce(n{index} < rows, true)",
+            has_null=f"coalesce(n{index} > 0, true)",
+            is_float=is_float,
+        )
+    return known, pa.table(arrays, names=names)
+
+
+def _cast(
+    cursor: duckdb.DuckDBPyConnection, values: Sequence[possibility.Constant], column: pa.Field
+) -> pa.Array | None:
+    """Return constants as values of a column; None if one is not exactly such a value."""
+    import duckdb
+
+    if not possibility.is_exact(column.type, values):
+        return None
+    try:
+        cursor.register(_ROWS, pa.schema([column.with_name("c")]).empty_table())
+        kind = cursor.table(_ROWS).types[0]
+        listed = " UNION ALL ".join(
+            f"SELECT TRY_CAST({value.text} AS {kind}), coalesce(TRY_CAST({value.text} AS {kind}) = {value.text}, false)"
+            for value in values
+        )
+        found = cursor.sql(listed).to_arrow_table()
+        if not pc.all(found.column(1)).as_py():
+            return None
+        return found.column(0).combine_chunks().cast(column.type)
+    except (duckdb.Error, pa.ArrowInvalid):
+        return None

@@ -1,0 +1,110 @@
+"""From RECORDS to live files and stays, in Spark: the rules of `formats` and of `lifetimes.growth`, as windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.lifetimes.intervals import FACTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def live(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
+    """Return those records of states that are live files: adds that no remove takes away.
+
+    Args:
+        records: RECORDS of one or more states, and further columns.
+        keeps_last_add: Of several adds of one file the last one stands for all, since the first one's version.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    same = Window.partitionBy("version", "identity")
+    removed = f.max(f.when(f.col("change") == "remove", f.col("rank"))).over(same)
+    found = records.withColumn("removed", removed)
+    kept = found.where((f.col("change") == "add") & (f.col("removed").isNull() | (f.col("rank") > f.col("removed"))))
+    if not keeps_last_add:
+        return kept.drop("removed")
+    newest = same.orderBy(f.desc("rank"), f.desc("place"))
+    whole = newest.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    counted = kept.withColumn("turn", f.row_number().over(newest))
+    since = counted.withColumn("added_version", f.last("added_version").over(whole))
+    return since.where(f.col("turn") == 1).drop("removed", "turn")
+
+
+def stays(states: DataFrame, changes: DataFrame) -> DataFrame:
+    """Return the stays of files: LIFETIMES, and other columns.
+
+    What takes a file away, or adds it with other facts, ends its stay; so does the first version of the next run that
+    has it not. A file that one commit adds and removes, in this order, was never there.
+
+    Args:
+        states: Records of the live files of the first version of each run of versions without gaps, with `run`, the
+            run's number, `at`, the version's time, and `until` and `until_at`, the first version of the next run and
+            its time.
+        changes: Records of the commits behind these versions, with the same.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    begins = states.withColumns({"is_state": f.lit(True), "committed_at": f.col("at")})  # noqa: FBT003 - a value
+    others = changes.where(f.col("list") == "delta").withColumn("is_state", f.lit(False))  # noqa: FBT003 - a value
+    # In Paimon a deletion vector changes while its file stays; where there are no levels it tells files apart.
+    vector = f.when(f.col("level").isNull(), f.col("deletion_vector"))
+    newest = Window.partitionBy("path", "level", vector).orderBy(f.desc("version"), f.desc("place"))
+    event = f.struct("version", "committed_at", "change", "run", "is_state", f.struct(*FACTS).alias("facts"))
+    told = begins.unionByName(others).withColumn("event", event)
+    beside = {"after": f.lag("event").over(newest), "before": f.lead("event").over(newest)}
+    turns = told.withColumns(beside).withColumns({"ends": _end(), "begins": _begins()})
+    up_to_here = newest.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    # The next end is the earliest of all that come later.
+    ended = turns.withColumn("removed", f.min("ends").over(up_to_here)).where("begins")
+    lasting = ended.where(f.col("removed").isNull() | (f.col("removed.version") > f.col("version")))
+    return lasting.withColumns(
+        {
+            "added_at": f.when(f.col("added_version") == f.col("version"), f.col("committed_at")),
+            "first_version": f.col("version"),
+            "removed_version": f.col("removed.version"),
+            "removed_at": f.col("removed.committed_at"),
+        }
+    )
+
+
+def _end() -> Column:
+    """Return what ends the stay that an event begins or goes on with, before the one after that: null if nothing."""
+    from pyspark.sql import functions as f
+
+    next_run = f.struct(f.col("until").alias("version"), f.col("until_at").alias("committed_at"))
+    following = f.struct(f.col("after.version").alias("version"), f.col("after.committed_at").alias("committed_at"))
+    known = f.coalesce(_leads_on("event", "after"), f.lit(False))  # noqa: FBT003 - a value
+    return (
+        f.when(f.col("change") == "remove", None)
+        .when(~known, f.when(f.col("until").isNotNull(), next_run))
+        .when((f.col("after.change") == "add") & _is_alike("event", "after"), None)
+        .otherwise(following)
+    )
+
+
+def _begins() -> Column:
+    """Return whether an event begins a stay: it adds a file that is not there, or is there with other facts."""
+    from pyspark.sql import functions as f
+
+    was_there = (f.col("before.change") == "add") & _leads_on("before", "event")
+    stayed = f.coalesce(was_there & _is_alike("before", "event"), f.lit(False))  # noqa: FBT003 - a value
+    return (f.col("change") == "add") & ~stayed
+
+
+def _leads_on(earlier: str, later: str) -> Column:
+    """Return whether nothing is unknown between two events of a file: no version that begins a run has it not."""
+    from pyspark.sql import functions as f
+
+    next_one = f.col(f"{later}.is_state") & (f.col(f"{later}.run") == f.col(f"{earlier}.run") + 1)
+    return (f.col(f"{later}.run") == f.col(f"{earlier}.run")) | next_one
+
+
+def _is_alike(one: str, other: str) -> Column:
+    """Return whether two events are of a file with the same facts, nulls among themselves too."""
+    from pyspark.sql import functions as f
+
+    return f.col(f"{one}.facts").eqNullSafe(f.col(f"{other}.facts"))

@@ -1,0 +1,1 @@
+"""Avro object container files as Arrow columns. Knows no table format."""

@@ -1,0 +1,398 @@
+"""Rows of Avro blocks as Arrow columns, all rows side by side.
+
+A row of Avro has no length in front, so one must be read to find the next. To decode them side by side all
+the same, the places where rows seem to begin are guessed from how the first row begins, all are decoded at
+once, and the guess is kept only if every row ends where the next begins and the counts agree. Then the guess
+is proven; otherwise the rows are decoded one after another, by `avro_records`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.formats.avro.arrow_values import (
+    Column,
+    Lists,
+    Nothing,
+    Numbers,
+    Places,
+    Records,
+    Slices,
+    Unproven,
+    chosen,
+    to_arrow,
+)
+from snapshot_explorer.formats.avro.container import Atom, Cut, Items, Record, Shape, Union, varint
+
+_PADDING = 16
+_PREFIX = 4
+_PIECE = 2**20
+_LARGEST_SMALL = 3
+_MOST_ITEMS = 4_096
+_MOST_BLOCKS = 8
+"""Of one list. Writers make one, or none for an empty list."""
+_LAST_SHIFT = 63
+"""Of the tenth byte of a number, which holds the last of its 64 bits."""
+_OF_ONE_BYTE = np.array([byte >> 1 ^ -(byte & 1) for byte in range(128)], np.int64)
+"""The zigzag numbers that one byte spells."""
+
+
+class Lanes:
+    """Reads many rows at once: a position per row, which moves as its values are read.
+
+    A position past the end stays past the end: such a row was no row, or is cut short.
+    """
+
+    def __init__(self, content: npt.NDArray[np.uint8], size: int, at: Places) -> None:
+        self.content = content
+        self.size = size
+        self.at = at
+
+    def some(self, where: Places) -> "Lanes":
+        """Return lanes for some of the rows, in order: of their own, or these same ones for all rows."""
+        return self if len(where) == len(self.at) else Lanes(self.content, self.size, self.at[where])
+
+    def follow(self, where: Places, some: "Lanes") -> None:
+        """Move some of the rows to where lanes of their own have come."""
+        if some is not self:
+            self.at[where] = some.at
+
+    def lose(self, where: npt.NDArray[np.bool_]) -> None:
+        """Give up the rows where something was impossible."""
+        if where.any():
+            self.at[where] = self.size + 1
+
+    def varint(self) -> Places:
+        """Read a zigzag number in every row.
+
+        The next byte is read in all rows, also where the number has ended, which is quicker than to choose rows.
+        """
+        np.minimum(self.at, self.size + 1, out=self.at)
+        # Every place is in the padded bytes: `take` need not check them.
+        byte = self.content.take(self.at, mode="clip")
+        self.at += 1
+        going = byte > 0x7F  # noqa: PLR2004 - the continuation bit
+        if not going.any():
+            return _OF_ONE_BYTE.take(byte, mode="clip")
+        number = (byte & 0x7F).astype(np.uint64)
+        shift = 7
+        while going.any():
+            byte = self.content.take(self.at, mode="clip") * going
+            self.at += going
+            number |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
+            going = byte > 0x7F  # noqa: PLR2004
+            if shift == _LAST_SHIFT:
+                self.at[byte > 1] = self.size + 1
+                break
+            shift += 7
+        return (number >> np.uint64(1)).astype(np.int64) ^ -(number & np.uint64(1)).astype(np.int64)
+
+    def slice(self) -> tuple[Places, Places]:
+        """Read bytes behind their length in every row: where they begin, and how long they are."""
+        sizes = self.varint()
+        impossible = (sizes < 0) | (sizes > self.size)
+        if impossible.any():
+            sizes[impossible] = 0
+            self.lose(impossible)
+        starts = self.at.copy()
+        self.at += sizes
+        return starts, sizes
+
+
+def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructType) -> pa.StructArray | None:
+    """Return the rows of blocks of one shape as a struct array, None where the guess did not hold.
+
+    Args:
+        blocks: Number of rows and uncompressed bytes, together under 2 GB.
+        shape: What each row is.
+        wanted: The fields to return and their types; fields that the shape lacks are null.
+    """
+    content = b"".join([*(block for _, block in blocks), bytes(_PADDING)])
+    size = len(content) - _PADDING
+    padded = np.frombuffer(content, np.uint8)
+    bounds = np.cumsum([0, *(len(block) for _, block in blocks)], dtype=np.int64)
+    counts = np.array([rows for rows, _ in blocks], np.int64)
+    try:
+        starts = _guess(content, padded, bounds[:-1][counts > 0], shape)
+        column, ends = _decoded(padded, size, starts, shape, wanted)
+        if not _proven(starts, ends, bounds, counts):
+            kept = _chain(starts, ends, size)
+            starts, ends = starts[kept], ends[kept]
+            if not _proven(starts, ends, bounds, counts):
+                return None
+            column = chosen(column, kept)
+        return to_arrow(column, wanted, pa.py_buffer(padded))
+    except (Cut, Unproven):
+        return None
+
+
+def _decoded(
+    padded: npt.NDArray[np.uint8], size: int, starts: Places, shape: Shape, wanted: pa.DataType
+) -> tuple[Column, Places]:
+    lanes = Lanes(padded, size, starts.copy())
+    return _column(shape, lanes, wanted), lanes.at
+
+
+def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
+    """Return where rows seem to begin: where bytes look like the first row's up to its first bytes or text.
+
+    The first number of a row must be the same, the others before the bytes small, and the first four bytes
+    of the bytes the same. That holds for all metadata of Paimon: a version number comes first, and then a
+    BinaryRow, which begins with its arity, or a file name, which begins with a word.
+    """
+    if not len(firsts):
+        return firsts
+    begin = int(firsts[0])
+    lead = _lead(content, begin, shape)
+    head = content[begin : begin + lead]
+    prefix = content[begin + lead + 1 : begin + lead + 1 + _PREFIX]
+    last = len(content) - _PADDING - lead - _PREFIX - 1
+    if last <= 0:
+        return firsts
+    # In pieces that stay in the processor's cache.
+    pieces = [np.flatnonzero(padded[at : min(at + _PIECE, last)] == head[0]) + at for at in range(0, last, _PIECE)]
+    places = np.concatenate(pieces)
+    for index, byte in enumerate(head[1:], 1):
+        there = padded[places + index]
+        places = places[(there <= _LARGEST_SMALL) | (there == byte)]
+    behind = places + lead + 1 + (padded[places + lead] > 0x7F)  # noqa: PLR2004 - lengths take 1 or 2 bytes
+    same = np.ones(len(places), np.bool_)
+    for index, byte in enumerate(prefix):
+        same &= padded[behind + index] == byte
+    likeliest = places[same]
+    found = _among(firsts, likeliest)
+    return likeliest if found.all() else np.sort(np.concatenate([likeliest, firsts[~found]]))
+
+
+def _among(these: Places, those: Places) -> npt.NDArray[np.bool_]:
+    """Return which of these few places are among those many; all are sorted."""
+    if not len(those):
+        return np.zeros(len(these), np.bool_)
+    nearest = np.minimum(np.searchsorted(those, these), len(those) - 1)
+    among: npt.NDArray[np.bool_] = those[nearest] == these
+    return among
+
+
+def _lead(content: bytes, at: int, shape: Shape) -> int:
+    """Return how many bytes stand before the length of the first bytes or text of a row."""
+    begin = at
+    pending = [shape]
+    while pending:
+        match pending.pop(0):
+            case Record(fields):
+                pending[:0] = [part for _, part in fields]
+            case Union(branches):
+                branch, at = varint(content, at)
+                if not 0 <= branch < len(branches):
+                    break
+                pending[:0] = [branches[branch]]
+            case Atom("int" | "long"):
+                _, at = varint(content, at)
+            case Atom("bytes" | "string"):
+                if at - begin > _PREFIX or varint(content, at)[0] < _PREFIX:
+                    break
+                return at - begin
+            case _:
+                break
+    raise Unproven
+
+
+def _chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
+    """Return which starts follow from the first, each row beginning where the one before ends."""
+    places = np.searchsorted(starts, ends)
+    follow = np.minimum(places, len(starts) - 1)
+    # Behind a row that ends at no start nothing follows; the last row ends with the bytes.
+    places[(starts[follow] != ends) | (places <= np.arange(len(starts)))] = len(starts)
+    after, at = places.tolist(), 0
+    kept = np.zeros(len(starts), np.bool_)
+    chain: list[int] = []
+    while at < len(after):
+        chain.append(at)
+        at = after[at]
+    if not chain or starts[0] != 0 or ends[chain[-1]] != size:
+        raise Unproven
+    kept[chain] = True
+    return kept
+
+
+def _proven(starts: Places, ends: Places, bounds: Places, counts: Places) -> bool:
+    """Return whether the rows fill the blocks without a gap, as many in each block as it says."""
+    if not len(starts):
+        return int(bounds[-1]) == 0
+    return bool(
+        starts[0] == 0
+        and ends[-1] == bounds[-1]
+        and np.array_equal(starts[1:], ends[:-1])
+        and _among(bounds[:-1][counts > 0], starts).all()
+        and np.array_equal(np.diff(np.searchsorted(starts, bounds)), counts)
+    )
+
+
+def _column(shape: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read a value in every row; keep it if it is wanted."""
+    rows = len(lanes.at)
+    match shape:
+        case Atom("null"):
+            return Nothing(rows)
+        case Atom("int" | "long"):
+            return Numbers(lanes.varint(), None)
+        case Atom("bytes" | "string"):
+            return Slices(*lanes.slice(), None)
+        case Record(fields):
+            return _record(fields, lanes, wanted)
+        case Union(branches):
+            return _union(branches, lanes, wanted)
+        case Items(item, keyed=False):
+            return _items(item, lanes, wanted)
+        case _:
+            raise Unproven
+
+
+def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    asked = {part.name: part.type for part in wanted} if wanted is not None else {}
+    columns = {name: _column(part, lanes, asked.get(name)) for name, part in fields}
+    return Records({name: columns[name] for name in asked if name in columns}, None, len(lanes.at))
+
+
+def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read a value that may be null."""
+    parts = [index for index, branch in enumerate(branches) if branch != Atom("null")]
+    if len(branches) > 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
+        raise Unproven
+    chosen = lanes.varint()
+    lanes.lose((chosen < 0) | (chosen >= len(branches)))
+    valid = chosen == parts[0]
+    if valid.all():
+        return _column(branches[parts[0]], lanes, wanted)
+    where = np.flatnonzero(valid)
+    if not len(where):
+        return Nothing(len(valid))
+    some = lanes.some(where)
+    column = _column(branches[parts[0]], some, wanted)
+    lanes.follow(where, some)
+    return _spread(column, where, valid) if wanted is not None else Nothing(len(valid))
+
+
+def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Column:
+    """Return a column of some of the rows as one of all the rows, null elsewhere."""
+
+    def spread(values: Places) -> Places:
+        full = np.zeros(len(valid), np.int64)
+        full[where] = values
+        return full
+
+    match column:
+        case Nothing():
+            return Nothing(len(valid))
+        case Numbers(values):
+            return Numbers(spread(values), valid)
+        case Slices(starts, sizes):
+            # Where nothing is, an empty slice stands at the end of the one before, to keep the order.
+            held = np.maximum.accumulate(spread(starts + sizes))
+            held[where] = starts
+            return Slices(held, spread(sizes), valid)
+        case Lists(sizes, items):
+            return Lists(spread(sizes), items, valid)
+        case Records(fields):
+            return Records({n: _spread(part, where, valid) for n, part in fields.items()}, valid, len(valid))
+
+
+def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read lists of numbers or text, the first items of all rows, then the second, and so on."""
+    if not _is_plain(item):
+        raise Unproven
+    asked = wanted.value_type if wanted is not None else None
+    sizes = np.zeros(len(lanes.at), np.int64)
+    steps: list[tuple[Places, Places, Column]] = []
+    going = np.arange(len(sizes))
+    for _ in range(_MOST_BLOCKS):
+        counts = _announced(lanes, going)
+        left = counts if asked is not None else np.where(_passed(item, lanes, going, counts), 0, counts)
+        for step in range(int(left.max(initial=0))):
+            rows = going[left > step]
+            some = lanes.some(rows)
+            column = _column(item, some, asked)
+            lanes.follow(rows, some)
+            if asked is not None:
+                steps.append((rows, sizes[rows] + step, column))
+        sizes[going] += counts
+        going = going[counts > 0]
+    # What goes on for longer is left to be read row by row.
+    lanes.at[going] = lanes.size + 1
+    return Nothing(len(sizes)) if asked is None else Lists(sizes, _transposed(steps, sizes, asked), None)
+
+
+def _passed(item: Shape, lanes: Lanes, rows: Places, counts: Places) -> npt.NDArray[np.bool_]:
+    """Pass over lists of small numbers at once, where they are as long as most; return in which rows that was done.
+
+    So are the counts of nulls in statistics: each takes two bytes, the branch of the union and the number.
+    """
+    passed = np.zeros(len(rows), np.bool_)
+    branch, number = None, item
+    if isinstance(item, Union):
+        branch = next((at for at, part in enumerate(item.branches) if part != Atom("null")), 0)
+        number = item.branches[branch]
+    if number not in (Atom("int"), Atom("long")) or not len(rows):
+        return passed
+    most = int(np.bincount(counts).argmax())
+    size = most * (1 if branch is None else 2)
+    if not size or size > lanes.size:
+        return passed
+    alike = np.flatnonzero((counts == most) & (lanes.at[rows] + size <= lanes.size))
+    items = np.lib.stride_tricks.sliding_window_view(lanes.content, size)[lanes.at[rows[alike]]]
+    is_small = (items < 0x80).all(axis=1)  # noqa: PLR2004 - the continuation bit
+    if branch is not None:
+        is_small &= (items[:, ::2] == branch << 1).all(axis=1)
+    passed[alike[is_small]] = True
+    lanes.at[rows[passed]] += size
+    return passed
+
+
+def _is_plain(item: Shape) -> bool:
+    if isinstance(item, Union):
+        return all(isinstance(branch, Atom) for branch in item.branches)
+    return isinstance(item, Atom)
+
+
+def _announced(lanes: Lanes, rows: Places) -> Places:
+    """Read how many items follow in these rows; none where that is impossible."""
+    some = lanes.some(rows)
+    counts = some.varint()
+    sized = np.flatnonzero(counts < 0)
+    if len(sized):
+        of_size = some.some(sized)
+        of_size.varint()
+        some.follow(sized, of_size)
+        counts = np.abs(counts)
+    some.lose((counts < 0) | (counts > _MOST_ITEMS))
+    counts[some.at > lanes.size] = 0
+    lanes.follow(rows, some)
+    return counts
+
+
+def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, wanted: pa.DataType) -> Column:
+    """Return the items of all rows, row by row, from those read item by item: rows, positions and items."""
+    total = int(sizes.sum())
+    begins = np.cumsum(sizes) - sizes
+    valid = np.zeros(total, np.bool_)
+    first = np.zeros(total, np.int64)
+    second = np.zeros(total, np.int64)
+    for rows, positions, column in steps:
+        target = begins[rows] + positions
+        match column:
+            case Nothing():
+                continue
+            case Numbers(values, there):
+                first[target] = values
+            case Slices(starts, lengths, there):
+                first[target], second[target] = starts, lengths
+            case _:
+                raise Unproven
+        valid[target] = True if there is None else there
+    nulls = None if valid.all() else valid
+    if pa.types.is_integer(wanted):
+        return Numbers(first, nulls)
+    ends = np.maximum.accumulate(first + second) if total else first
+    return Slices(first if nulls is None else np.where(valid, first, ends), second, nulls)

@@ -1,0 +1,116 @@
+"""Rows of Avro blocks one after another, as Python values: every shape, at the pace of Python.
+
+Where rows hold lists of records, or `avro_columns` could not prove where they begin.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.avro.container import (
+    Atom,
+    Choice,
+    Cut,
+    Fixed,
+    Items,
+    Record,
+    Shape,
+    Union,
+    counted,
+    varint,
+)
+
+_MOST_ITEMS = 4_000_000
+
+
+def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructType) -> pa.StructArray:
+    """Return the rows of blocks of one shape as a struct array; fields that the shape lacks are null.
+
+    Raises:
+        Cut: The bytes are cut short or contradict the shape.
+        pa.ArrowInvalid: A value does not fit the type.
+    """
+    rows: list[Any] = []
+    for count, block in blocks:
+        at = 0
+        for _ in range(count):
+            row, at = _value(shape, block, at)
+            rows.append(row)
+        if at != len(block):
+            raise Cut(f"{count} rows end at byte {at} of a block of {len(block)}")
+    return pa.array(rows, wanted)
+
+
+def _value(shape: Shape, block: bytes, at: int) -> tuple[Any, int]:
+    match shape:
+        case Atom(name):
+            return _atom(name, block, at)
+        case Record(fields):
+            record: dict[str, Any] = {}
+            for name, part in fields:
+                record[name], at = _value(part, block, at)
+            return record, at
+        case Union(branches):
+            branch, at = varint(block, at)
+            if not 0 <= branch < len(branches):
+                raise Cut(f"no branch {branch} at byte {at}")
+            return _value(branches[branch], block, at)
+        case Items():
+            return _items(shape, block, at)
+        case Choice(symbols):
+            index, at = varint(block, at)
+            if not 0 <= index < len(symbols):
+                raise Cut(f"no symbol {index} at byte {at}")
+            return symbols[index], at
+        case Fixed(size):
+            return _exactly(block, at, size), at + size
+
+
+def _atom(name: str, block: bytes, at: int) -> tuple[Any, int]:
+    match name:
+        case "null":
+            return None, at
+        case "int" | "long":
+            return varint(block, at)
+        case "bytes":
+            return counted(block, at)
+        case "string":
+            text, at = counted(block, at)
+            try:
+                return text.decode(), at
+            except UnicodeDecodeError as error:
+                raise Cut(f"text before byte {at} is not UTF-8") from error
+        case "boolean":
+            return _exactly(block, at, 1) != b"\0", at + 1
+        case "float":
+            return struct.unpack("<f", _exactly(block, at, 4))[0], at + 4
+        case _:
+            return struct.unpack("<d", _exactly(block, at, 8))[0], at + 8
+
+
+def _exactly(block: bytes, at: int, size: int) -> bytes:
+    if at + size > len(block):
+        raise Cut(f"{size} bytes expected at byte {at}, {len(block) - at} there")
+    return block[at : at + size]
+
+
+def _items(shape: Items, block: bytes, at: int) -> tuple[Any, int]:
+    """Return a list, or a list of pairs for a map."""
+    items: list[Any] = []
+    while True:
+        count, at = varint(block, at)
+        if count == 0:
+            return items, at
+        if count < 0:
+            _, at = varint(block, at)
+            count = -count
+        if count > len(block) - at or len(items) + count > _MOST_ITEMS:
+            raise Cut(f"{count} items announced at byte {at}, {len(block) - at} bytes there")
+        for _ in range(count):
+            key = None
+            if shape.keyed:
+                key, at = counted(block, at)
+            item, at = _value(shape.item, block, at)
+            items.append((key, item) if shape.keyed else item)

@@ -1,0 +1,1 @@
+"""Delta's data files: parquet with column mapping, deletion vectors, old calendars."""

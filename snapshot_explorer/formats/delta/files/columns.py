@@ -1,0 +1,234 @@
+"""Columns of a data file as columns of the table: found by name or id at every depth, brought to the table's types.
+
+What a file lacks is null. A type that is not the table's is cast where that keeps every value, and refused elsewhere.
+
+Source: delta PROTOCOL.md, "Reader Requirements for Column Mapping", "Reader Requirements for Type Widening".
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow import int96
+from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
+from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field, Mode, arrow_type, spell
+
+_FIELD_ID = b"PARQUET:field_id"
+_TODAYS = Calendar()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What of a data file decides how its columns are read."""
+
+    path: str
+    """The file, for messages."""
+    mode: Mode
+    """How columns are found."""
+    calendar: Calendar = _TODAYS
+    """By which calendar its times are."""
+
+
+def found(fields: Sequence[Field], there: pa.Schema, origin: Origin) -> list[pa.Field | None]:
+    """Return for each column the file's column that holds it; None where the file lacks it.
+
+    Raises:
+        BrokenTableError: Columns are found by id and the file has no ids, or several columns would do.
+    """
+    every = list(there)
+    if origin.mode == "id" and every and fields and not any(field_id(field) is not None for field in every):
+        raise BrokenTableError(
+            f"The data file {origin.path} has no field ids, by which the table's columns are found "
+            "(delta.columnMapping.mode). It was not written by Delta, or was overwritten; compare it with a copy of "
+            "the table."
+        )
+    places = [None if field.type.root == "void" else _place(field, every, origin) for field in fields]
+    return [None if place is None else every[place] for place in places]
+
+
+def field_id(field: pa.Field) -> int | None:
+    """Return the id that a file gives a column; None without one."""
+    number = (field.metadata or {}).get(_FIELD_ID)
+    return None if number is None else int(number)
+
+
+def _place(field: Field, there: Sequence[pa.Field], origin: Origin) -> int | None:
+    """Return the place of the field that holds a column: its id or exact name, or its name but for case."""
+    if origin.mode == "id" and field.id is not None:
+        places = [place for place, item in enumerate(there) if field_id(item) == field.id]
+    else:
+        places = [place for place, item in enumerate(there) if item.name == field.stored]
+        if not places:
+            folded = field.stored.lower()
+            places = [place for place, item in enumerate(there) if item.name.lower() == folded]
+    if len(places) > 1:
+        raise BrokenTableError(
+            f"The data file {origin.path} has {len(places)} columns that may be {field.name!r}. It may have been "
+            "overwritten; compare it with a copy of the table."
+        )
+    return places[0] if places else None
+
+
+def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
+    """Return values of a file in the Arrow type of a table's type.
+
+    Raises:
+        pyarrow.ArrowException: A value is not of the type.
+        UnsupportedFeatureError: The file's type is not one that is read as the table's.
+    """
+    wanted = arrow_type(kind)
+    if kind.root in _ATOMIC and values.type == wanted and origin.calendar == _TODAYS:
+        return values
+    values = plain(values)
+    if kind.root == "struct":
+        return _struct(values, kind, wanted, origin)
+    if kind.root == "array" and kind.element:
+        return _array(values, kind.element, wanted, origin)
+    if kind.root == "map" and kind.key and kind.element:
+        if not isinstance(values, pa.MapArray):
+            raise _unread(values, kind)
+        keys, items = conform(values.keys, kind.key, origin), conform(values.items, kind.element, origin)
+        return with_entries(values, wanted, keys, items)
+    if kind.root == "variant":
+        return _variant(values, wanted)
+    if kind.root == "void":
+        return pa.nulls(len(values))
+    # INT96, and nothing else that Spark writes as a timestamp, says nothing of zones.
+    is_int96 = kind.root == "timestamp" and getattr(values.type, "tz", None) is None
+    return rebased(_ATOMIC[kind.root](values, kind, wanted), origin.calendar, is_int96=is_int96)
+
+
+def padded(values: pa.Array, field: Field) -> pa.Array:
+    """Return values of a column as users see them: those of a char(n) with spaces up to its length.
+
+    Writers may leave the spaces out, and Delta's own reader adds them.
+    """
+    return values if field.char_length is None else pc.utf8_rpad(values, field.char_length)
+
+
+def _unread(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"it is {values.type}, which is not read as {spell(kind)}")
+
+
+def _struct(values: pa.Array, kind: DataType, wanted: pa.StructType, origin: Origin) -> pa.Array:
+    if not isinstance(values, pa.StructArray):
+        raise _unread(values, kind)
+    there = list(values.type)
+    children = []
+    for field in kind.fields:
+        place = None if field.type.root == "void" else _place(field, there, origin)
+        children.append(
+            pa.nulls(len(values), arrow_type(field.type))
+            if place is None
+            else conform(values.field(place), field.type, origin)
+        )
+    return with_fields(values, wanted, children)
+
+
+def _array(values: pa.Array, element: DataType, wanted: pa.ListType, origin: Origin) -> pa.Array:
+    if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
+        raise UnsupportedFeatureError(f"it is {values.type}, which is not read as array<{spell(element)}>")
+    if not isinstance(values, pa.ListArray):
+        values = values.cast(pa.list_(values.type.value_type))
+    return with_items(values, wanted, conform(values.values, element, origin))
+
+
+def _variant(values: pa.Array, wanted: pa.StructType) -> pa.Array:
+    """Return variants; their parts come in any order.
+
+    Source: delta PROTOCOL.md, "Variant Data Type"; parquet-format, "Variant Binary Encoding", "Variant Shredding".
+    """
+    names = [item.name for item in values.type] if isinstance(values, pa.StructArray) else []
+    if "typed_value" in names:
+        raise UnsupportedFeatureError("its variants are shredded (typed_value), which is not read")
+    if sorted(names) != ["metadata", "value"]:
+        raise UnsupportedFeatureError(f"it is {values.type}, which is not read as variant")
+    children = [values.field(names.index(item.name)).cast(pa.binary()) for item in wanted]
+    return with_fields(values, wanted, children)
+
+
+def _is(values: pa.Array, *kinds: pa.DataType) -> bool:
+    return any(values.type == kind for kind in kinds)
+
+
+_SMALL = (pa.int8(), pa.int16(), pa.int32())
+_INTEGERS: Mapping[str, Sequence[pa.DataType]] = {
+    # Parquet has no type below 32 bits: a writer may leave out that a column holds less. The cast checks each value.
+    "byte": (pa.int8(), pa.int32()),
+    "short": (pa.int8(), pa.int16(), pa.uint8(), pa.int32()),
+    "integer": (*_SMALL, pa.uint8(), pa.uint16()),
+    "long": (*_SMALL, pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()),
+}
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
+
+
+def _number(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+    if not _is(values, *_INTEGERS[kind.root]):
+        raise _unread(values, kind)
+    return values.cast(wanted)
+
+
+def _float(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+    known = (pa.float16(), pa.float32())
+    if not _is(values, *known, *((pa.float64(), *_SMALL) if kind.root == "double" else ())):
+        raise _unread(values, kind)
+    return values.cast(wanted)
+
+
+def _decimal(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(values.type):
+        more = kind.scale - values.type.scale
+        if more >= 0 and kind.precision - kind.scale >= values.type.precision - values.type.scale:
+            return values.cast(wanted)
+    elif _is(values, *_SMALL, pa.int64()):
+        digits = 20 if values.type == pa.int64() else 10
+        if kind.precision - kind.scale >= digits:
+            return values.cast(pa.decimal128(digits, 0)).cast(wanted)
+    raise _unread(values, kind)
+
+
+def _boolean(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+    if values.type != wanted:
+        raise _unread(values, kind)
+    return values
+
+
+def _text(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+    if not _is(values, *_TEXTS) and not (kind.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
+        raise _unread(values, kind)
+    return values.cast(wanted)
+
+
+def _date(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+    if not pa.types.is_date(values.type):
+        raise _unread(values, kind)
+    return values.cast(wanted)
+
+
+def _timestamp(values: pa.Array, kind: DataType, wanted: pa.TimestampType) -> pa.Array:
+    """Return timestamps; one that a file holds without a zone is taken as UTC."""
+    if pa.types.is_fixed_size_binary(values.type) and values.type.byte_width == int96.WIDTH:
+        return int96.timestamps(values, "us").view(wanted)
+    if kind.root == "timestamp_ntz" and pa.types.is_date32(values.type):
+        return values.cast(wanted)
+    if not pa.types.is_timestamp(values.type) or (wanted.tz is None and values.type.tz is not None):
+        raise _unread(values, kind)
+    return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(wanted.unit)).view(wanted)
+
+
+_ATOMIC: Mapping[str, Callable[[pa.Array, DataType, pa.DataType], pa.Array]] = {
+    **dict.fromkeys(_INTEGERS, _number),
+    "float": _float,
+    "double": _float,
+    "decimal": _decimal,
+    "boolean": _boolean,
+    "string": _text,
+    "binary": _text,
+    "date": _date,
+    "timestamp": _timestamp,
+    "timestamp_ntz": _timestamp,
+}

@@ -1,0 +1,221 @@
+"""Data files as Arrow: parquet files whose columns come out as the table's, whatever the file calls and types them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import int96
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.errors import (
+    BrokenTableError,
+    MissingFileError,
+    SnapshotExplorerError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.formats.corrupt_files import unreadable
+from snapshot_explorer.formats.delta.files.absent_columns import Expected, check_absent
+from snapshot_explorer.formats.delta.files.calendars import calendar_of
+from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, padded
+from snapshot_explorer.formats.delta.files.deletion_vectors import Vector
+from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_type, spell
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+log = logger_of(__name__)
+
+_BATCH_ROWS = 65_536
+_SPARK = b"org.apache.spark."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """What reading one data file needs of its action. Picklable."""
+
+    path: str
+    """Its path for `Storage.open`."""
+    size_bytes: int | None
+    """Size of the file; None where an old action does not say."""
+    rows: int | None
+    """Physical rows; None where its statistics do not say."""
+    vector: Vector | None
+    """Its deletion vector; None where all its rows count."""
+    base_row_id: int | None
+    """The id of its first row, where rows have ids."""
+    commit_version: int | None
+    """The version that its rows were committed in, where rows have ids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenFile:
+    """An open data file."""
+
+    file: DataFile
+    """What it is."""
+    reader: "pq.ParquetFile"
+    """Its reader."""
+    rows: int
+    """How many rows it has."""
+    origin: Origin
+    """How its columns are read."""
+
+
+Removals = Callable[[str], int | None]
+"""Returns the version that removed a path from the table; None where nobody knows."""
+
+
+@contextmanager
+def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | None = None) -> Iterator[OpenFile]:
+    """Open a data file, and name it in what goes wrong with it until it is closed.
+
+    Args:
+        storage: Where it is.
+        file: The file.
+        mode: How its columns are found.
+        removed_in: Asked where the file is not there, to say more of it.
+
+    Raises:
+        BrokenTableError: The file is missing or damaged, or has another number of rows than its statistics say.
+        UnsupportedFeatureError: The file is encrypted, or of a kind that pyarrow does not know.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+    with _translated(file, removed_in), storage.open(file.path, size_bytes=file.size_bytes) as source:
+        reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        rows = int(reader.metadata.num_rows)
+        if file.rows is not None and rows != file.rows:
+            raise BrokenTableError(
+                f"The data file {file.path} has {rows} rows, but its statistics in the log say {file.rows}. It may "
+                "have been overwritten; compare it with a copy of the table."
+            )
+        keys = reader.metadata.metadata or {}
+        if not any(key.startswith(_SPARK) for key in keys) and _has_int96(reader):
+            # pyarrow takes the nanoseconds of a day as never negative, which is so where Spark wrote them.
+            reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
+        origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
+        yield OpenFile(file=file, reader=reader, rows=rows, origin=origin)
+
+
+def _has_int96(reader: "pq.ParquetFile") -> bool:
+    return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
+
+
+def batches(
+    opened_file: OpenFile, fields: Sequence[Field], expected: Expected, keep: Positions | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of a data file in file order, each batch after the position of its first row.
+
+    Args:
+        opened_file: The file.
+        fields: The columns. No others are read.
+        expected: What is known of the file's columns.
+        keep: Positions, ascending: only row groups that hold one of them are read, whole. All for None.
+
+    Yields:
+        Batches with a column per field, named and typed like it; without fields, batches of rows only.
+
+    Raises:
+        BrokenTableError: A column can not be read as the table's, or the file cannot lack it; the message names file
+            and column.
+        UnsupportedFeatureError: A column is of a type that is not read as the table's; likewise.
+    """
+    there = found(fields, opened_file.reader.schema_arrow, opened_file.origin)
+    names = [field.name for field in there if field is not None]
+    if len(names) < len(there):
+        absent = [field for field, place in zip(fields, there, strict=True) if place is None]
+        schema, origin, rows = opened_file.reader.schema_arrow, opened_file.origin, opened_file.rows
+        check_absent(expected, absent, schema, origin, rows=rows, is_none_found=not names)
+    log.debug("reading %s of %s", names, opened_file.file.path)
+    for groups, start, rows in _runs(opened_file, keep):
+        at = start
+        for batch in _stored(opened_file, groups, names, rows):
+            yield at, _conformed(batch, there, fields, opened_file)
+            at += batch.num_rows
+        if at != start + rows:
+            raise BrokenTableError(
+                f"The data file {opened_file.file.path} gave {at - start} rows of row groups {groups}, but its footer "
+                f"says {rows}. It is damaged; compare it with a copy of the table."
+            )
+
+
+def _runs(opened_file: OpenFile, keep: Positions | None) -> Iterator[tuple[list[int], int, int]]:
+    """Yield row groups to be read together: their numbers, the position of their first row, how many rows they have."""
+    metadata = opened_file.reader.metadata
+    if keep is None:
+        yield list(range(metadata.num_row_groups)), 0, opened_file.rows
+        return
+    start = 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if np.searchsorted(keep, start) < np.searchsorted(keep, start + rows):
+            yield [group], start, rows
+        start += rows
+
+
+def _stored(opened_file: OpenFile, groups: list[int], names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+    if names:
+        return iter(opened_file.reader.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names))
+    return (bare(min(_BATCH_ROWS, rows - start)) for start in range(0, rows, _BATCH_ROWS))
+
+
+def _conformed(
+    batch: pa.RecordBatch, there: Sequence[pa.Field | None], fields: Sequence[Field], opened_file: OpenFile
+) -> pa.RecordBatch:
+    """Return a batch with exactly the fields, each in its Arrow type."""
+    if not fields:
+        return batch
+    columns = [
+        pa.nulls(batch.num_rows, arrow_type(field.type))
+        if stored is None
+        else _column(batch.column(stored.name), field, opened_file)
+        for stored, field in zip(there, fields, strict=True)
+    ]
+    schema = pa.schema([pa.field(field.name, column.type) for field, column in zip(fields, columns, strict=True)])
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
+    path = opened_file.file.path
+    try:
+        return padded(conform(values, field.type, opened_file.origin), field)
+    except BrokenTableError:
+        raise
+    except UnsupportedFeatureError as error:
+        raise UnsupportedFeatureError(
+            f"The column {field.name!r} of the data file {path} can not be read as {spell(field.type)}: {error}. Leave "
+            "the column out with columns=[...], or read it with Delta's own engines."
+        ) from error
+    except (pa.ArrowException, KeyError, ValueError) as error:
+        raise BrokenTableError(
+            f"The column {field.name!r} of the data file {path} can not be read as {spell(field.type)}: {error}."
+        ) from error
+
+
+@contextmanager
+def _translated(file: DataFile, removed_in: Removals | None) -> Iterator[None]:
+    """Turn what pyarrow raises into errors that name the file."""
+    try:
+        yield
+    except MissingFileError as error:
+        version = removed_in(file.path) if removed_in else None
+        why = (
+            "It may have been vacuumed after a later version removed it"
+            if version is None
+            else (f"Version {version} removed it from the table, and it was vacuumed since")
+        )
+        newer = "Try a newer version" if version is None else f"Version {version} and newer ones do not need it"
+        raise BrokenTableError(
+            f"The data file {file.path} is not there. {why}, or it was removed by hand. {newer}."
+        ) from error
+    except SnapshotExplorerError:
+        raise
+    except (pa.ArrowException, DamageError, OSError, ValueError, LookupError, OverflowError) as error:
+        raise unreadable(file.path, "parquet", error) from error

@@ -1,0 +1,245 @@
+"""Deletion vectors: which rows of a data file do not count, by their position in the file.
+
+Source: delta PROTOCOL.md, "Deletion Vectors", "Deletion Vector Format".
+"""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from snapshot_explorer.arrow import roaring
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.errors import (
+    BrokenTableError,
+    MissingFileError,
+    SnapshotExplorerError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.formats.delta.log.locations import decoded
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
+_BLOCK, _WORD = 5, 4
+_UUID_LENGTH = 20
+_VERSION = b"\x01"
+_PORTABLE = 1_681_511_377
+_NATIVE = 1_681_511_376
+_LEAST_BYTES = 8
+_MOST_BYTES = 1 << 28
+"""Bytes of a vector that are held."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vector:
+    """A deletion vector as the log describes it. Picklable."""
+
+    path: str | None
+    """The file that holds it, for `Storage.open`; None where the log itself does."""
+    inline: bytes | None
+    """Its bytes, where the log holds them."""
+    offset: int
+    """Where in the file it begins."""
+    size_bytes: int
+    """Its size, without what frames it in the file."""
+    cardinality: int
+    """How many rows it deletes."""
+
+
+def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path: str) -> Vector | None:
+    """Return the vector that an action describes; None where it has none. Reads nothing.
+
+    Args:
+        descriptor: The action's `deletion_vector`, a row of records.DELETION_VECTOR.
+        storage: The table's storage, which resolves files at full locations.
+        data_path: The data file, for messages.
+
+    Raises:
+        BrokenTableError: The description contradicts the format.
+        UnsupportedFeatureError: The vector is on another storage, or stored in a way that is not known.
+
+    Source: delta PROTOCOL.md, "Deletion Vector Descriptor Schema".
+    """
+    if descriptor is None:
+        return None
+    kind, where = descriptor["storage_type"], descriptor["path_or_inline"]
+    size = descriptor["size_bytes"]
+    if kind not in ("u", "p", "i"):
+        raise UnsupportedFeatureError(
+            f"The deletion vector of {data_path} is stored in a way that is not known ({kind!r}). Read the rows with "
+            "Delta's own engines."
+        )
+    try:
+        _check_numbers(descriptor, data_path)
+        inline = z85(where)[:size] if kind == "i" else None
+        path = (
+            None if kind == "i" else relative_file(where) if kind == "u" else storage.resolve_external(decoded(where))
+        )
+    except DamageError as error:
+        raise BrokenTableError(
+            f"The log describes a deletion vector of {data_path} that can not be: {error}. It may be damaged; compare "
+            "it with a copy of the table."
+        ) from error
+    return Vector(
+        path=path,
+        inline=inline,
+        offset=descriptor["offset"] or 0,
+        size_bytes=size,
+        cardinality=descriptor["cardinality"],
+    )
+
+
+def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
+    size, cardinality = descriptor["size_bytes"], descriptor["cardinality"]
+    is_whole = descriptor["path_or_inline"] is not None and size is not None and cardinality is not None
+    if not is_whole or size < _LEAST_BYTES or cardinality < 0:
+        raise DamageError(f"its size is {size} and its cardinality {cardinality}")
+    if size > _MOST_BYTES:
+        raise UnsupportedFeatureError(
+            f"The deletion vector of {data_path} has {size:,} bytes, and at most {_MOST_BYTES:,} are read. Read the "
+            "rows with Delta's own engines."
+        )
+
+
+def relative_file(text: str) -> str:
+    """Return the path of a vector's file: its name is a UUID, before which a folder may stand."""
+    folder, number = text[:-_UUID_LENGTH], z85(text[-_UUID_LENGTH:])
+    if len(text) < _UUID_LENGTH or len(number) != 16:  # noqa: PLR2004 - bytes of a UUID
+        raise DamageError(f"{text!r} names no file")
+    name = f"deletion_vector_{UUID(bytes=number)}.bin"
+    return f"{folder}/{name}" if folder else name
+
+
+def z85(text: str) -> bytes:
+    """Return the bytes that Z85 text stands for.
+
+    Five letters are four bytes. A last block that begins with `#` is of a writer that shortens it: so many of them,
+    so many bytes less. Other writers pad with zero bytes.
+
+    Raises:
+        DamageError: The text is no Z85.
+
+    Source: ZeroMQ RFC 32; delta-kernel-rs, the deletion vectors that it writes inline.
+    """
+    if len(text) % _BLOCK:
+        raise DamageError(f"Z85 text of {len(text)} letters")
+    out = bytearray()
+    for start in range(0, len(text), _BLOCK):
+        block = text[start : start + _BLOCK]
+        digits = block.lstrip("#") if start + _BLOCK == len(text) else block
+        width = _WORD - (_BLOCK - len(digits))
+        try:
+            number = 0
+            for letter in digits:
+                number = number * 85 + _VALUES[letter]
+            out += number.to_bytes(width, "big")
+        except (KeyError, OverflowError, ValueError) as error:
+            raise DamageError(f"{block!r} is no Z85") from error
+    return bytes(out)
+
+
+def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Positions:
+    """Return the positions of the rows that a vector deletes, ascending. Reads its bytes and the first one of its file.
+
+    Args:
+        storage: Where the vector's file is.
+        vector: The vector.
+        data_path: Its data file, for messages.
+        rows: Rows of the data file: all positions must be below.
+
+    Raises:
+        BrokenTableError: The vector is missing or damaged, or does not fit its data file; the message names both.
+    """
+    where = f"in {vector.path} at {vector.offset}" if vector.path is not None else "inline in the log"
+    try:
+        body = vector.inline if vector.inline is not None else _read(storage, vector)
+        return _positions(body, vector, rows)
+    except MissingFileError as error:
+        raise BrokenTableError(
+            f"The deletion vector of {data_path} is not there ({str(error).rstrip('.')}). The file may have been "
+            "vacuumed, or removed by hand. Try a newer version."
+        ) from error
+    except SnapshotExplorerError:
+        raise
+    except (DamageError, OSError, ValueError) as error:
+        raise BrokenTableError(
+            f"The deletion vector of {data_path}, {where}, can not be read: {error}. It may have been cut short or "
+            "overwritten; compare it with a copy of the table."
+        ) from error
+
+
+def _read(storage: Storage, vector: Vector) -> bytes:
+    """Return a vector out of its file, after checking what frames it.
+
+    Source: delta PROTOCOL.md, "Deletion Vector File Storage Format".
+    """
+    log.debug("reading a deletion vector of %s bytes at %s of %s", vector.size_bytes, vector.offset, vector.path)
+    with storage.open(vector.path or "") as source:
+        version = bytes(source.read(1))
+        if version != _VERSION:
+            raise DamageError(f"the file is of version {version.hex() or 'none'}, not {_VERSION.hex()}")
+        if not 1 <= vector.offset < source.size():
+            raise DamageError(f"it begins at {vector.offset} of {source.size()} bytes")
+        source.seek(vector.offset)
+        record = bytes(source.read(vector.size_bytes + 2 * _WORD))
+    size = int.from_bytes(record[:_WORD], "big", signed=True)
+    if size != vector.size_bytes:
+        raise DamageError(
+            f"Deletion vector integrity check failed. Encountered a size mismatch: {size} bytes, but the log says "
+            f"{vector.size_bytes}"
+        )
+    body, check = record[_WORD : _WORD + size], record[_WORD + size :]
+    if len(body) != size or len(check) != _WORD:
+        raise DamageError(f"the file ends {vector.size_bytes + 2 * _WORD - len(record)} bytes before it does")
+    if zlib.crc32(body) != int.from_bytes(check, "big"):
+        raise DamageError("Could not verify deletion vector integrity, CRC checksum verification failed")
+    return body
+
+
+def _positions(body: bytes, vector: Vector, rows: int) -> Positions:
+    """Return the positions that a bitmap holds.
+
+    Source: delta PROTOCOL.md, "Deletion Vector Format"; for the other layout delta RoaringBitmapArray.
+    """
+    if len(body) != vector.size_bytes:
+        raise DamageError(f"it has {len(body)} bytes, but the log says {vector.size_bytes}")
+    magic = int.from_bytes(body[:_WORD], "little")
+    if magic == _PORTABLE:
+        found, end = roaring.decode_64(body, _WORD, rows)
+    elif magic == _NATIVE:
+        found, end = _native(body, rows)
+    else:
+        raise DamageError(f"its magic is {magic}, which no kind of vector has")
+    if end != len(body):
+        raise DamageError(f"{len(body) - end} bytes follow the bitmap")
+    if len(found) != vector.cardinality:
+        raise DamageError(
+            f"Deletion vector integrity check failed. Encountered a cardinality mismatch: {len(found)} rows, but the "
+            f"log says {vector.cardinality}"
+        )
+    return found
+
+
+def _native(body: bytes, rows: int) -> tuple[Positions, int]:
+    """Return the positions of a bitmap whose parts have their sizes before them, and a part for each high word."""
+    count = int.from_bytes(body[_WORD : 2 * _WORD], "little", signed=True)
+    place = 2 * _WORD
+    found = [np.zeros(0, np.int64)]
+    if not 0 <= count <= len(body):
+        raise DamageError(f"it has {count} parts in {len(body)} bytes")
+    for high in range(count):
+        size = int.from_bytes(body[place : place + _WORD], "little", signed=True)
+        numbers, end = roaring.decode(body, place + _WORD, min(1 << 32, rows - (high << 32)))
+        if end != place + _WORD + size:
+            raise DamageError(f"a part of {size} bytes ends after {end - place - _WORD}")
+        found.append(numbers + (high << 32))
+        place = end
+    return np.concatenate(found), place

@@ -1,0 +1,1 @@
+"""What Delta commits did: the COMMITS frame, their entries, DESCRIBE HISTORY and DETAIL."""

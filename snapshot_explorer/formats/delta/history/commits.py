@@ -1,0 +1,169 @@
+"""The frame COMMITS of Delta versions: who committed, what was added and removed, and what can still be loaded."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats.delta.history.counts import Counts, Known, counts_of
+from snapshot_explorer.formats.delta.history.operations import Effect, kind_of
+from snapshot_explorer.formats.delta.log.json_columns import json_text
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.records import Actions, Transaction
+from snapshot_explorer.formats.delta.log.times import Times
+from snapshot_explorer.formats.delta.maintenance.readability import Readability
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_COUNTS = tuple(field.name for field in fields(Counts))
+_AT_ONCE = 256
+"""Commits whose actions are in memory at the same time."""
+_CHEAP_FILES = 64
+_CHEAP_BYTES = 8 << 20
+"""Of how many log files, and bytes, a state is built to count the rows of the commits after it."""
+
+_TRIES = 2
+"""How often that state is read before its counts are given up: what was answered wrongly once is read again."""
+
+
+class History:
+    """Makes COMMITS of the versions of a table. Thread-safe."""
+
+    def __init__(self, storage: Storage, log: Log, times: Times) -> None:
+        """Bind to a table. Reads nothing."""
+        self._log = log
+        self._times = times
+        self._readability = Readability(storage, log, self._is_cheap)
+
+    def frame(self, versions: Sequence[int]) -> pa.Table:
+        """Return the COMMITS frame of some versions, in the order asked for.
+
+        Reads their commit files, concurrently, and about what they removed as `Readability.of` says. Rows and bytes of
+        a removed file are those of the remove or, where it has none, of the add that it ends; for that, and for
+        `total_rows`, the state before the versions is built if that takes up to 64 log files of 8 MiB together.
+        Otherwise they are null, as is a sum in which one number is not known.
+
+        Of a version of which only the checkpoint is left, no more is told than whether it can be loaded.
+
+        Raises:
+            SnapshotNotFoundError: There is no such version.
+            BrokenTableError: A commit file cannot be read; it is named.
+        """
+        committed = {commit.version for commit in self._log.commits()}
+        rows: dict[int, dict[str, object]] = {}
+        # From the newest on: what is known of a version tells which files of those before it are there.
+        for run in _runs(versions, committed):
+            rows |= self._rows(run) if run[0] in committed else {run[0]: self._lost(run[0])}
+        return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS)
+
+    def _rows(self, versions: Sequence[int]) -> dict[int, dict[str, object]]:
+        """Return a row of COMMITS for each of some versions without gaps, ascending."""
+        actions = self._log.actions(versions)
+        times = self._times.told(versions, actions.commit_infos)
+        readable = self._readability.of(versions, actions)
+        counts = counts_of(versions, actions, self._known(versions, actions))
+        rearranging = _rearranging(actions)
+        return {
+            version: {
+                "version": version,
+                "committed_at": time,
+                "readable": readable[version],
+                "tags": [],
+                **{name: getattr(counts[version], name) for name in _COUNTS},
+                **_told(version, actions, counts[version], rearranged=version in rearranging),
+            }
+            for version, time in zip(versions, times, strict=True)
+        }
+
+    def _lost(self, version: int) -> dict[str, object]:
+        """Return the row of a version whose commit file is gone."""
+        self._times.told([version], {})
+        readable = self._readability.near(version)
+        return {"version": version, "readable": readable, "kind": "other", "tags": [], "details": "{}"}
+
+    def _known(self, versions: Sequence[int], actions: Actions) -> Known | None:
+        """Return which files were live before the versions, or after the first that can be loaded, if that is cheap."""
+        if versions[0] == 0:
+            return Known(version=-1, adds=actions.adds.slice(0, 0))
+        whole = self._log.listing().loadable
+        version = next((one for one in (versions[0] - 1, *versions) if one in whole), None)
+        if version is None or not self._is_cheap(version):
+            return None
+        for _ in range(_TRIES):
+            try:
+                return Known(version=version, adds=self._log.state(version).adds)
+            except BrokenTableError as error:  # what the commits say is told all the same
+                log.warning("Counts that need the files of version %d are unknown: %s", version, error)
+        return None
+
+    def _is_cheap(self, version: int) -> bool:
+        """Return whether the state of a version takes little to build."""
+        listing = self._log.listing()
+        checkpoints = [one[0].version for one in listing.checkpoints() if one[0].version <= version]
+        if version not in listing.loadable or version - max(checkpoints, default=-1) > _CHEAP_FILES:
+            return False
+        segment = self._log.segment(version)
+        files = [*segment.checkpoint, *segment.commits]
+        return len(files) <= _CHEAP_FILES and sum(one.size_bytes or 0 for one in files) <= _CHEAP_BYTES
+
+
+def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Sequence[int]]:
+    """Yield the versions as ranges without gaps, ascending each, the newest first; alone what has no commit."""
+    left = sorted(set(versions))
+    while left:
+        start = len(left) - 1
+        while (
+            start
+            and left[start - 1] == left[start] - 1
+            and len(left) - start < _AT_ONCE
+            and left[start] in committed
+            and left[start - 1] in committed
+        ):
+            start -= 1
+        yield range(left[start], left[-1] + 1)
+        del left[start:]
+
+
+def _told(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> dict[str, object]:
+    """Return the columns of COMMITS that the commit's own words give."""
+    info = actions.commit_infos.get(version, {})
+    effect = Effect(
+        added_files=counts.added_files,
+        removed_files=counts.removed_files,
+        rearranged=rearranged,
+        redefined=any(version in part for part in (actions.metadatas, actions.protocols, actions.domains)),
+    )
+    operation, parameters = _text(info.get("operation")), info.get("operationParameters")
+    return {
+        "kind": kind_of(operation, parameters if isinstance(parameters, dict) else {}, effect),
+        "operation": operation,
+        "user": _text(info.get("userName")) or _text(info.get("userId")),
+        "identifier": _text(info.get("txnId")) or _of_application(actions.transactions.get(version, ())),
+        "details": json_text(info),
+    }
+
+
+def _of_application(transactions: Sequence[Transaction]) -> str | None:
+    """Return what a streaming writer calls its commit: its name and its own number of it."""
+    return f"{transactions[0].app_id}:{transactions[0].version}" if len(transactions) == 1 else None
+
+
+def _rearranging(actions: Actions) -> frozenset[int]:
+    """Return the versions that have file actions of which none changes data."""
+    together = pa.concat_tables([files.select(["version", "data_change"]) for files in (actions.adds, actions.removes)])
+    every = set(pc.unique(together["version"]).to_pylist())
+    changing = together.filter(pc.fill_null(together["data_change"], True))  # noqa: FBT003 - an absent flag is true
+    return frozenset(every - set(pc.unique(changing["version"]).to_pylist()))
+
+
+def _text(value: Any) -> str | None:
+    """Return text of commitInfo; other values as JSON, since writers put what they like."""
+    if value is None or isinstance(value, str):
+        return value or None
+    return json_text(value)

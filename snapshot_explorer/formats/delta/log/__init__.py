@@ -1,0 +1,1 @@
+"""The Delta log: listing, segments, checkpoints, commits, replay, schema, protocol."""

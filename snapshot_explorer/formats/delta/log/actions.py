@@ -1,0 +1,316 @@
+"""Commits, which are lines of JSON, straight into Arrow columns.
+
+Source: delta PROTOCOL.md, "Actions".
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.delta.log import json_columns as columns
+from snapshot_explorer.formats.delta.log.json_columns import Bodies, RowError
+from snapshot_explorer.formats.delta.log.locations import decoded_texts
+from snapshot_explorer.formats.delta.log.non_file_actions import domain_of, metadata_of, protocol_of, transaction_of
+from snapshot_explorer.formats.delta.log.records import (
+    ADDS,
+    CDC,
+    REMOVES,
+    Actions,
+    Domain,
+    Metadata,
+    Protocol,
+    Transaction,
+)
+from snapshot_explorer.limits import DEFAULT, Limits
+
+_AT_ONCE = 2_000
+"""File actions whose values are Python objects at the same time."""
+_TAKEN_AT_ONCE = 100
+"""File actions that are Python objects at the same time: more would not fit the processor's cache."""
+_FILES = ("add", "remove", "cdc")
+_WANTED = frozenset(
+    {
+        *("path", "partitionValues", "size", "dataChange", "deletionVector", "stats", "baseRowId"),
+        *("defaultRowCommitVersion", "tags", "modificationTime", "clusteringProvider", "deletionTimestamp"),
+        "extendedFileMetadata",
+    }
+)
+_MAPS = frozenset({"partitionValues", "tags"})
+
+T = TypeVar("T")
+
+
+def parse_commits(
+    contents: Iterable[tuple[int, str, bytes]],
+    *,
+    infos: bool = True,
+    excerpts: bool = False,
+    limits: Limits = DEFAULT,
+) -> Actions:
+    """Return the actions of commits, each kind in one table, in the order of the commits and of their lines.
+
+    Args:
+        contents: Version, file name and bytes of each commit, ascending.
+        infos: Keep each version's first commitInfo; without it `commit_infos` is empty.
+        excerpts: The bytes are some lines of each commit, which need not hold an action of a known kind.
+        limits: What a file may cost.
+
+    Raises:
+        BrokenTableError: A line is no action, or a commit holds none; the message names the file and the line.
+        LimitError: A line is too long, or nearly all of very many are blank.
+    """
+    parser = Parser(infos=infos, excerpts=excerpts, limits=limits)
+    for version, name, content in contents:
+        parser.feed(version, name, content)
+    return parser.actions()
+
+
+class Parser:
+    """Takes the bytes of commits, or of a checkpoint in JSON, and gives their actions."""
+
+    def __init__(self, *, infos: bool = True, excerpts: bool = False, limits: Limits = DEFAULT) -> None:
+        """Begin with nothing."""
+        self._infos = infos
+        self._excerpts = excerpts
+        self._limits = limits
+        self._pending: dict[str, list[Any]] = {kind: [] for kind in _FILES}
+        self._waiting = {kind: Bodies(_WANTED, _MAPS) for kind in _FILES}
+        self._owners: dict[str, list[tuple[int, int | None, str]]] = {kind: [] for kind in _FILES}
+        self._tables: dict[str, list[pa.Table]] = {kind: [] for kind in _FILES}
+        self._commit_infos: dict[int, Mapping[str, Any]] = {}
+        self._protocols: dict[int, Protocol] = {}
+        self._metadatas: dict[int, Metadata] = {}
+        self._transactions: dict[int, tuple[Transaction, ...]] = {}
+        self._domains: dict[int, tuple[Domain, ...]] = {}
+        self.singles: list[tuple[str, Mapping[str, Any]]] = []
+        """Of a checkpoint: its other actions, as stored, each with its kind."""
+
+    def feed(self, version: int | None, name: str, content: bytes) -> None:
+        """Take a file's bytes. `version` is None for a checkpoint: its actions belong to commits unknown."""
+        # Of an excerpt, which was within limits as a whole, most lines are blank.
+        lines = content.split(b"\n") if self._excerpts else json_text.lines(content, name, self._limits)
+        adds, others = _by_kind(name, content, lines)
+        if not adds and not self._excerpts and _KNOWN.isdisjoint(others):
+            raise without_actions(name, content)
+        if adds:
+            self._take("add", adds, version, name)
+        if not others:
+            return
+        for kind in ("remove", "cdc"):
+            if kind in others:
+                self._take(kind, others.pop(kind), version, name)
+        try:
+            self._keep(version, others)
+        except DamageError as error:
+            raise BrokenTableError(f"{name} is damaged: it holds {error}. Restore the file from a backup.") from error
+
+    def actions(self) -> Actions:
+        """Return what has come in; of a checkpoint the file actions only."""
+        for kind in _FILES:
+            self._flush(kind)
+        return Actions(
+            adds=_together(self._tables["add"], ADDS),
+            removes=_together(self._tables["remove"], REMOVES),
+            cdc=_together(self._tables["cdc"], CDC),
+            commit_infos=self._commit_infos,
+            protocols=self._protocols,
+            metadatas=self._metadatas,
+            transactions=self._transactions,
+            domains=self._domains,
+        )
+
+    def _keep(self, version: int | None, others: Mapping[str, list[Any]]) -> None:
+        for kind, bodies in others.items():
+            if kind in _SINGLE and not {dict}.issuperset(map(type, bodies)):
+                raise DamageError(f"a {kind} that is no object")
+        if version is None:
+            self.singles += [(kind, body) for kind, bodies in others.items() for body in bodies]
+            return
+        if self._infos and "commitInfo" in others:
+            self._commit_infos[version] = others["commitInfo"][0]
+        if "protocol" in others:
+            self._protocols[version] = _only("protocol", others["protocol"], protocol_of)
+        if "metaData" in others:
+            self._metadatas[version] = _only("metaData", others["metaData"], metadata_of)
+        if "txn" in others:
+            self._transactions[version] = tuple(transaction_of(body) for body in others["txn"])
+        if "domainMetadata" in others:
+            self._domains[version] = tuple(domain_of(body) for body in others["domainMetadata"])
+
+    def _take(self, kind: str, bodies: Sequence[Any], version: int | None, name: str) -> None:
+        waiting, pending, owners = self._waiting[kind], self._pending[kind], self._owners[kind]
+        pending.extend(bodies)
+        owners.append((len(waiting) + len(pending), version, name))
+        if len(pending) >= _TAKEN_AT_ONCE:
+            self._take_apart(kind)
+            if len(waiting) >= _AT_ONCE:
+                self._flush(kind)
+
+    def _take_apart(self, kind: str) -> None:
+        pending = self._pending[kind]
+        try:
+            self._waiting[kind].take(pending)
+        except RowError as error:
+            raise _broken_action(self._owners[kind], kind, error) from error
+        pending.clear()
+
+    def _flush(self, kind: str) -> None:
+        self._take_apart(kind)
+        bodies, owners = self._waiting[kind], self._owners[kind]
+        if len(bodies):
+            try:
+                self._tables[kind].append(_MAKERS[kind](bodies, _versions(owners)))
+            except RowError as error:
+                raise _broken_action(owners, kind, error) from error
+        self._waiting[kind] = Bodies(_WANTED, _MAPS)
+        owners.clear()
+
+
+_SINGLE = frozenset({"commitInfo", "protocol", "metaData", "txn", "domainMetadata", "sidecar"})
+_KNOWN = _SINGLE | {*_FILES, "checkpointMetadata"}
+"""Unknown actions are passed over, but a file of them alone is none that a writer made: a proxy may answer in JSON."""
+
+
+def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], dict[str, list[Any]]]:
+    """Return the bodies of the add actions in a file, and those of all others by their kind."""
+    others: dict[str, list[Any]] = {}
+    try:
+        # Most lines are adds: they are taken in one sweep.
+        found = _parsed(lines)
+        adds = [body for one in found if (body := one.get("add")) is not None]
+        for one in [one for one in found if "add" not in one or len(one) > 1]:
+            for kind, body in one.items():
+                if body is not None and kind != "add":
+                    others.setdefault(kind, []).append(body)
+    except (orjson.JSONDecodeError, AttributeError) as error:
+        raise broken_line(name, content, error) from error
+    return adds, others
+
+
+def _parsed(lines: list[bytes]) -> list[Any]:
+    """Return what the lines hold; blank ones are passed over."""
+    try:
+        return list(map(orjson.loads, filter(None, lines)))
+    except orjson.JSONDecodeError:
+        # To ask each line whether it holds blanks alone takes longer than to find out by failing.
+        return list(map(orjson.loads, filter(bytes.strip, lines)))
+
+
+def _only(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mapping[str, Any]], T]) -> T:
+    """Return the record of the only action of its kind; of two that differ neither can be chosen."""
+    try:
+        differ = any(body != bodies[0] for body in bodies[1:])
+    except RecursionError:  # as deep as parsers go, and so no action of a writer
+        differ = True
+    if differ:
+        raise DamageError(f"two {kind} actions that differ")
+    return make(bodies[0])
+
+
+def _broken_action(owners: Sequence[tuple[int, int | None, str]], kind: str, error: RowError) -> BrokenTableError:
+    name = next(name for end, _, name in owners if error.row < end)
+    return BrokenTableError(
+        f"{name} is damaged: one of its {kind} actions has {error}. Restore the file from a backup."
+    )
+
+
+def _versions(owners: Sequence[tuple[int, int | None, str]]) -> pa.Array:
+    versions: list[int | None] = []
+    for end, version, _ in owners:
+        versions += [version] * (end - len(versions))
+    return pa.array(versions, pa.int64())
+
+
+def _file_columns(bodies: Bodies, versions: pa.Array, *, or_empty: bool) -> list[pa.Array]:
+    return [
+        versions,
+        columns.texts(bodies, "path", required=True, convert=decoded_texts),
+        columns.maps(bodies, "partitionValues", or_empty=or_empty),
+        columns.integers(bodies, "size"),
+        columns.booleans(bodies, "dataChange", default=True),
+    ]
+
+
+def _state_columns(bodies: Bodies) -> list[pa.Array]:
+    return [
+        columns.vectors(bodies),
+        columns.texts(bodies, "stats"),
+        columns.integers(bodies, "baseRowId"),
+        columns.integers(bodies, "defaultRowCommitVersion"),
+        columns.maps(bodies, "tags"),
+    ]
+
+
+def _adds(bodies: Bodies, versions: pa.Array) -> pa.Table:
+    found = [
+        *_file_columns(bodies, versions, or_empty=True),
+        *_state_columns(bodies),
+        columns.integers(bodies, "modificationTime"),
+        columns.texts(bodies, "clusteringProvider"),
+    ]
+    return pa.table(found, schema=ADDS)
+
+
+def _removes(bodies: Bodies, versions: pa.Array) -> pa.Table:
+    found = [
+        *_file_columns(bodies, versions, or_empty=False),
+        *_state_columns(bodies),
+        columns.integers(bodies, "deletionTimestamp"),
+        columns.booleans(bodies, "extendedFileMetadata"),
+    ]
+    return pa.table(found, schema=REMOVES)
+
+
+def _cdc(bodies: Bodies, versions: pa.Array) -> pa.Table:
+    return pa.table(_file_columns(bodies, versions, or_empty=True), schema=CDC)
+
+
+_MAKERS: Mapping[str, Callable[[Bodies, pa.Array], pa.Table]] = {"add": _adds, "remove": _removes, "cdc": _cdc}
+
+
+def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def check_is_commit(name: str, content: bytes) -> None:
+    """Refuse what cannot be a commit by its first and last byte, for those who read only some of its lines.
+
+    Raises:
+        BrokenTableError: The bytes are blank, or do not begin and end like lines of JSON objects.
+    """
+    text = content.strip()
+    if text[:1] != b"{" or text[-1:] != b"}":
+        raise without_actions(name, content) if not text else broken_line(name, content, ValueError("it is no JSON"))
+
+
+def without_actions(name: str, content: bytes) -> BrokenTableError:
+    """Return the error of a commit, or a checkpoint in JSON, that holds no action."""
+    found = "it holds no action of a known kind" if content.strip() else "it is empty" if not content else "it is blank"
+    return BrokenTableError(
+        f"{name} is damaged: {found}, and no writer makes such a file. It may have been cut short or overwritten, or "
+        "another server may have answered in place of the storage. Try again; if it stays so, restore the file from a "
+        "backup."
+    )
+
+
+def broken_line(name: str, content: bytes, error: Exception) -> BrokenTableError:
+    """Return the error of a file with a line that is no JSON object, with the line's number."""
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line or line.isspace():
+            continue
+        try:
+            if isinstance(orjson.loads(line), dict):
+                continue
+            why = "it is no object"
+        except orjson.JSONDecodeError as found:
+            why = str(found)
+        return BrokenTableError(
+            f"{name} is damaged: line {number} is no action: {why}. "
+            "The file may be cut short; restore it from a backup."
+        )
+    return BrokenTableError(f"{name} is damaged: {error}. Restore the file from a backup.")

@@ -1,0 +1,347 @@
+"""Checkpoints of every form: one file, several parts, with or without sidecars, parquet or JSON.
+
+Only the columns that a state needs are read, row group by row group; tombstones only where they are asked for.
+
+Source: delta PROTOCOL.md, "Checkpoints".
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from snapshot_explorer.arrow import parquet_pages
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats.delta.log.actions import Parser
+from snapshot_explorer.formats.delta.log.checkpoint_adds import PARSED, STORED, adds_of, joined_adds
+from snapshot_explorer.formats.delta.log.json_columns import integer
+from snapshot_explorer.formats.delta.log.layout import SIDECARS, LogFile
+from snapshot_explorer.formats.delta.log.locations import decoded, is_absolute
+from snapshot_explorer.formats.delta.log.non_file_actions import domain_of, metadata_of, protocol_of, transaction_of
+from snapshot_explorer.formats.delta.log.replay import Tally
+from snapshot_explorer.limits import Limits
+from snapshot_explorer.storage import Storage
+
+_WHOLE = 8 << 20
+"""A file of a checkpoint up to this size is read whole, in one request and beside others."""
+_AT_ONCE = 64 << 20
+"""Bytes of a checkpoint's files that are in memory at the same time."""
+_SINGLES = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
+FileKind = Literal["add", "remove"]
+"""Actions that tell of data files."""
+_FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointFile:
+    """A file of a checkpoint."""
+
+    path: str
+    """Below the table's root."""
+    size_bytes: int | None
+    """Its size, where it is told."""
+    list_path: str | None
+    """Of a sidecar: the file that names it."""
+    adds: int
+    """How many live files it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What a checkpoint holds."""
+
+    tally: Tally
+    """The state at its version."""
+    files: tuple[CheckpointFile, ...]
+    """Its files, sidecars last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileActions:
+    """The actions of one kind in a row group of a checkpoint."""
+
+    kind: FileKind
+    """Which kind."""
+    places: npt.NDArray[np.int64]
+    """The row of each, in the row group."""
+    files: pa.Table
+    """They themselves as ADDS, maybe with `stats_parsed`; what they do not tell is null."""
+
+
+def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = True) -> Checkpoint:
+    """Return what a checkpoint holds.
+
+    Reads its files, small ones whole and at once. Without `adds` the live files are left out: of a large file then
+    only the columns of the other actions are read, and no sidecar.
+
+    Raises:
+        BrokenTableError: A file is damaged or, where it is a sidecar, missing.
+        MissingFileError: A file of the checkpoint is not there.
+    """
+    found = _Found(adds=adds, limits=storage.limits)
+    for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
+        found.take(path, content)
+    if adds:
+        found.take_sidecars(storage)
+    sizes = {file.path: file.size_bytes for file in files} | found.sidecars
+    return Checkpoint(
+        tally=found.tally(),
+        files=tuple(found.described(path, size) for path, size in sizes.items()),
+    )
+
+
+def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
+    """Yield, of each row group of a checkpoint's parquet file, its add and its remove actions.
+
+    Reads a small file whole; of a large one, row group by row group, the columns that ADDS has.
+
+    Raises:
+        BrokenTableError: The file is damaged; it is named.
+        MissingFileError: It is not there.
+    """
+    for _, content in _contents(storage, [(path, size_bytes)]):
+        with _damage_of(path):
+            file = parquet_pages.opened(content)
+            wanted = {kind: names for kind in _FILE_KINDS if (names := _wanted(file, kind))}
+            leaves = [f"{kind}.{name}" for kind, names in wanted.items() for name in names]
+            parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
+            for group in range(file.num_row_groups):
+                found = [(kind, *_actions(file, group, kind, names)) for kind, names in wanted.items()]
+                yield [
+                    FileActions(kind=kind, places=places, files=adds_of(rows, set(wanted[kind])))
+                    for kind, places, rows in found
+                    if len(rows)
+                ]
+
+
+def read_adds(
+    storage: Storage, path: str, size_bytes: int | None, *, part: int = 0, parts: int = 1
+) -> Iterator[pa.Table]:
+    """Yield the ADDS of a file of a checkpoint or of a sidecar, piece by piece.
+
+    Args:
+        storage: The table's storage.
+        path: The file.
+        size_bytes: Its size, where it is told.
+        part: Which part of it, from 0; only in parquet there are several.
+        parts: How many parts there are.
+
+    Raises: as `read_checkpoint`.
+    """
+    for _, content in _contents(storage, [(path, size_bytes)]):
+        if path.endswith(".json"):
+            parser = Parser(infos=False, limits=storage.limits)
+            parser.feed(None, path, content.read())
+            yield parser.actions().adds
+            continue
+        with _damage_of(path):
+            file = parquet_pages.opened(content)
+            leaves = [f"add.{name}" for name in _wanted(file, "add")]
+            parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
+            yield from _adds(file, part=part, parts=parts)
+
+
+class _Found:
+    """What has been read of a checkpoint so far."""
+
+    def __init__(self, *, adds: bool, limits: Limits) -> None:
+        self.wants_adds = adds
+        self.limits = limits
+        self.tables: list[pa.Table] = []
+        self.singles: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _SINGLES}
+        self.counts: dict[str, int] = {}
+        self.sidecars: dict[str, int | None] = {}
+        self.named_by: dict[str, str] = {}
+
+    def take(self, path: str, content: pa.NativeFile, *, sidecar: bool = False) -> None:
+        if path.endswith(".json"):
+            self._take_json(path, content)
+            return
+        with _damage_of(path):
+            file = parquet_pages.opened(content)
+            if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
+                raise DamageError("it holds neither add nor remove actions")
+            leaves = [f"add.{name}" for name in _wanted(file, "add")] if self.wants_adds else []
+            leaves += [] if sidecar else _SINGLES
+            parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
+            if not sidecar:
+                for kind in _SINGLES:
+                    self.singles[kind] += [(path, row) for row in _rows(file, kind)]
+            tables = list(_adds(file)) if self.wants_adds else []
+        self._keep(path, tables)
+        if not sidecar:
+            self._name_sidecars(path)
+
+    def take_sidecars(self, storage: Storage) -> None:
+        try:
+            for path, content in _contents(storage, list(self.sidecars.items())):
+                self.take(path, content, sidecar=True)
+        except MissingFileError as error:
+            raise BrokenTableError(
+                f"A checkpoint names a sidecar file that is not there: {error} "
+                "An earlier checkpoint may still be whole."
+            ) from error
+
+    def tally(self) -> Tally:
+        """Return the state."""
+        return Tally(
+            adds=joined_adds(self.tables),
+            protocol=next(self._records("protocol", protocol_of), None),
+            metadata=next(self._records("metaData", metadata_of), None),
+            transactions={one.app_id: one for one in self._records("txn", transaction_of)},
+            domains={one.domain: one for one in self._records("domainMetadata", domain_of)},
+        )
+
+    def described(self, path: str, size: int | None) -> CheckpointFile:
+        """Return the record of a file that has been read."""
+        adds = self.counts.get(path, 0)
+        return CheckpointFile(path=path, size_bytes=size, list_path=self.named_by.get(path), adds=adds)
+
+    def _records(self, kind: str, make: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+        for path, body in self.singles[kind]:
+            try:
+                yield make(body)
+            except DamageError as error:
+                raise BrokenTableError(
+                    f"{path} is damaged: its {kind} has {error}. An earlier checkpoint may still be whole."
+                ) from error
+
+    def _take_json(self, path: str, content: pa.NativeFile) -> None:
+        parser = Parser(infos=False, limits=self.limits)
+        parser.feed(None, path, content.read())
+        actions = parser.actions()
+        self._keep(path, [actions.adds] if self.wants_adds else [])
+        for kind, body in parser.singles:
+            if kind in self.singles:
+                self.singles[kind].append((path, body))
+        self._name_sidecars(path)
+
+    def _keep(self, path: str, tables: Sequence[pa.Table]) -> None:
+        self.tables += tables
+        self.counts[path] = sum(table.num_rows for table in tables)
+
+    def _name_sidecars(self, path: str) -> None:
+        for owner, body in self.singles["sidecar"]:
+            if owner != path:
+                continue
+            name = body.get("path")
+            if not isinstance(name, str) or not name:
+                raise BrokenTableError(f"{path} is damaged: a sidecar without a path. Restore it from a backup.")
+            where = decoded(name)
+            full = where if is_absolute(where) else f"{SIDECARS}/{where}"
+            self.sidecars[full] = _size(body.get("sizeInBytes"))
+            self.named_by[full] = path
+
+
+def _size(told: Any) -> int | None:
+    try:
+        return integer(told)
+    except ValueError:
+        return None
+
+
+def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, pa.NativeFile]]:
+    """Yield files opened: small ones read at once, so many as fit in memory; of large ones only what is asked for."""
+    waiting: list[str] = []
+    held = 0
+    for path, size in files:
+        if size is not None and size > _WHOLE:
+            yield path, storage.open(_place(storage, path))
+            continue
+        waiting.append(path)
+        held += _WHOLE if size is None else size
+        if held >= _AT_ONCE:
+            yield from _read(storage, waiting)
+            waiting, held = [], 0
+    yield from _read(storage, waiting)
+
+
+def _read(storage: Storage, paths: Sequence[str]) -> Iterator[tuple[str, pa.NativeFile]]:
+    contents = storage.read_many([_place(storage, path) for path in paths])
+    for path, content in zip(paths, contents, strict=True):
+        yield path, pa.BufferReader(content)
+
+
+def _place(storage: Storage, path: str) -> str:
+    return storage.resolve_external(path) if is_absolute(path) else path
+
+
+def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the actions of a kind of which there are few, in the form that they have in JSON."""
+    if kind not in file.schema_arrow.names:
+        return
+    for group in range(file.num_row_groups):
+        column = file.read_row_group(group, columns=[kind]).column(kind)
+        if not pa.types.is_struct(column.type):
+            raise DamageError(f"a column {kind} of type {column.type}")
+        yield from column.drop_null().to_pylist(maps_as_pydicts="strict")
+
+
+def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:
+    """Yield the add actions of each row group; of one part, of every so-manieth."""
+    wanted = _wanted(file, "add")
+    for group in range(part, file.num_row_groups if wanted else 0, parts):
+        _, rows = _actions(file, group, "add", wanted)
+        if len(rows):
+            yield adds_of(rows, set(wanted))
+
+
+def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
+    """Return the fields to read of a kind of file action; none where the file has no column of it."""
+    if kind not in file.schema_arrow.names:
+        return []
+    stored = file.schema_arrow.field(kind).type
+    if not pa.types.is_struct(stored) or stored.get_field_index("path") < 0:
+        raise DamageError(f"a column {kind} without paths")
+    names = {field.name for field in stored}
+    wanted = [name for name, _ in STORED.values() if name in names]
+    wanted += [name for name in ("deletionVector",) if name in names]
+    if PARSED in names and not _has_all_stats(file, kind):
+        wanted.append(PARSED)
+    return wanted
+
+
+def _actions(
+    file: pq.ParquetFile, group: int, kind: FileKind, wanted: Sequence[str]
+) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
+    """Return the actions of a kind in a row group, with the rows that they are in."""
+    column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in wanted]).column(kind).combine_chunks()
+    there = pc.is_valid(pc.struct_field(column, ["path"]))
+    return np.flatnonzero(there.to_numpy(zero_copy_only=False)), column.filter(there)
+
+
+def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
+    """Return whether every action has its statistics as text, as far as the file's own statistics tell."""
+    names = [file.schema.column(index).path for index in range(len(file.schema))]
+    if f"{kind}.stats" not in names or f"{kind}.path" not in names:
+        return False
+    places = names.index(f"{kind}.stats"), names.index(f"{kind}.path")
+    for group in range(file.num_row_groups):
+        told = [file.metadata.row_group(group).column(place).statistics for place in places]
+        nulls = [one.null_count if one is not None and one.has_null_count else None for one in told]
+        if nulls[0] is None or nulls[0] != nulls[1]:
+            return False
+    return True
+
+
+@contextmanager
+def _damage_of(path: str) -> Iterator[None]:
+    """Turn what Arrow and we find wrong in a file into our error with its name."""
+    try:
+        yield
+    except SnapshotExplorerError:
+        raise
+    except (pa.ArrowException, DamageError, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
+        told = " ".join(str(error).split())[:300]
+        raise BrokenTableError(
+            f"The checkpoint file {path} is damaged: {told}. An earlier checkpoint may still be whole."
+        ) from error

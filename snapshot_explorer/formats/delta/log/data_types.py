@@ -1,0 +1,252 @@
+"""Delta's types: how a schema spells them, and the Arrow types in which their values are handed out."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.delta.log.json_columns import integer
+
+Mode = Literal["none", "name", "id"]
+"""How the columns of a data file are found: by the column's name, by its physical name, or by its id."""
+
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+COLUMN_ID = "delta.columnMapping.id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataType:
+    """A Delta type. Only the fields that its root needs are set."""
+
+    root: str
+    """byte, short, integer, long, float, double, decimal, boolean, string, binary, date, timestamp, timestamp_ntz,
+    variant, void, array, map or struct; any other is a type that is not read, as the schema spells it."""
+    precision: int = 0
+    """Digits of a decimal."""
+    scale: int = 0
+    """Fraction digits of a decimal."""
+    key: "DataType | None" = None
+    """Type of a map's keys."""
+    element: "DataType | None" = None
+    """Type of an array's items, and of a map's values."""
+    element_nullable: bool = True
+    """Whether items or values may be null."""
+    fields: "tuple[Field, ...]" = ()
+    """Fields of a struct."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeChange:
+    """That a column was widened: delta PROTOCOL.md, "Type Change Metadata"."""
+
+    before: str
+    """The type before, as schemas spell it."""
+    after: str
+    """The type after."""
+    path: tuple[str, ...]
+    """Where in the column: `element`, `key`, `value`; empty for the column itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A column, or a field of a struct."""
+
+    name: str
+    """The name that users see."""
+    type: DataType
+    """The type."""
+    nullable: bool = True
+    """Whether it may be null."""
+    stored: str
+    """The name in data files, partition values and statistics."""
+    id: int | None = None
+    """The id of column mapping, which stays through renames."""
+    comment: str | None = None
+    """Its description."""
+    declared: str | None = None
+    """The type as it was declared where the schema has another: varchar(10) of a string."""
+    collated: bool = False
+    """Whether its texts have an order of their own."""
+    changes: tuple[TypeChange, ...] = ()
+    """How it was widened, oldest first."""
+
+    @property
+    def char_length(self) -> int | None:
+        """How many letters each value of a char(n) has; None of any other column.
+
+        A char deep in a column is a plain string: its schema does not tell it apart.
+        """
+        found = _CHAR.fullmatch(self.declared or "") if self.type.root == "string" else None
+        return int(found[1]) if found else None
+
+
+_ARROW = {
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "variant": pa.struct(
+        # The mark tells other readers, Spark's among them, a variant from a struct of this form.
+        [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
+    ),
+    "void": pa.null(),
+}
+_DECIMAL = re.compile(r"decimal(?:\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\))?")
+_TEXT = re.compile(r"string( collate \S+)?|(?:var)?char\(\d+\)", re.IGNORECASE)
+_CHAR = re.compile(r"char\((\d{1,9})\)", re.IGNORECASE)
+_GREATEST_PRECISION = 38
+
+
+def parse_fields(raw: Iterable[Mapping[str, Any]], mode: Mode) -> tuple[Field, ...]:
+    """Return the fields of a struct.
+
+    Args:
+        raw: What its schema lists.
+        mode: Which of their names data files have.
+
+    Raises:
+        KeyError, TypeError, ValueError: The schema contradicts the format.
+
+    Source: delta PROTOCOL.md, "Schema Serialization Format".
+    """
+    fields = tuple(_field(item, mode) for item in raw)
+    if len({field.name for field in fields}) < len(fields):
+        raise ValueError("two columns have one name")
+    return fields
+
+
+def _field(raw: Mapping[str, Any], mode: Mode) -> Field:
+    name = _text(raw["name"])
+    metadata = raw.get("metadata") or {}
+    number = metadata.get(COLUMN_ID)
+    physical = metadata.get(PHYSICAL_NAME)
+    comment = metadata.get("comment")
+    declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
+    return Field(
+        name=name,
+        type=parse_type(raw["type"], mode),
+        nullable=bool(raw.get("nullable", True)),
+        stored=name if mode == "none" or physical is None else _text(physical),
+        id=None if number is None else integer(number),
+        comment=None if comment is None else str(comment),
+        declared=None if declared is None else str(declared),
+        collated="__COLLATIONS" in metadata or "collate" in str(raw["type"]),
+        changes=tuple(
+            TypeChange(
+                before=_text(change["fromType"]),
+                after=_text(change["toType"]),
+                path=tuple(_text(change.get("fieldPath") or "").split(".")) if change.get("fieldPath") else (),
+            )
+            for change in metadata.get("delta.typeChanges") or ()
+        ),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} where a text is expected")
+    return value
+
+
+def parse_type(raw: object, mode: Mode = "none") -> DataType:
+    """Return the type that a schema spells, as text or as an object; errors as `parse_fields`."""
+    if isinstance(raw, str):
+        return _primitive(raw)
+    if not isinstance(raw, Mapping):
+        raise TypeError(f"{raw!r} is no type")
+    root = _text(raw["type"])
+    if root == "struct":
+        return DataType(root=root, fields=parse_fields(raw["fields"], mode))
+    if root == "array":
+        nullable = bool(raw.get("containsNull", True))
+        return DataType(root=root, element=parse_type(raw["elementType"], mode), element_nullable=nullable)
+    if root == "map":
+        return DataType(
+            root=root,
+            key=parse_type(raw["keyType"], mode),
+            element=parse_type(raw["valueType"], mode),
+            element_nullable=bool(raw.get("valueContainsNull", True)),
+        )
+    return DataType(root=root)
+
+
+def _primitive(spelled: str) -> DataType:
+    if spelled in _ARROW:
+        return DataType(root=spelled)
+    if found := _DECIMAL.fullmatch(spelled):
+        precision, scale = int(found[1] or 10), int(found[2] or 0)
+        if not (1 <= precision <= _GREATEST_PRECISION and scale <= precision):
+            raise ValueError(f"{spelled!r} is no type")
+        return DataType(root="decimal", precision=precision, scale=scale)
+    if _TEXT.fullmatch(spelled):
+        return DataType(root="string")
+    return DataType(root=spelled)
+
+
+def is_known(kind: DataType) -> bool:
+    """Return whether values of a type, and of the types in it, are read."""
+    if kind.root not in _ARROW and kind.root not in ("decimal", "array", "map", "struct"):
+        return False
+    return all(is_known(part) for part in parts(kind))
+
+
+def parts(kind: DataType) -> list[DataType]:
+    """Return the types of which a type is made."""
+    return [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+
+
+def has(kind: DataType, root: str) -> bool:
+    """Return whether a type is of a root, or holds one that is."""
+    return kind.root == root or any(has(part, root) for part in parts(kind))
+
+
+def arrow_type(kind: DataType) -> pa.DataType:
+    """Return the Arrow type in which values of a type are handed out.
+
+    A timestamp is one of microseconds in UTC, a timestamp_ntz the same without a zone; texts are plain strings; a
+    variant is a struct of value and metadata, both binary.
+
+    Raises:
+        UnsupportedFeatureError: The type is not read; the message names it.
+    """
+    if kind.root in _ARROW:
+        return _ARROW[kind.root]
+    if kind.root == "decimal":
+        return pa.decimal128(kind.precision, kind.scale)
+    if kind.root == "struct":
+        return pa.struct([arrow_field(field) for field in kind.fields])
+    if kind.root == "array" and kind.element:
+        return pa.list_(pa.field("element", arrow_type(kind.element), nullable=kind.element_nullable))
+    if kind.root == "map" and kind.element and kind.key:
+        value = pa.field("value", arrow_type(kind.element), nullable=kind.element_nullable)
+        return pa.map_(arrow_type(kind.key), value)
+    raise UnsupportedFeatureError(
+        f"Columns of type {kind.root} are not read. The table's history, schema and files can still be looked at."
+    )
+
+
+def arrow_field(field: Field) -> pa.Field:
+    """Return the Arrow field in which a column is handed out."""
+    return pa.field(field.name, arrow_type(field.type), nullable=field.nullable)
+
+
+def spell(kind: DataType) -> str:
+    """Return a type in one line: long, decimal(10,2), array<string>, map<string,long>, struct<a:long,b:date>."""
+    if kind.root == "decimal":
+        return f"decimal({kind.precision},{kind.scale})"
+    if kind.root == "struct":
+        return f"struct<{','.join(f'{field.name}:{spell(field.type)}' for field in kind.fields)}>"
+    if kind.root in ("array", "map"):
+        return f"{kind.root}<{','.join(spell(part) for part in (kind.key, kind.element) if part)}>"
+    return kind.root

@@ -1,0 +1,127 @@
+"""`_last_checkpoint` and the checksum files: what writers say of the log. Neither may make a read fail.
+
+Source: delta PROTOCOL.md, "Last Checkpoint File" and "Version Checksum File".
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.errors import LimitError, StorageError
+from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.delta.log.json_columns import integer
+from snapshot_explorer.formats.delta.log.layout import HINT, checksum_path
+from snapshot_explorer.formats.delta.log.non_file_actions import metadata_of, protocol_of
+from snapshot_explorer.formats.delta.log.records import Metadata, Protocol
+from snapshot_explorer.storage import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checksum:
+    """What a checksum file says of its version."""
+
+    path: str
+    """The file."""
+    size_bytes: int | None
+    """Bytes of the live files."""
+    files: int | None
+    """How many live files there are."""
+    protocol: Protocol | None
+    """The protocol in force."""
+    metadata: Metadata | None
+    """The metadata in force."""
+
+
+def read_hint(storage: Storage) -> tuple[int | None, tuple[str, ...]]:
+    """Return the version of the checkpoint that the hint names, None without a usable one, and what was odd.
+
+    One request.
+    """
+    try:
+        content = storage.read(HINT)
+        storage.limits.check_value(HINT, len(content), len(content), "one JSON document")
+    except (StorageError, LimitError):
+        return None, ()
+    try:
+        told = orjson.loads(content)
+        if isinstance(told, dict) and _is_whole(told) and (version := integer(told.get("version"))) >= 0:
+            return version, ()
+    except ValueError:
+        pass
+    return None, (f"{HINT} is corrupted. Will search the checkpoint files directly",)
+
+
+def read_checksum(storage: Storage, version: int) -> Checksum | None:
+    """Return what a version's checksum file says; None where it is missing, empty or damaged. One request."""
+    path = checksum_path(version)
+    try:
+        told = json_text.document(storage.read(path), path, storage.limits)
+    except (StorageError, LimitError, orjson.JSONDecodeError):
+        return None
+    if not isinstance(told, dict):
+        return None
+    try:
+        return Checksum(
+            path=path,
+            size_bytes=_count(told, "tableSizeBytes"),
+            files=_count(told, "numFiles"),
+            protocol=protocol_of(told["protocol"]) if isinstance(told.get("protocol"), dict) else None,
+            metadata=metadata_of(told["metadata"]) if isinstance(told.get("metadata"), dict) else None,
+        )
+    except (DamageError, ValueError):
+        return None
+
+
+def contradictions(told: Checksum, protocol: Protocol, metadata: Metadata, adds: pa.Table | None) -> list[str]:
+    """Return how a checksum contradicts the log, a sentence each; counts where the live files are known."""
+    pairs: list[tuple[str, object, object]] = [
+        ("protocol", told.protocol, protocol),
+        ("table id", told.metadata.id if told.metadata else None, metadata.id),
+    ]
+    if adds is not None:
+        pairs.append(("number of files", told.files, adds.num_rows))
+        pairs.append(("bytes of files", told.size_bytes, pc.sum(adds.column("size_bytes")).as_py() or 0))
+    return [
+        f"{told.path} contradicts the log: its {what} is {stated}, that of the log {found}. The log counts."
+        for what, stated, found in pairs
+        if stated is not None and stated != found
+    ]
+
+
+def _count(told: Mapping[str, Any], name: str) -> int | None:
+    return None if told.get(name) is None else integer(told[name])
+
+
+def _is_whole(told: Mapping[str, Any]) -> bool:
+    """Return whether the hint's own checksum, if it has one, fits what it says."""
+    stated = told.get("checksum")
+    return stated is None or stated == hashlib.md5(canonical(told).encode(), usedforsecurity=False).hexdigest()
+
+
+def canonical(told: Mapping[str, Any]) -> str:
+    """Return the text of which the checksum of a hint is made.
+
+    Source: delta PROTOCOL.md, "JSON checksum".
+    """
+    pairs: list[str] = []
+    waiting: list[tuple[str, Any]] = [(_quoted(name), value) for name, value in told.items() if name != "checksum"]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{path}+{_quoted(name)}", inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [(f"{path}+{position}", inner) for position, inner in enumerate(value)]
+        else:
+            pairs.append(f"{path}={_quoted(value) if isinstance(value, str) else orjson.dumps(value).decode()}")
+    return ",".join(sorted(pairs))
+
+
+def _quoted(text: str) -> str:
+    return f'"{quote(text, safe="")}"'

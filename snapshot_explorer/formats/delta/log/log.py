@@ -1,0 +1,464 @@
+"""`Log`: the log of a Delta table, listed and replayed on demand. Everything about a version begins here."""
+
+import itertools
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.formats.delta.log.batches import Commits, first_batch
+from snapshot_explorer.formats.delta.log.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
+from snapshot_explorer.formats.delta.log.hints import Checksum, contradictions, read_checksum
+from snapshot_explorer.formats.delta.log.layout import LOG, LogFile, commit_name
+from snapshot_explorer.formats.delta.log.log_segment import LogListing, LogSegment, earliest, for_version, list_log
+from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol, State
+from snapshot_explorer.formats.delta.log.replay import Tally, complete, followed_by, joined, state_of, tally_of
+from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, fewer_versions, lost_versions, now, table_gone
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_KEPT = 3
+"""How many reconciled versions are kept."""
+_REPLAYED_AT_ONCE = 64 << 20
+"""Bytes of commits whose actions are in memory, as columns, before they are reconciled."""
+_SMALL = 8 << 20
+"""A checkpoint up to this size is read once, whole, and kept."""
+
+_LOOKED_BACK = 1_000
+"""How many commits are read to say which one removed a file."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tail:
+    """What the commits of a segment after its checkpoint come to."""
+
+    segment: LogSegment
+    tally: Tally
+
+
+class Log:
+    """The log of one table. Keeps its newest listing and the states last asked for. Safe for several threads."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Bind to a table; reads nothing."""
+        self._storage = storage
+        self._commits = Commits(storage)
+        self._lock = threading.RLock()
+        self._listing: LogListing | None = None
+        self._listed = 0
+        self._listed_at = now()
+        self._turns = itertools.count(1)
+        self._generation = 0
+        self._unusable: set[str] = set()
+        self._states: OrderedDict[int, State] = OrderedDict()
+        self._tails: OrderedDict[int, _Tail] = OrderedDict()
+        self._kept_checkpoint: tuple[tuple[LogFile, ...], Checkpoint] | None = None
+        self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
+
+    @property
+    def generation(self) -> int:
+        """Return a number that changes when files that were listed before turn out to be others."""
+        return self._generation
+
+    def refresh(self) -> LogListing:
+        """Return what is in the log now. One listing. Forgets what it was about if the table was made anew.
+
+        A listing that shows less than the last one is made again a few times, and then refused: what is kept stays.
+        Less is right where commits that both show are others, as in a table that was dropped and made anew. Commits up
+        to a checkpoint may go in any order, as some writers clean up: that is logged as a warning.
+
+        Raises:
+            TableNotFoundError: The log was there, and is not any more.
+            StorageError: The log lacks versions that it had, other than its oldest ones.
+        """
+        for left in reversed(range(TRIES)):
+            turn, before, since = next(self._turns), self._listing, self._listed_at
+            found = list_log(self._storage, before)
+            lost = () if before is None else _lost(before, found)
+            if before is None or not lost or (found.versions() and not before.goes_on_in(found)):
+                break
+            if not left and _is_cleaned_up(found, lost):
+                log.warning("%s", fewer_versions(self._storage.root, lost, found.versions(), since))
+                break
+            if not left:
+                raise self._shortfall(before, found, lost, since)
+            time.sleep(PAUSE_SECONDS)
+        with self._lock:
+            if turn < self._listed:
+                return found  # one that began later has ended sooner: it is the newer one
+            self._listed, self._listed_at = turn, now()
+            if self._listing is not None and not self._listing.goes_on_in(found):
+                log.warning(
+                    "The log of %s shows other commits than before under the same numbers; the newest version was %s "
+                    "and is %s now: the table was dropped and made anew, or its log was replaced.",
+                    self._storage.root,
+                    self._listing.versions()[-1],
+                    found.versions()[-1],
+                )
+                self._generation += 1
+                self._unusable.clear()
+                self._states.clear()
+                self._checksums.clear()
+                self._tails.clear()
+                self._commits.forget()
+                self._kept_checkpoint = None
+            self._listing = found
+        return found
+
+    def _shortfall(
+        self, before: LogListing, found: LogListing, lost: Sequence[int], since: datetime
+    ) -> SnapshotExplorerError:
+        if not found.versions():
+            log.info("No delta log found for the Delta table at %s", self._storage.root)
+            return table_gone(self._storage.root, f"its folder {LOG}", before.versions()[-1], since)
+        return fewer_versions(self._storage.root, lost, found.versions(), since)
+
+    def listing(self) -> LogListing:
+        """Return the newest listing, made now if there is none yet."""
+        return self._listing or self.refresh()
+
+    def commits(self) -> tuple[LogFile, ...]:
+        """Return the commit file of each version that has one, ascending, by the newest listing."""
+        return tuple(self.listing().commits().values())
+
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions that the newest listing names, ascending; see `LogListing.versions`."""
+        return self.listing().versions()
+
+    def removed_in(self, path: str) -> int | None:
+        """Return the version that removed a data file, None where the newest 1,000 commits do not tell.
+
+        Reads those commits: it is asked when a file is not there, to say why.
+        """
+        try:
+            actions = self.actions([commit.version for commit in self.commits()[-_LOOKED_BACK:]], infos=False)
+        except SnapshotExplorerError:
+            return None
+        removed, added = (
+            pc.max(files.filter(pc.equal(files.column("path"), path)).column("version")).as_py()
+            for files in (actions.removes, actions.adds)
+        )
+        # A file whose deletion vector was replaced is removed and added at once.
+        newest: int | None = None if removed is None or (added is not None and added >= removed) else removed
+        return newest
+
+    def earliest(self) -> int:
+        """Return the earliest version that can still be reconstructed, by the newest listing.
+
+        Raises:
+            SnapshotNotFoundError: There is none.
+
+        Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
+        """
+        found = earliest(self.listing())
+        if found is None:
+            raise SnapshotNotFoundError(
+                f"The log of {self._storage.root} can reconstruct no version: it holds no commit 0 and no complete "
+                "checkpoint. Restore the log from a backup."
+            )
+        return found
+
+    def segment(self, version: int | None = None) -> LogSegment:
+        """Return the files that make a version, the newest listed one without it.
+
+        No request where the newest listing tells it, otherwise one listing.
+
+        Raises:
+            SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
+            BrokenTableError: Commits are missing.
+        """
+        try:
+            return for_version(self.listing(), None, version, unusable=self._unusable)
+        except SnapshotExplorerError:
+            return for_version(self.refresh(), None, version, unusable=self._unusable)
+
+    def newest(self, listing: LogListing, start: int | None = None) -> LogSegment:
+        """Return the files that make the newest version of a listing, looked for from a checkpoint on. No request.
+
+        Raises:
+            BrokenTableError: Commits are missing.
+        """
+        return for_version(listing, start, unusable=self._unusable)
+
+    def state(self, version: int) -> State:
+        """Return the table as it is at a version. Reads its checkpoint and the commits after it; the last few are kept.
+
+        Raises:
+            SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
+            BrokenTableError: A file is damaged or missing, or no protocol or metadata is found.
+        """
+        kept = self._kept_state(version)
+        if kept is not None:
+            return kept
+        with self._lock:
+            if version not in self._states:
+                state = self._state(version)
+                _keep(self._states, version, state)
+                for note in self._contradictions(version, state.protocol, state.metadata):
+                    log.warning("%s", note)
+            self._states.move_to_end(version)
+            return self._states[version]
+
+    def _kept_state(self, version: int) -> State | None:
+        """Return the state of a version if it is kept. Does not wait for one that is being read."""
+        kept = self._states.get(version)
+        if kept is not None and self._lock.acquire(blocking=False):
+            try:
+                if version in self._states:
+                    self._states.move_to_end(version)
+            finally:
+                self._lock.release()
+        return kept
+
+    def protocol_and_metadata(self, version: int) -> tuple[Protocol, Metadata]:
+        """Return the protocol and the metadata in force at a version, without its live files where that is less.
+
+        Reads the commits after the checkpoint and, if they do not tell, of a large checkpoint only what is no file.
+        The checksum file is not believed: it may be wrong.
+
+        Raises: as `state`.
+        """
+        kept = self._kept_state(version)
+        if kept is not None:
+            return kept.protocol, kept.metadata
+        with self._lock:
+            return self._attempts(version, self._protocol_and_metadata)
+
+    def checksum(self, version: int) -> Checksum | None:
+        """Return what the version's checksum file says, None without a usable one. One request the first time."""
+        with self._lock:
+            if version not in self._checksums:
+                _keep(self._checksums, version, read_checksum(self._storage, version))
+            return self._checksums[version]
+
+    def verify(self, version: int) -> tuple[str, list[str]]:
+        """Return the table's id at a version, and how its checksum file contradicts the log; a sentence each.
+
+        Counts are compared where the live files have been read, or come from commits alone.
+        """
+        with self._lock:
+            self.checksum(version)
+            if not self.segment(version).checkpoint:
+                self.state(version)
+            protocol, metadata = self.protocol_and_metadata(version)
+            return metadata.id or "", self._contradictions(version, protocol, metadata)
+
+    def _contradictions(self, version: int, protocol: Protocol, metadata: Metadata) -> list[str]:
+        told, state = self._checksums.get(version), self._states.get(version)
+        return [] if told is None else contradictions(told, protocol, metadata, state.adds if state else None)
+
+    def actions(self, versions: Sequence[int], *, infos: bool = True) -> Actions:
+        """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
+
+        None for those that a state was made of a short while ago: they are kept, without commitInfo.
+
+        Raises:
+            SnapshotNotFoundError: The commit of a version is gone.
+            BrokenTableError: One is damaged; the file and the line are named.
+        """
+        wanted = sorted(set(versions))
+        files = self.commit_files(wanted)
+        try:
+            return self._commits.actions(files, infos=infos)
+        except MissingFileError as error:
+            there = self.refresh().commits()
+            raise self._gone([version for version in wanted if version not in there] or wanted) from error
+
+    def commit_files(self, versions: Sequence[int]) -> list[LogFile]:
+        """Return the commit files of versions, in their order. A listing, if the newest one does not know them.
+
+        Raises:
+            SnapshotNotFoundError: One is gone.
+        """
+        known = self.listing().commits()
+        if any(version not in known for version in versions):
+            known = self.refresh().commits()
+        gone = [version for version in versions if version not in known]
+        if gone:
+            raise self._gone(gone)
+        return [known[version] for version in versions]
+
+    def outline(self, version: int) -> tuple[LogSegment, Checkpoint]:
+        """Return the files that make a version, and its checkpoint, of which live files need not be in it.
+
+        Reads the checkpoint, of a large one only what is no file.
+
+        Raises: as `state`.
+        """
+        nothing = Checkpoint(tally=Tally(), files=())
+        with self._lock:
+            return self._attempts(
+                version,
+                lambda segment: (segment, self._checkpoint(segment, adds=False) if segment.checkpoint else nothing),
+            )
+
+    def checkpoint_files(self, version: int, *, adds: bool = True) -> tuple[CheckpointFile, ...]:
+        """Return the files of the checkpoint that a version is made from, sidecars included; none without one.
+
+        Without `adds` how many files they hold may be missing: less is read, as of a sidecar only its name.
+        """
+        with self._lock:
+            return self._attempts(
+                version,
+                lambda segment: self._checkpoint(segment, adds=adds).files if segment.checkpoint else (),
+            )
+
+    def _state(self, version: int) -> State:
+        return state_of(self._attempts(version, self._tally), version, self._storage.root)
+
+    def _tally(self, segment: LogSegment) -> Tally:
+        base = self._base_of(segment)
+        if base is not None:
+            after = [commit for commit in segment.commits if commit.version > base.version]
+            return self._replayed(tally_of(base), after, open_ended=False)
+        tail = self._tail(segment)
+        return joined(self._checkpoint(segment, adds=True).tally, tail) if segment.checkpoint else tail
+
+    def _protocol_and_metadata(self, segment: LogSegment) -> tuple[Protocol, Metadata]:
+        tail = self._tail(segment)
+        if segment.checkpoint and (tail.protocol is None or tail.metadata is None):
+            tail = joined(self._checkpoint(segment, adds=False).tally, tail)
+        return complete(tail, segment.version, self._storage.root)
+
+    def _base_of(self, segment: LogSegment) -> State | None:
+        """Return the newest kept state that the segment's commits lead on from."""
+        first = -1 if segment.checkpoint_version is None else segment.checkpoint_version
+        known = [state for state in self._states.values() if first <= state.version < segment.version]
+        return max(known, key=lambda state: state.version, default=None)
+
+    def _tail(self, segment: LogSegment) -> Tally:
+        """Return what the commits after the checkpoint come to; those of the last segments asked for are kept."""
+        known = [one for one in self._tails.values() if one.segment.checkpoint == segment.checkpoint]
+        before = [one for one in known if one.segment.version <= segment.version]
+        base = max(before, key=lambda one: one.segment.version, default=None)
+        if base is not None and base.segment.version == segment.version:
+            return base.tally
+        after = segment.commits[len(base.segment.commits) :] if base else segment.commits
+        tally = self._replayed(base.tally if base else Tally(), after, open_ended=bool(segment.checkpoint))
+        _keep(self._tails, segment.version, _Tail(segment=segment, tally=tally))
+        return tally
+
+    def _replayed(self, tally: Tally, commits: Sequence[LogFile], *, open_ended: bool) -> Tally:
+        """Return a tally after more commits. So many are taken at once that memory is in proportion to live files."""
+        left = commits
+        while left:
+            some, left = first_batch(left, max(_REPLAYED_AT_ONCE, 2 * tally.adds.nbytes))
+            tally = followed_by(tally, self._commits.actions_to_keep(some), open_ended=open_ended)
+        return tally
+
+    def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:
+        """Return what a segment's checkpoint holds. A small one is read once, with its files."""
+        small = sum(file.size_bytes or _SMALL for file in segment.checkpoint) <= _SMALL
+        small = small and segment.checkpoint[0].form != "uuid"
+        kept = self._kept_checkpoint
+        if kept is not None and kept[0] == segment.checkpoint:
+            return kept[1]
+        try:
+            found = read_checkpoint(self._storage, segment.checkpoint, adds=adds or small)
+        except BrokenTableError as error:
+            raise _UnusableError(segment, error) from error
+        if small:
+            self._kept_checkpoint = segment.checkpoint, found
+        return found
+
+    def _attempts(self, version: int, make: Callable[[LogSegment], T]) -> T:
+        """Return what is made of a version's segment, with earlier checkpoints if one turns out to be damaged.
+
+        What has gone since the listing is looked for once more. If nothing works, the first error is raised.
+        """
+        before = frozenset(self._unusable)
+        try:
+            return self._attempted(version, make)
+        except SnapshotExplorerError:
+            # Nothing could be read without them. They may have been answered wrongly: they get another try.
+            self._unusable.intersection_update(before)
+            raise
+
+    def _attempted(self, version: int, make: Callable[[LogSegment], T]) -> T:
+        first: SnapshotExplorerError | None = None
+        listed_again = False
+        while True:
+            try:
+                return make(self.segment(version))
+            except _UnusableError as failed:
+                first = first or failed.error
+                log.warning(
+                    "Failed to create a snapshot from log segment %s. Trying a different checkpoint. %s",
+                    _described(failed.segment),
+                    failed.error,
+                )
+                self._unusable.add(failed.segment.checkpoint[0].name)
+            except MissingFileError as error:
+                if listed_again:
+                    raise first or self._gone([version]) from error
+                listed_again = True
+                self.refresh()
+            except (BrokenTableError, SnapshotNotFoundError) as error:
+                if first is None:
+                    raise
+                raise first from error
+
+    def _gone(self, versions: Sequence[int]) -> SnapshotNotFoundError:
+        """Return the error for commits that are not there, ascending."""
+        gone, there = versions[0], self.listing().commits()
+        later = next((version for version in there if version > versions[-1]), None)
+        earlier = max((version for version in there if version < gone), default=None)
+        if later is not None:
+            advice = f"Ask from version {later} on, the next one whose commit is there."
+        elif earlier is not None:
+            advice = f"Ask up to version {earlier}, the last one whose commit is there."
+        else:
+            advice = "No commit is left: ask for the files of a version instead."
+        return SnapshotNotFoundError(
+            f"{LOG}/{commit_name(gone)} is not there, in {self._storage.root}: the commit of version {gone} was "
+            f"cleaned up or removed by hand. {advice}"
+        )
+
+
+class _UnusableError(Exception):
+    """A segment's checkpoint can not be read."""
+
+    def __init__(self, segment: LogSegment, error: BrokenTableError) -> None:
+        super().__init__(str(error))
+        self.segment = segment
+        self.error = error
+
+
+def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
+    """Return the versions that a later listing of the log lacks, other than its oldest ones, ascending.
+
+    Of commits behind the first one, and of the newest version: checkpoints may stay where commits before them go.
+    """
+    if found is before or not before.versions():
+        return ()
+    versions = found.versions()
+    newest = before.versions()[-1:] if not versions or before.versions()[-1] > versions[-1] else ()
+    commits = tuple(found.commits())
+    return tuple(sorted({*newest, *(lost_versions(tuple(before.commits()), commits) if commits else ())}))
+
+
+def _is_cleaned_up(found: LogListing, lost: Sequence[int]) -> bool:
+    """Return whether the versions that a log lacks lie before a checkpoint, up to which a log may be cleaned up."""
+    checkpoints = found.checkpoints()
+    return bool(checkpoints) and lost[-1] <= checkpoints[-1][0].version
+
+
+def _described(segment: LogSegment) -> str:
+    files = ", ".join(file.name for file in segment.checkpoint)
+    return f"of version {segment.version} with checkpoint {files}"
+
+
+def _keep(kept: "OrderedDict[int, T]", version: int, value: T) -> None:
+    kept[version] = value
+    while len(kept) > _KEPT:
+        kept.popitem(last=False)

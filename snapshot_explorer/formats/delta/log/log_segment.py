@@ -1,0 +1,298 @@
+"""Log segments: the files of the log that together make one version.
+
+Every choice is made within one listing, so that a writer at work can not tear it.
+
+Source: delta PROTOCOL.md, "Action Reconciliation"; delta SnapshotManagement.scala, getLogSegmentForVersion.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.formats.delta.log.layout import (
+    LOG,
+    STAGED,
+    LogFile,
+    checkpoint_rank,
+    commit_name,
+    log_files,
+    staged_version,
+)
+from snapshot_explorer.storage import Entry, Storage
+
+_NAMED = 5
+"""How many versions a message names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSegment:
+    """The files of the log that make one version: a checkpoint, or none, and the commits after it."""
+
+    version: int
+    """The version."""
+    commits: tuple[LogFile, ...]
+    """The commits after the checkpoint, ascending; all from 0 on without one."""
+    checkpoint: tuple[LogFile, ...]
+    """The files of the checkpoint, its parts in order; empty without one."""
+    last_commit: LogFile | None
+    """The version's own commit; None if only its checkpoint is left."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What was odd and passed over, a sentence each."""
+
+    @property
+    def checkpoint_version(self) -> int | None:
+        """Return the version of the checkpoint, None without one."""
+        return self.checkpoint[0].version if self.checkpoint else None
+
+
+@dataclass(frozen=True)
+class LogListing:
+    """One listing of the log. What follows from it is worked out once; nobody may change it."""
+
+    root: str
+    """The table's root, for messages."""
+    files: tuple[LogFile, ...]
+    """The files of the log, by version and name; checkpoints without bytes are left out."""
+    has_staged: bool
+    """Whether there is a folder of staged commits."""
+    is_empty: bool
+    """Whether the folder is missing or holds nothing."""
+
+    def list_from(self, start_version: int) -> tuple[LogFile, ...]:
+        """Return the files from a version on.
+
+        Source: delta SnapshotManagement.scala, listFrom.
+        """
+        return tuple(file for file in self.files if file.version >= start_version) if start_version else self.files
+
+    def goes_on_in(self, later: "LogListing") -> bool:
+        """Return whether a later listing shows the same files, apart from those that came or went."""
+        known = self.by_name
+        for file in later.files:
+            before = known.get(file.name, file)
+            # Of an unchanged listing all are the same objects.
+            if before is not file and before.kind == "commit" and before.identity != file.identity:
+                return False
+        return True
+
+    @cached_property
+    def by_name(self) -> dict[str, LogFile]:
+        """Return the files by their names."""
+        return {file.name: file for file in self.files}
+
+    def commits(self) -> dict[int, LogFile]:
+        """Return the commit of each version that has one, ascending."""
+        return self._known_commits
+
+    @cached_property
+    def _known_commits(self) -> dict[int, LogFile]:
+        return _commits(self.files)
+
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is gone."""
+        return self._known_versions
+
+    @cached_property
+    def _known_versions(self) -> tuple[int, ...]:
+        return tuple(sorted({*self.commits(), *(one[0].version for one in self.checkpoints())}))
+
+    @cached_property
+    def commitless(self) -> tuple[int, ...]:
+        """Return the versions of which only the checkpoint is left, ascending."""
+        return tuple(version for version in self.versions() if version not in self.commits())
+
+    @cached_property
+    def loadable(self) -> frozenset[int]:
+        """Return the versions that the log can reconstruct: those that a checkpoint and the commits after it make."""
+        commits, checkpoints = self.commits(), {one[0].version for one in self.checkpoints()}
+        found: set[int] = set()
+        for version in self.versions():
+            if version in checkpoints or (version in commits and (version == 0 or version - 1 in found)):
+                found.add(version)
+        return frozenset(found)
+
+    @cached_property
+    def lost(self) -> tuple[int, ...]:
+        """Return the versions from the earliest on that the log can not reconstruct, ascending."""
+        first, commits = earliest(self), self.commits()
+        if first is None or (commits and len(commits) == max(commits) + 1):
+            return ()  # all commits since 0 are there
+        return tuple(version for version in self.versions() if version > first and version not in self.loadable)
+
+    def checkpoints(self) -> list[tuple[LogFile, ...]]:
+        """Return the complete checkpoints, the one to be used first last."""
+        return self._known_checkpoints
+
+    @cached_property
+    def _known_checkpoints(self) -> list[tuple[LogFile, ...]]:
+        return _checkpoints(self.files)
+
+
+def list_log(storage: Storage, before: LogListing | None = None) -> LogListing:
+    """Return what is in the log: the listing that was made before, if it shows the same still. One listing."""
+    entries = storage.list(LOG)
+    found = LogListing(
+        storage.root,
+        tuple(log_files(entries) if before is None else log_files(entries, before.by_name)),
+        any(entry.is_folder and entry.name == STAGED for entry in entries),
+        not entries,
+    )
+    return before if before is not None and before == found else found
+
+
+def staged_versions(entries: Iterable[Entry]) -> list[int]:
+    """Return the versions of staged commits, ascending."""
+    return sorted({version for entry in entries if (version := staged_version(entry.name)) is not None})
+
+
+def for_version(
+    listing: LogListing,
+    start_checkpoint: int | None = None,
+    version_to_load: int | None = None,
+    *,
+    unusable: Collection[str] = (),
+) -> LogSegment:
+    """Return the files that make a version.
+
+    Args:
+        listing: What is in the log.
+        start_checkpoint: Look from this checkpoint on; if it is not there, from an earlier one, or from the start.
+        version_to_load: The version, the newest without it.
+        unusable: Names of checkpoint files that turned out to be damaged.
+
+    Raises:
+        SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
+        BrokenTableError: Commits are missing; the message names them.
+
+    Source: delta SnapshotManagement.scala, getLogSegmentForVersion; PROTOCOL.md, "Checkpoints".
+    """
+    notes: list[str] = []
+    start = start_checkpoint
+    if start is not None and version_to_load is not None and start > version_to_load:
+        start = None
+    files = _up_to(listing.list_from(start or 0), version_to_load)
+    complete = [one for one in _checkpoints_in(files, listing) if one[0].name not in unusable]
+    if not complete and start is not None:
+        notes.append(
+            f"The checkpoint of version {start} that was to be started from is not there or incomplete. "
+            "An earlier one is used, or the commits alone."
+        )
+        files = _up_to(listing.files, version_to_load)
+        complete = [one for one in _checkpoints(files) if one[0].name not in unusable]
+    checkpoint = complete[-1] if complete else ()
+    commits = listing.commits() if files is listing.files else _commits(files)
+    if not checkpoint and not commits:
+        raise _nothing(listing, version_to_load)
+    base = checkpoint[0].version if checkpoint else -1
+    after = [commit for version, commit in commits.items() if version > base]
+    _check_contiguous(after, base, listing, version_to_load)
+    version = after[-1].version if after else base
+    if version_to_load is not None and version != version_to_load:
+        raise _nothing(listing, version_to_load)
+    return LogSegment(
+        version=version,
+        commits=tuple(after),
+        checkpoint=checkpoint,
+        last_commit=commits.get(version),
+        notes=tuple(notes),
+    )
+
+
+def earliest(listing: LogListing) -> int | None:
+    """Return the earliest version that the log can still reconstruct, None if there is none.
+
+    Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
+    """
+    commits = listing.commits()
+    if 0 in commits:
+        return 0
+    checkpoints = [one[0].version for one in listing.checkpoints()]
+    followed = [version for version in checkpoints if version >= min(commits, default=0) - 1]
+    return min(followed or checkpoints, default=None)
+
+
+def _up_to(files: Sequence[LogFile], version: int | None) -> Sequence[LogFile]:
+    return files if version is None else [file for file in files if file.version <= version]
+
+
+def _commits(files: Sequence[LogFile]) -> dict[int, LogFile]:
+    found: dict[int, LogFile] = {}
+    for file in files:
+        # Of two spellings of one version, 7.json and that with zeros, the one that writers write counts.
+        if file.kind == "commit" and (file.version not in found or file.name == commit_name(file.version)):
+            found[file.version] = file
+    return found
+
+
+def _checkpoints(files: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
+    """Return the complete checkpoints, the best one last."""
+    found: list[tuple[LogFile, ...]] = []
+    parts: dict[tuple[int, int], dict[int, LogFile]] = {}
+    for file in files:
+        if file.kind != "checkpoint":
+            continue
+        if file.part is None or file.parts is None:
+            found.append((file,))
+        else:
+            parts.setdefault((file.version, file.parts), {})[file.part] = file
+    for (_, count), some in parts.items():
+        if len(some) == count and min(some) == 1 and max(some) == count:
+            found.append(tuple(some[number] for number in sorted(some)))
+    return sorted(found, key=checkpoint_rank)
+
+
+def _checkpoints_in(files: Sequence[LogFile], listing: LogListing) -> list[tuple[LogFile, ...]]:
+    """Return the complete checkpoints in some of a listing's files, or all of them, the best one last."""
+    return listing.checkpoints() if files is listing.files else _checkpoints(files)
+
+
+def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing, version_to_load: int | None) -> None:
+    """Refuse a log in which a commit is missing between the checkpoint and the version."""
+    if not commits:
+        return
+    versions = [commit.version for commit in commits]
+    if versions[-1] - versions[0] + 1 != len(versions):
+        there = set(versions)
+        gone = [version for version in range(versions[0], versions[-1]) if version not in there]
+        raise BrokenTableError(
+            f"Versions ({_some(versions)}) are not contiguous: version {versions[-1]} of {listing.root} needs "
+            f"{_files(gone)}, which the log does not hold. Restore the log from a backup, or open an earlier version."
+        )
+    if versions[0] == base + 1:
+        return
+    if version_to_load is not None:
+        raise _nothing(listing, version_to_load)
+    raise BrokenTableError(
+        f"{LOG}/{commit_name(base + 1)}: Unable to reconstruct state at version {versions[-1]} as the transaction log "
+        "has been truncated due to manual deletion or the log retention policy (delta.logRetentionDuration) and "
+        f"checkpoint retention policy (delta.checkpointRetentionDuration). The log of {listing.root} begins with "
+        f"version {versions[0]} and holds no usable checkpoint before it. Restore the missing files from a backup."
+    )
+
+
+def _nothing(listing: LogListing, version: int | None) -> SnapshotNotFoundError:
+    """Return the error of a version that the log can not reconstruct, with the versions that it can."""
+    first = earliest(listing)
+    newest = max((*listing.commits(), *(one[0].version for one in listing.checkpoints())), default=None)
+    asked = "a version" if version is None else f"version {version}"
+    if first is None or newest is None:
+        return SnapshotNotFoundError(
+            f"The log of {listing.root} can not reconstruct {asked}: it holds no commit 0 and no complete checkpoint. "
+            "Check the path, or restore the log from a backup."
+        )
+    return SnapshotNotFoundError(
+        f"Cannot time travel Delta table to version {version}: the log of {listing.root} can not reconstruct it. "
+        f"Available versions: [{first}, {newest}]. Give one of these, or latest."
+    )
+
+
+def _some(versions: Sequence[int]) -> str:
+    if len(versions) <= 2 * _NAMED:
+        return ", ".join(map(str, versions))
+    return f"{', '.join(map(str, versions[:_NAMED]))}, ..., {', '.join(map(str, versions[-_NAMED:]))}"
+
+
+def _files(versions: Sequence[int]) -> str:
+    named = ", ".join(commit_name(version) for version in versions[:_NAMED])
+    return named if len(versions) <= _NAMED else f"{named} and {len(versions) - _NAMED} more"

@@ -1,0 +1,227 @@
+"""Reconciliation: which files are live after all actions, by path and deletion vector, in columns.
+
+Source: delta PROTOCOL.md, "Action Reconciliation".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats.delta.log.checkpoint_adds import joined_adds
+from snapshot_explorer.formats.delta.log.records import ADDS, Actions, Domain, Metadata, Protocol, State, Transaction
+
+ADD_RANK, REMOVE_RANK = 3, 2
+"""Within a commit all removes count before all adds."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What actions come to, oldest first: of a whole log the state, of a part of it what it does to one before."""
+
+    adds: pa.Table = field(default_factory=ADDS.empty_table)
+    """Files that are live at the end. `version` is the commit since which one is live, null where unknown."""
+    removed: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+    """The keys of the files that were removed, if only to be added again: what came before has them no more."""
+    protocol: Protocol | None = None
+    """The newest protocol."""
+    metadata: Metadata | None = None
+    """The newest metadata."""
+    transactions: Mapping[str, Transaction] = field(default_factory=dict)
+    """The newest transaction of each application."""
+    domains: Mapping[str, Domain] = field(default_factory=dict)
+    """The newest metadata of each domain, removed ones included."""
+
+
+def followed_by(before: Tally, actions: Actions, *, open_ended: bool = False) -> Tally:
+    """Return what a tally comes to after more commits.
+
+    Within a commit all removes count before all adds, whatever the order of its lines.
+
+    Args:
+        before: What came before.
+        actions: The actions of the next commits, in order of version.
+        open_ended: Something unknown comes before `before`: keep the keys that were removed.
+    """
+    adds, removed = _files_after(before, actions, open_ended=open_ended)
+    transactions = dict(before.transactions)
+    for _, some in sorted(actions.transactions.items()):
+        transactions |= {one.app_id: one for one in some}
+    domains = dict(before.domains)
+    for _, changed in sorted(actions.domains.items()):
+        domains |= {one.domain: one for one in changed}
+    return Tally(
+        adds=adds,
+        removed=removed,
+        protocol=_newest(actions.protocols, before.protocol),
+        metadata=_newest(actions.metadatas, before.metadata),
+        transactions=transactions,
+        domains=domains,
+    )
+
+
+def joined(before: Tally, after: Tally) -> Tally:
+    """Return what two tallies come to, the second on top of the first."""
+    if before.adds.num_rows:
+        gone = pa.concat_arrays([after.removed, keys(after.adds)])
+        again = _added_again(before.adds, after)
+        kept = before.adds.filter(pc.invert(pc.is_in(keys(before.adds), gone)))
+        adds = joined_adds([kept, again])
+    else:
+        adds = after.adds
+    return Tally(
+        adds=adds,
+        protocol=after.protocol or before.protocol,
+        metadata=after.metadata or before.metadata,
+        transactions={**before.transactions, **after.transactions},
+        domains={**before.domains, **after.domains},
+    )
+
+
+def complete(found: Tally, version: int, root: str) -> tuple[Protocol, Metadata]:
+    """Return the protocol and the metadata of a whole log.
+
+    Raises:
+        BrokenTableError: One is missing.
+
+    Source: delta Snapshot.scala; the error class DELTA_STATE_RECOVER_ERROR.
+    """
+    if found.protocol is not None and found.metadata is not None:
+        return found.protocol, found.metadata
+    missing = "protocol" if found.protocol is None else "metadata"
+    raise BrokenTableError(
+        f"The {missing} of your Delta table couldn't be recovered while Reconstructing version: {version}. "
+        f"No file of {root}/_delta_log up to that version holds it. Did you manually delete files in the log? "
+        "Restore them from a backup."
+    )
+
+
+def state_of(found: Tally, version: int, root: str) -> State:
+    """Return the state that a whole log comes to at a version.
+
+    Raises: as `complete`.
+    """
+    protocol, metadata = complete(found, version, root)
+    return State(
+        version=version,
+        protocol=protocol,
+        metadata=metadata,
+        adds=found.adds,
+        transactions=found.transactions,
+        domains={name: one.configuration for name, one in found.domains.items() if not one.removed},
+    )
+
+
+def tally_of(state: State) -> Tally:
+    """Return a state as what later commits come after."""
+    domains = {
+        name: Domain(domain=name, configuration=configuration, removed=False)
+        for name, configuration in state.domains.items()
+    }
+    return Tally(
+        adds=state.adds,
+        protocol=state.protocol,
+        metadata=state.metadata,
+        transactions=state.transactions,
+        domains=domains,
+    )
+
+
+def keys(files: pa.Table) -> pa.Array:
+    """Return for each file action what it is reconciled by: the path and, if there is one, the deletion vector's id.
+
+    Source: delta PROTOCOL.md, "Action Reconciliation" and "Deletion Vector Descriptor Schema", `uniqueId`.
+    """
+    path = single_chunk(files.column("path"))
+    vector = single_chunk(files.column("deletion_vector"))
+    if vector.null_count == len(vector):
+        return path
+    kind, where, offset = (pc.struct_field(vector, [name]) for name in ("storage_type", "path_or_inline", "offset"))
+    at = pc.fill_null(pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
+    unique = pc.binary_join_element_wise(path, "\n", kind, where, at, "")
+    return pc.if_else(pc.is_valid(vector), unique, path)
+
+
+def _files_after(before: Tally, actions: Actions, *, open_ended: bool) -> tuple[pa.Table, pa.Array]:
+    """Return the live files, and the removed keys if something unknown came before."""
+    adds = joined_adds([before.adds, actions.adds])
+    if not actions.removes.num_rows and not len(before.removed) and not open_ended:
+        return _distinct(adds), before.removed
+    added, gone = keys(adds), keys(actions.removes)
+    every = pa.concat_arrays([added, before.removed, gone])
+    encoded = every.dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    count = len(encoded.dictionary)
+    # Ranks: what came before is 0 (removed) or 1 (added); then each version has one for removes and one for adds.
+    rank = np.concatenate([np.ones(before.adds.num_rows, np.int64), ranks(actions.adds, ADD_RANK)])
+    removed_rank = np.concatenate([np.zeros(len(before.removed), np.int64), ranks(actions.removes, REMOVE_RANK)])
+    last_removed = np.full(count, -1, np.int64)
+    np.maximum.at(last_removed, codes[len(added) :], removed_rank)
+    of_adds = codes[: len(added)]
+    alive = rank > last_removed[of_adds]
+    kept, versions = _last_of_each(adds, of_adds, alive, count)
+    live = _with_versions(adds.take(pa.array(kept)), versions)
+    if not open_ended:
+        return live, before.removed
+    return live, encoded.dictionary.filter(pa.array(last_removed >= 0))
+
+
+def ranks(files: pa.Table, place: int) -> npt.NDArray[np.int64]:
+    """Return for each file action when it counts, ADD_RANK or REMOVE_RANK being its place within a commit."""
+    versions: npt.NDArray[np.int64] = pc.fill_null(single_chunk(files.column("version")), -1).to_numpy(
+        zero_copy_only=False
+    )
+    return versions * 2 + place
+
+
+def _distinct(adds: pa.Table) -> pa.Table:
+    """Return the last add of each key."""
+    encoded = keys(adds).dictionary_encode()
+    if len(encoded.dictionary) == adds.num_rows:
+        return adds
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    kept, versions = _last_of_each(adds, codes, np.ones(len(codes), np.bool_), len(encoded.dictionary))
+    return _with_versions(adds.take(pa.array(kept)), versions)
+
+
+def _last_of_each(
+    adds: pa.Table, codes: npt.NDArray[np.int64], alive: npt.NDArray[np.bool_], count: int
+) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """Return the rows of the last living add of each key, in order, and the version of the first one of each."""
+    rows = np.flatnonzero(alive)
+    last = np.full(count, -1, np.int64)
+    last[codes[rows]] = rows  # of an index that comes twice, the last value stays
+    first = np.full(count, -1, np.int64)
+    first[codes[rows][::-1]] = rows[::-1]
+    kept = np.sort(last[last >= 0])
+    return kept, single_chunk(adds.column("version")).take(pa.array(first[codes[kept]]))
+
+
+def _added_again(before: pa.Table, after: Tally) -> pa.Table:
+    """Return the later adds; one that an earlier state had all along keeps the version since which it is live."""
+    adds = after.adds
+    added, known = keys(adds), keys(before)
+    # Mostly few files come after very many: the few are made a set of, and the many asked.
+    common = pc.is_in(known, value_set=added)
+    found = pc.index_in(added, known.filter(common))
+    is_old = pc.and_(pc.is_valid(found), pc.invert(pc.is_in(added, after.removed)))
+    if not pc.any(is_old).as_py():
+        return adds
+    since = single_chunk(before.column("version")).filter(common).take(found)
+    return _with_versions(adds, pc.if_else(is_old, since, single_chunk(adds.column("version"))))
+
+
+def _with_versions(adds: pa.Table, versions: pa.Array) -> pa.Table:
+    return adds.set_column(adds.column_names.index("version"), ADDS.field("version"), versions)
+
+
+def _newest(by_version: Mapping[int, T], before: T | None) -> T | None:
+    return by_version[max(by_version)] if by_version else before

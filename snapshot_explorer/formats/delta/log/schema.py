@@ -1,0 +1,150 @@
+"""The schema of a Delta table: its columns, partition columns and column mapping, from protocol and metadata."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import cast
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, parse_fields, spell
+from snapshot_explorer.formats.delta.log.records import Metadata
+from snapshot_explorer.model import Column, TableSchema
+
+_MODES = ("none", "name", "id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The columns of a table, and how its data files name them. Picklable."""
+
+    fields: tuple[Field, ...]
+    """The columns in order."""
+    partition_columns: tuple[str, ...]
+    """Names of the partition columns, outermost first."""
+    mode: Mode
+    """How columns are found in data files."""
+    greatest_id: int | None = None
+    """The greatest id that a column ever had; None where the table does not say."""
+
+    def field(self, name: str) -> Field:
+        """Return the column of that name.
+
+        Raises:
+            BrokenTableError: The metadata names a column that the schema lacks.
+        """
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise BrokenTableError(
+            f"The metaData action names the column {name!r}, which its schemaString lacks. The log is damaged; compare "
+            "it with a copy of the table."
+        )
+
+    @property
+    def partition_fields(self) -> tuple[Field, ...]:
+        """The partition columns."""
+        return tuple(self.field(name) for name in self.partition_columns)
+
+    def with_columns(self, fields: Sequence[Field]) -> "Schema":
+        """Return the schema with further columns, which data files hold under their own names."""
+        return replace(self, fields=(*self.fields, *fields))
+
+
+def schema_of(metadata: Metadata) -> Schema:
+    """Return the schema that a metaData action sets.
+
+    Raises:
+        BrokenTableError: The schema is no schema, or lacks a partition column.
+        UnsupportedFeatureError: The mode of column mapping is not known.
+
+    Source: delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
+    """
+    mode = mapping_mode(metadata)
+    schema = Schema(
+        fields=_fields(metadata.schema_json, mode),
+        partition_columns=metadata.partition_columns,
+        mode=mode,
+        greatest_id=_greatest_id(metadata),
+    )
+    for name in schema.partition_columns:
+        schema.field(name)
+    return schema
+
+
+def mapping_mode(metadata: Metadata) -> Mode:
+    """Return how columns are found in data files: the table's property says it, whatever its protocol lists.
+
+    So do Spark's readers, in front of every protocol that they read at all.
+
+    Raises:
+        UnsupportedFeatureError: The mode is not known.
+
+    Source: delta Metadata.columnMappingMode.
+    """
+    mode = metadata.configuration.get("delta.columnMapping.mode", "none").strip().lower()
+    if mode not in _MODES:
+        raise UnsupportedFeatureError(
+            f"The table maps its columns by {mode!r} (delta.columnMapping.mode); none, name and id are read. Read it "
+            "with a newer version of this package."
+        )
+    return cast("Mode", mode)
+
+
+def _greatest_id(metadata: Metadata) -> int | None:
+    try:
+        return int(metadata.configuration["delta.columnMapping.maxColumnId"])
+    except (KeyError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=8)
+def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:
+    if text is None:
+        return ()
+    try:
+        raw = orjson.loads(text)
+        if raw["type"] != "struct":
+            raise ValueError(f"a table of type {raw['type']!r}")  # noqa: TRY301 - told like the rest
+        return parse_fields(raw["fields"], mode)
+    except (orjson.JSONDecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise BrokenTableError(
+            f"The schema in the table's metaData action is not readable ({type(error).__name__}: {error}). The log may "
+            "have been cut short; compare it with a copy of the table."
+        ) from error
+
+
+def arrow_schema(metadata: Metadata) -> pa.Schema:
+    """Return the Arrow schema of a table's rows; `data_types.arrow_type` tells the types.
+
+    Raises:
+        BrokenTableError: The schema is no schema.
+        UnsupportedFeatureError: A column has a type that is not read.
+    """
+    return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
+
+
+def table_schema(metadata: Metadata) -> TableSchema:
+    """Return the schema as the record that all formats share; ids are those of column mapping.
+
+    Raises:
+        BrokenTableError: The schema is no schema.
+    """
+    schema = schema_of(metadata)
+    return TableSchema(
+        id=None,
+        columns=tuple(
+            Column(
+                id=field.id,
+                name=field.name,
+                type=field.declared or spell(field.type),
+                nullable=field.nullable,
+                comment=field.comment,
+            )
+            for field in schema.fields
+        ),
+        partition_keys=schema.partition_columns,
+        primary_keys=(),
+    )

@@ -1,0 +1,327 @@
+"""When versions were committed: adjusted file times, and the timestamps that commits carry themselves.
+
+Source: delta PROTOCOL.md, "In-Commit Timestamps"; delta DeltaHistoryManager.getActiveCommitAtTime.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.delta.log.actions import broken_line, check_is_commit
+from snapshot_explorer.formats.delta.log.layout import LogFile
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log_segment import LogListing
+from snapshot_explorer.formats.delta.log.records import Metadata
+from snapshot_explorer.limits import Limits
+from snapshot_explorer.storage import Storage
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_AT_ONCE = 64
+"""Commit files whose bytes are held at the same time."""
+_ENABLED = "delta.enableInCommitTimestamps"
+_FROM_VERSION = "delta.inCommitTimestampEnablementVersion"
+_FROM_TIME = "delta.inCommitTimestampEnablementTimestamp"
+
+Infos = Mapping[int, Mapping[str, Any]]
+"""What commitInfo of each version says; versions without one are not in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """By which clock a table's versions are told."""
+
+    first: int | None
+    """The first version that carries its own timestamp; None where no version does."""
+    begins: int | None
+    """When that version was committed, in milliseconds since 1970; None where all versions carry one, or none."""
+
+    def carries(self, version: int) -> bool:
+        """Return whether a version carries its own timestamp."""
+        return self.first is not None and version >= self.first
+
+    def side_of(self, millis: int, versions: Sequence[int]) -> Sequence[int]:
+        """Return those of the versions that are told by the clock that was in use at a time; all if none is."""
+        if self.begins is None:
+            return versions
+        is_later = millis >= self.begins
+        return [version for version in versions if self.carries(version) == is_later] or versions
+
+
+NO_CLOCK = Clock(first=None, begins=None)
+"""That of a table in which no version carries its own timestamp."""
+
+
+def clock_of(metadata: Metadata) -> Clock:
+    """Return by which clock the versions of a table are told, which its newest metadata decide.
+
+    Raises:
+        BrokenTableError: They name the first version with a timestamp of its own, but not its time, or the reverse.
+
+    Source: delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
+    """
+    settings = metadata.configuration
+    if settings.get(_ENABLED, "").strip().lower() != "true":
+        return NO_CLOCK
+    first, begins = settings.get(_FROM_VERSION), settings.get(_FROM_TIME)
+    if first is None and begins is None:
+        return Clock(first=0, begins=None)
+    try:
+        return Clock(first=int(first or ""), begins=int(begins or ""))
+    except ValueError as error:
+        raise BrokenTableError(
+            f"The table's properties say {_FROM_VERSION}={first} and {_FROM_TIME}={begins}: both must be whole "
+            "numbers. When its versions were committed cannot be told; ask for versions by their numbers."
+        ) from error
+
+
+def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return times that strictly increase: one that does not is a millisecond after the one before it.
+
+    Args:
+        modified: When each commit file was last written, in milliseconds, by ascending version.
+
+    Source: delta DeltaHistoryManager.monotonizeCommitTimestamps.
+    """
+    places = np.arange(len(modified))
+    increasing: npt.NDArray[np.int64] = np.maximum.accumulate(modified - places) + places
+    return increasing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """What one listing of the log tells of times. Picklable."""
+
+    listing: LogListing
+    """The listing."""
+    versions: frozenset[int]
+    """The versions that the log names."""
+    paths: Mapping[int, str]
+    """The commit file of each version that has one."""
+    modified: Mapping[int, int] | None
+    """The adjusted file time of each of them; None where the storage does not tell them of all files."""
+    clock: Clock
+    """By which clock versions are told."""
+
+    def asks(self, version: int) -> bool:
+        """Return whether it takes a version's commitInfo to tell its time."""
+        return self.modified is None or self.clock.carries(version)
+
+    def time(self, version: int, infos: Infos) -> datetime | None:
+        """Return when a version was committed, None where nothing says so."""
+        if version not in self.paths:
+            return None
+        millis = self._said(version, infos) if self.asks(version) else (self.modified or {}).get(version)
+        try:
+            return None if millis is None else _EPOCH + timedelta(milliseconds=millis)
+        except OverflowError:
+            return None
+
+    def times(self, versions: Sequence[int], infos: Infos) -> list[datetime]:
+        """Return when versions were committed.
+
+        Raises:
+            BrokenTableError: Nothing says so of one of them.
+        """
+        found: list[datetime] = []
+        for version in versions:
+            time = self.time(version, infos)
+            if time is None:
+                raise self.untold(version, infos)
+            found.append(time)
+        return found
+
+    def only(self, versions: Sequence[int]) -> "Listed":
+        """Return what is told of some versions alone."""
+        return replace(
+            self,
+            listing=replace(self.listing, files=()),
+            versions=frozenset(versions),
+            paths={version: self.paths[version] for version in versions if version in self.paths},
+            modified=None
+            if self.modified is None
+            else {version: self.modified[version] for version in versions if version in self.modified},
+        )
+
+    def untold(self, version: int, infos: Infos) -> BrokenTableError:
+        """Return the error of a version of which nothing says when it was committed."""
+        path, advice = self.paths.get(version), "Ask for versions by their numbers."
+        if path is None:
+            return BrokenTableError(
+                f"Nothing says when version {version} was committed: its commit file is gone, and only its checkpoint "
+                f"is left. {advice}"
+            )
+        millis = self._said(version, infos)
+        if millis is not None:
+            return BrokenTableError(
+                f"{path} says that it was committed {millis} milliseconds after 1970: in none of the years 1 to "
+                f"9999. {advice}"
+            )
+        if not self.clock.carries(version):
+            return BrokenTableError(
+                f"Nothing says when version {version} was committed: the storage tells no times of its files, and "
+                f"{path} records none. {advice}"
+            )
+        lacks = "a commitInfo without inCommitTimestamp" if version in infos else "no commitInfo"
+        return BrokenTableError(
+            f"{path} holds {lacks}, and the table has {_ENABLED}=true, by which each commit carries its time "
+            f"(DELTA_MISSING_COMMIT_INFO, DELTA_MISSING_COMMIT_TIMESTAMP). {advice}"
+        )
+
+    def _said(self, version: int, infos: Infos) -> int | None:
+        name = "inCommitTimestamp" if self.clock.carries(version) else "timestamp"
+        return _whole(infos.get(version, {}).get(name))
+
+
+class Times:
+    """When the versions of a table were committed. Keeps what the newest listing tells. Thread-safe."""
+
+    def __init__(self, storage: Storage, log: Log) -> None:
+        """Bind to a table. Reads nothing."""
+        self._storage = storage
+        self._log = log
+        self._kept: Listed | None = None
+
+    def committed_at(self, versions: Sequence[int]) -> list[datetime]:
+        """Return when each version was committed, aware, UTC, to the millisecond.
+
+        From the listing alone where the time is that of the commit file, adjusted over all commit files that are
+        there. The commit file itself is read where it carries the time, and where the storage tells no times: then
+        the writer's clock counts.
+
+        Raises:
+            SnapshotNotFoundError: There is no commit file of a version.
+            BrokenTableError: A commit does not carry the time that it must; its file is named.
+        """
+        listed = self._listed(versions)
+        wanted = [version for version in versions if version in listed.paths and listed.asks(version)]
+        return listed.times(versions, self._infos([listed.paths[version] for version in wanted], wanted))
+
+    def told(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
+        """Return when each version was committed, None where nothing says so or its commit file is gone.
+
+        Args:
+            versions: Which.
+            infos: What their commitInfo says.
+
+        Raises:
+            SnapshotNotFoundError: There is no such version.
+        """
+        listed = self._listed(versions)
+        return [listed.time(version, infos) for version in versions]
+
+    def listed(self, versions: Sequence[int]) -> Listed:
+        """Return what the newest listing tells; `Listed.asks` says of which versions commitInfo is to be read.
+
+        Raises:
+            SnapshotNotFoundError: A version is not there.
+        """
+        return self._listed(versions)
+
+    def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+        """Return those of the versions among which the last one committed by a time is to be looked for.
+
+        Where a table began to carry timestamps at some version, times before that are looked for among the older
+        versions alone, and later ones among the others: after a copy, file times may be later than they should be.
+
+        Source: delta PROTOCOL.md, "Recommendations for Readers of Tables with In-Commit Timestamps".
+        """
+        return self._listed(()).clock.side_of((time - _EPOCH) // _MILLISECOND, versions)
+
+    def _listed(self, versions: Sequence[int]) -> Listed:
+        """Return what the newest listing tells; a newer one if it does not have all of some versions.
+
+        Raises:
+            SnapshotNotFoundError: A version is not there.
+        """
+        found = self._of(self._log.listing())
+        if not found.versions.issuperset(versions):
+            found = self._of(self._log.refresh())
+        for version in versions:
+            if version not in found.versions:
+                there = (
+                    f"There are {min(found.versions)} to {max(found.versions)}." if found.versions else "There is none."
+                )
+                raise SnapshotNotFoundError(f"There is no version {version} in {self._storage.root}. {there}")
+        return found
+
+    def _of(self, listing: LogListing) -> Listed:
+        kept = self._kept
+        if kept is not None and kept.listing is listing:
+            return kept
+        versions, commits = listing.versions(), listing.commits()
+        self._kept = kept = Listed(
+            listing=listing,
+            versions=frozenset(versions),
+            paths={version: commit.path for version, commit in commits.items()},
+            modified=_modified(tuple(commits.values())),
+            clock=clock_of(self._log.protocol_and_metadata(versions[-1])[1]) if versions else NO_CLOCK,
+        )
+        return kept
+
+    def _infos(self, paths: Sequence[str], versions: Sequence[int]) -> Infos:
+        """Return what commitInfo says in some commit files. A request for each file."""
+        found: dict[int, Mapping[str, Any]] = {}
+        for start in range(0, len(paths), _AT_ONCE):
+            page = paths[start : start + _AT_ONCE]
+            contents = self._storage.read_many(page)
+            for version, path, content in zip(versions[start:], page, contents, strict=False):
+                info = _commit_info(content, path, self._storage.limits)
+                if info is not None:
+                    found[version] = info
+        return found
+
+
+def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:
+    """Return the adjusted file time of each version; None where the storage does not tell them of all files."""
+    times = [commit.modified for commit in commits]
+    if None in times:
+        return None
+    micros = pa.array(times, pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
+    return dict(zip((commit.version for commit in commits), adjusted(micros // 1000).tolist(), strict=True))
+
+
+def _commit_info(content: bytes, path: str, limits: Limits) -> Mapping[str, Any] | None:
+    """Return the first commitInfo of a commit file: with in-commit timestamps it is on the first line."""
+    json_text.check(content, path, limits)
+    check_is_commit(path, content)
+    for line in _lines(content):
+        if b'"commitInfo"' not in line:
+            continue
+        try:
+            action = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise broken_line(path, content, error) from error
+        info = action.get("commitInfo") if isinstance(action, dict) else None
+        if isinstance(info, dict):
+            return info
+    return None
+
+
+def _lines(content: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end == -1 else end
+        yield content[start:end]
+        start = end + 1
+
+
+def _whole(value: object) -> int | None:
+    """Return a number of JSON, which some writers write as text; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    try:
+        return int(value) if isinstance(value, str | float) else None
+    except (ValueError, OverflowError):
+        return None

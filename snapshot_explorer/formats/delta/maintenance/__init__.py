@@ -1,0 +1,1 @@
+"""Maintenance of Delta tables: settings, VACUUM, which versions can still be loaded."""

@@ -1,0 +1,261 @@
+"""Which versions can still be loaded: a log that was cleaned is told from data that was vacuumed.
+
+The log does not tell whether VACUUM took the files of an old version. But it takes only what the newest version does
+not use, so that only files removed after a version can be gone; those are looked for.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
+from snapshot_explorer.formats.delta.log.locations import is_absolute
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.records import Actions
+from snapshot_explorer.formats.delta.log.replay import keys
+from snapshot_explorer.model import Readable
+from snapshot_explorer.storage import Storage
+
+_ASKED = 256
+"""Files that are asked for one by one; where there are more, their folders are listed."""
+_FOLDERS = 64
+"""Folders that are listed; where there are more, it is not known what is there."""
+NEAR = 64
+"""Commits that are read to learn what was removed after a version."""
+_NOWHERE = ""
+"""The place of a deletion vector that is in no file."""
+_SOME = "\n"
+"""Stands for files that nobody knows: no key of a file is so."""
+_KEPT_SECONDS = 30.0
+"""How long what was found is good for the next page of the same history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gone:
+    """What a version needs and is not there any more."""
+
+    version: int
+    """The version."""
+    newest: int
+    """The newest version when it was found out."""
+    at: float
+    """When that was, on the clock of this process."""
+    missing: frozenset[str] = frozenset()
+    """The keys of files that are live at the version, were removed later and are not there."""
+    unknown: frozenset[str] = frozenset()
+    """The keys of such files that were not looked for."""
+
+    @property
+    def readable(self) -> Readable | None:
+        """Whether the version can be loaded, None where it is not known."""
+        return "metadata" if self.missing else None if self.unknown else "yes"
+
+
+@dataclass(slots=True)
+class _Commit:
+    """The files of a commit."""
+
+    added: list[str] = field(default_factory=list)
+    """The keys of those that were not there before."""
+    removed: list[str] = field(default_factory=list)
+    """The keys of those that it removed."""
+
+
+class Readability:
+    """Tells of versions whether they can be loaded. Thread-safe."""
+
+    def __init__(self, storage: Storage, log: Log, is_cheap: Callable[[int], bool]) -> None:
+        """Bind to a table. Reads nothing.
+
+        Args:
+            storage: The table's storage.
+            log: Its log.
+            is_cheap: Whether the state of a version takes little to build.
+        """
+        self._storage = storage
+        self._log = log
+        self._is_cheap = is_cheap
+        self._lock = threading.Lock()
+        self._last: _Gone | None = None
+
+    def of(self, versions: Sequence[int], actions: Actions) -> dict[int, Readable | None]:
+        """Return for each version whether it can be loaded: yes, only its metadata, no, or None where it is not known.
+
+        `no`: its log was cleaned away. `metadata`: a data file or a deletion vector that it needs is gone. Files that
+        the newest version uses are taken to be there.
+
+        Costs nothing where nothing was removed since. Otherwise files removed later are asked for, up to 256 at a
+        call, or the up to 64 folders that hold them are listed; where it would take more, it is not known. Of what
+        was committed after the versions, up to 64 commits are read, or two states that take little to build; where
+        there is more, it is not known either.
+
+        Args:
+            versions: Versions without gaps, ascending.
+            actions: What they did.
+        """
+        newest = self._log.versions()[-1]
+        whole = self._log.listing().loadable
+        gone = self._at(versions[-1], newest)
+        present = self._present(actions.removes)
+        commits = _by_version(actions)
+        found: dict[int, Readable | None] = {}
+        back = _Back(gone)
+        for version in reversed(versions):
+            found[version] = back.readable if version in whole else "no"
+            back.step(commits.get(version, _Commit()), present)
+        with self._lock:
+            self._last = back.gone()
+        return found
+
+    def near(self, version: int) -> Readable | None:
+        """Return whether a version can be loaded of which only the checkpoint is left; costs what `of` costs."""
+        return self._at(version, self._log.versions()[-1]).readable
+
+    def _at(self, version: int, newest: int) -> _Gone:
+        """Return what of a version is gone."""
+        now = time.monotonic()
+        if version >= newest:
+            return _Gone(version=version, newest=newest, at=now)
+        with self._lock:
+            last = self._last
+        if last and last.version == version and last.newest == newest and now - last.at < _KEPT_SECONDS:
+            return last
+        later_ones = range(version + 1, newest + 1)
+        if len(later_ones) <= NEAR and self._log.listing().commits().keys() >= set(later_ones):
+            return self._walked(version, newest, now)
+        unknown = _Gone(version=version, newest=newest, at=now, unknown=frozenset((_SOME,)))
+        if not (self._is_cheap(version) and self._is_cheap(newest)):
+            return unknown
+        try:
+            adds, later = self._log.state(version).adds, self._log.state(newest).adds
+        except (BrokenTableError, SnapshotNotFoundError):
+            return unknown
+        removed = adds.filter(pc.invert(pc.is_in(keys(adds), keys(later))))
+        present = self._present(removed)
+        return _Gone(
+            version=version,
+            newest=newest,
+            at=now,
+            missing=_those(present, present, is_there=False),
+            unknown=_those(present, present, is_there=None),
+        )
+
+    def _walked(self, version: int, newest: int, now: float) -> _Gone:
+        """Return what of a version is gone by the commits after it."""
+        actions = self._log.actions(range(version + 1, newest + 1))
+        present = self._present(actions.removes)
+        commits = _by_version(actions)
+        back = _Back(_Gone(version=newest, newest=newest, at=now))
+        for later in range(newest, version, -1):
+            back.step(commits.get(later, _Commit()), present)
+        return back.gone()
+
+    def _present(self, files: pa.Table) -> dict[str, bool | None]:
+        """Return by key whether each file and its deletion vector are there; None where that is not known."""
+        every = {
+            key: (self._place(path), self._vector_place(vector, path))
+            for key, path, vector in zip(
+                keys(files).to_pylist(),
+                files["path"].to_pylist(),
+                files["deletion_vector"].to_pylist(),
+                strict=True,
+            )
+        }
+        wanted = dict.fromkeys(place for places in every.values() for place in places if place)
+        there = self._there(list(wanted))
+        return {
+            key: _all(None if place is None else there.get(place) for place in places if place != _NOWHERE)
+            for key, places in every.items()
+        }
+
+    def _place(self, path: str) -> str | None:
+        """Return the path for the storage; None of a file on another storage, which is not followed."""
+        try:
+            return self._storage.resolve_external(path) if is_absolute(path) else path
+        except (UnsupportedFeatureError, BrokenTableError):
+            return None
+
+    def _vector_place(self, descriptor: Mapping[str, Any] | None, path: str) -> str | None:
+        """Return the path of a deletion vector's file, empty where there is none; None where it cannot be told."""
+        try:
+            vector = vector_of(descriptor, self._storage, path)
+        except (UnsupportedFeatureError, BrokenTableError):
+            return None
+        return _NOWHERE if vector is None or vector.path is None else vector.path
+
+    def _there(self, paths: Sequence[str]) -> Mapping[str, bool]:
+        """Return for each path whether there is a file; paths of which it is not known are not in it."""
+        if len(paths) <= _ASKED:
+            return dict(zip(paths, self._storage.exists_many(paths), strict=True))
+        folders = sorted({path.rpartition("/")[0] for path in paths if "://" not in path})
+        if len(folders) > _FOLDERS:
+            return {}
+        names = {
+            folder: {entry.name for entry in entries if not entry.is_folder}
+            for folder, entries in zip(folders, self._storage.list_many(folders), strict=True)
+        }
+        split = [(path, *path.rpartition("/")[::2]) for path in paths if "://" not in path]
+        return {path: name in names[folder] for path, folder, name in split}
+
+
+class _Back:
+    """Goes back from a version, one version at a time: what is gone of each, by what the one after it did.
+
+    The sets change in place. Copied at each step, a long history of vacuumed files would cost its square.
+    """
+
+    def __init__(self, start: _Gone) -> None:
+        self._start, self._steps = start, 0
+        self._missing, self._unknown = set(start.missing), set(start.unknown)
+
+    @property
+    def readable(self) -> Readable | None:
+        """Whether the version can be loaded, None where it is not known."""
+        return "metadata" if self._missing else None if self._unknown else "yes"
+
+    def step(self, commit: _Commit, present: Mapping[str, bool | None]) -> None:
+        """Go to the version before, by the commit of this one."""
+        self._steps += 1
+        for files in (self._missing, self._unknown):
+            files.difference_update(commit.added)
+        self._missing |= _those(commit.removed, present, is_there=False)
+        self._unknown |= _those(commit.removed, present, is_there=None)
+
+    def gone(self) -> _Gone:
+        """Return what is gone of the version."""
+        missing, unknown = frozenset(self._missing), frozenset(self._unknown)
+        return replace(self._start, version=self._start.version - self._steps, missing=missing, unknown=unknown)
+
+
+def _those(files: Iterable[str], present: Mapping[str, bool | None], *, is_there: bool | None) -> frozenset[str]:
+    return frozenset(one for one in files if present[one] is is_there)
+
+
+def _by_version(actions: Actions) -> dict[int, _Commit]:
+    commits: dict[int, _Commit] = {}
+    for version, one in zip(actions.removes["version"].to_pylist(), keys(actions.removes).to_pylist(), strict=True):
+        commits.setdefault(version, _Commit()).removed.append(one)
+    adds = zip(
+        actions.adds["version"].to_pylist(),
+        keys(actions.adds).to_pylist(),
+        actions.adds["data_change"].to_pylist(),
+        strict=True,
+    )
+    for version, one, data_change in adds:
+        commit = commits.setdefault(version, _Commit())
+        # Without removes, what changes no data tells of files that are there already, such as new statistics.
+        if data_change or commit.removed:
+            commit.added.append(one)
+    return commits
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    """Return False if one is, otherwise None if one is, otherwise True."""
+    given = list(answers)
+    return False if False in given else None if None in given else True

@@ -1,0 +1,293 @@
+"""Pieces of a Delta log that are read apart: files of a checkpoint, and runs of commits.
+
+What tells how partition columns are called, the metaData in force, is needed with each piece: it is looked for first,
+in all commits at once, where there are too many to be read here.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.delta.log.actions import check_is_commit, parse_commits
+from snapshot_explorer.formats.delta.log.batches import check_size, first_batch
+from snapshot_explorer.formats.delta.log.checkpoints import read_adds
+from snapshot_explorer.formats.delta.log.file_frames import changes_frame, files_frame
+from snapshot_explorer.formats.delta.log.layout import LogFile
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.records import Actions, Metadata
+from snapshot_explorer.formats.delta.log.replay import ADD_RANK, REMOVE_RANK, Tally, complete, followed_by, keys, ranks
+from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.log.times import Listed
+from snapshot_explorer.formats.delta.scan import statistics as values
+from snapshot_explorer.formats.delta.scan.partitions import partition_texts
+from snapshot_explorer.formats.metadata_tasks import NOTES, Look, Reader, Unit, contiguous_runs, of_changes, of_state
+from snapshot_explorer.storage import Storage
+
+_BYTES = 16 << 20
+"""Bytes of the commits that are a unit, about: parsing them takes several times as long as starting a task for them."""
+_LOOK_BYTES = 64 << 20
+"""Bytes of the commits that are a unit where only protocol and metaData are looked for, which is much faster."""
+_COMMITS = 500
+"""The most commits that are a unit: each takes a request."""
+_HERE = 16 << 20
+"""Bytes of commits that are read here, rather than where units are read."""
+_CHECKPOINT_BYTES = 16 << 20
+"""Bytes of a checkpoint's file that are a unit, about."""
+_WORDS = (b'"metaData"', b'"protocol"', b"\\u")
+"""What a line holds that has protocol or metaData; a name may be spelled with escapes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointPart:
+    """A part of a file of the checkpoint that a version is made from."""
+
+    version: int
+    """The version."""
+    path: str
+    """The file."""
+    size_bytes: int | None
+    """Its size, where it is told."""
+    part: int
+    """Which part of it, from 0."""
+    parts: int
+    """How many parts there are."""
+    metadata: Metadata
+    """In force at the version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateCommits:
+    """Commits that a version is made from."""
+
+    version: int
+    """The version."""
+    commits: tuple[LogFile, ...]
+    """Their files, ascending."""
+    metadata: Metadata
+    """In force at the version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commits:
+    """Commits that tell of changes."""
+
+    version: int
+    """The first."""
+    commits: tuple[LogFile, ...]
+    """Their files, ascending, without a gap."""
+    metadata: Metadata
+    """In force at the first of them."""
+    times: Listed | None
+    """What is known of when they were made; None if that is not asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Commits in which protocol and metaData are looked for."""
+
+    version: int
+    """The first."""
+    commits: tuple[LogFile, ...]
+    """Their files, ascending."""
+
+
+def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tuple[int, Metadata]]) -> pa.Table:
+    """Return the CHANGES of commits.
+
+    Args:
+        actions: Their actions.
+        versions: Their versions, in the order wanted.
+        in_force: The metadata in force from some versions on, ascending, the first of them included.
+    """
+    files = {"remove": actions.removes, "add": actions.adds, "cdc": actions.cdc}
+    return changes_frame(
+        actions,
+        versions,
+        partitions={kind: _partitions(some, in_force) for kind, some in files.items()},
+        rows={kind: values.rows_of(files[kind]) for kind in ("remove", "add")},
+    )
+
+
+def state_units(storage: Storage, log: Log, version: int, look: Look) -> list[Unit]:
+    """Return the units that tell the live files of a version.
+
+    Reads of its checkpoint what is no file, and looks for metaData in the commits after it.
+
+    Raises:
+        SnapshotNotFoundError: The version does not exist, or can not be reconstructed any more.
+        BrokenTableError: It has no protocol or no metadata, or a file is damaged.
+    """
+    segment, checkpoint = log.outline(version)
+    metadata = _in_force(storage, version, checkpoint.tally, segment.commits, look)
+    units: list[Unit] = []
+    for file in checkpoint.files:
+        parts = 1 if file.path.endswith(".json") else max(1, (file.size_bytes or 0) // _CHECKPOINT_BYTES)
+        units += [
+            CheckpointPart(
+                version=version, path=file.path, size_bytes=file.size_bytes, part=part, parts=parts, metadata=metadata
+            )
+            for part in range(parts)
+        ]
+    units += [StateCommits(version=version, commits=some, metadata=metadata) for some in _pieces(segment.commits)]
+    return units
+
+
+def change_units(storage: Storage, log: Log, versions: Sequence[int], look: Look, times: Listed | None) -> list[Unit]:
+    """Return the units that tell what commits changed.
+
+    Reads what tells the metadata in force at the first commit of each run, and looks for later ones in the commits.
+
+    Args:
+        storage: The table's storage.
+        log: The table's log.
+        versions: Ascending, with or without gaps.
+        look: Reads what is too much to be read here.
+        times: What tells when they were made, if that is asked for.
+
+    Raises: as `state_units`.
+    """
+    files = dict(zip(versions, log.commit_files(versions), strict=True))
+    found = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
+    several = [commit for pieces in found for piece in pieces[:-1] for commit in piece]
+    later = _settings(storage, several, look).metadatas
+    units: list[Unit] = []
+    for pieces in found:
+        metadata = _metadata_near(storage, log, pieces[0][0].version, look)
+        for commits in pieces:
+            first, last = commits[0].version, commits[-1].version
+            metadata = later.get(first, metadata)
+            listed = times.only(range(first, last + 1)) if times is not None else None
+            units.append(Commits(version=first, commits=commits, metadata=metadata, times=listed))
+            metadata = next((later[one.version] for one in reversed(commits) if one.version in later), metadata)
+    return units
+
+
+def unit_reader(storage: Storage) -> Reader:
+    """Return what reads units."""
+    return partial(_read, storage)
+
+
+def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[LogFile, ...]]:
+    """Return commits in pieces of so many bytes, and so many of them, as a unit may hold."""
+    left, pieces = commits, []
+    while left:
+        some, _ = first_batch(left[:_COMMITS], size_bytes)
+        pieces.append(tuple(some))
+        left = left[len(some) :]
+    return pieces
+
+
+def _metadata_near(storage: Storage, log: Log, version: int, look: Look) -> Metadata:
+    """Return the metadata at a version; where it can not be reconstructed, those of the earliest that can."""
+    try:
+        segment, checkpoint = log.outline(version)
+    except SnapshotNotFoundError:
+        version = log.earliest()
+        segment, checkpoint = log.outline(version)
+    return _in_force(storage, version, checkpoint.tally, segment.commits, look)
+
+
+def _in_force(storage: Storage, version: int, before: Tally, commits: Sequence[LogFile], look: Look) -> Metadata:
+    """Return the metadata that commits after a checkpoint leave in force.
+
+    Raises:
+        BrokenTableError: There are none, or no protocol.
+    """
+    found = _settings(storage, commits, look)
+    tally = followed_by(Tally(protocol=before.protocol, metadata=before.metadata), found)
+    metadata = complete(tally, version, storage.root)[1]
+    schema_of(metadata)  # which refuses what is not read, here and now rather than where units are read
+    return metadata
+
+
+def _settings(storage: Storage, commits: Sequence[LogFile], look: Look) -> Actions:
+    """Return the protocols and metaData of commits, read here if they are small."""
+    pieces = [Settings(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
+    if not pieces:
+        notes = NOTES.empty_table()
+    elif sum(_HERE if one.size_bytes is None else one.size_bytes for one in commits) > _HERE:
+        notes = look(pieces)
+    else:
+        notes = pa.concat_tables(_of_settings(storage, piece) for piece in pieces)
+    rows = notes.sort_by("version").to_pylist()
+    contents = ((row["version"], row["path"], row["content"]) for row in rows)
+    return parse_commits(contents, infos=False, excerpts=True)
+
+
+def _contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
+    for commit, content in zip(commits, storage.read_each([one.path for one in commits]), strict=True):
+        check_size(commit.path, commit.size_bytes, content)
+        yield commit.version, commit.path, content
+
+
+def _read(storage: Storage, unit: Unit) -> Iterator[pa.Table]:
+    match unit:
+        case Settings():
+            yield _of_settings(storage, unit)
+        case Commits():
+            yield _of_commits(storage, unit)
+        case CheckpointPart():
+            for adds in read_adds(storage, unit.path, unit.size_bytes, part=unit.part, parts=unit.parts):
+                yield _of_state(adds, unit.version, unit.metadata, "add", ADD_RANK)
+        case StateCommits():
+            actions = parse_commits(_contents(storage, unit.commits), infos=False, limits=storage.limits)
+            yield _of_state(actions.adds, unit.version, unit.metadata, "add", ADD_RANK)
+            yield _of_state(actions.removes, unit.version, unit.metadata, "remove", REMOVE_RANK)
+
+
+def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
+    """Return the lines of commits that may hold protocol or metaData; the others empty, so that the rest keep place."""
+    found = []
+    for version, path, content in _contents(storage, unit.commits):
+        check_is_commit(path, content)
+        if any(word in content for word in _WORDS):
+            lines = json_text.lines(content, path, storage.limits)
+            told = [line if any(word in line for word in _WORDS) else b"" for line in lines]
+            found.append({"version": version, "path": path, "content": b"\n".join(told)})
+    return pa.Table.from_pylist(found, NOTES)
+
+
+def _of_commits(storage: Storage, unit: Commits) -> pa.Table:
+    versions = [one.version for one in unit.commits]
+    asks = unit.times is not None and any(map(unit.times.asks, versions))
+    actions = parse_commits(_contents(storage, unit.commits), infos=asks, limits=storage.limits)
+    in_force = {unit.version: unit.metadata} | dict(actions.metadatas)
+    changes = changes_of(actions, versions, sorted(in_force.items(), key=itemgetter(0)))
+    if unit.times is None:
+        return of_changes(changes)
+    times = pa.array(unit.times.times(versions, actions.commit_infos), frames.UTC_MILLIS)
+    places = pc.subtract(changes.column("version"), unit.version)
+    return of_changes(changes, times.take(places.combine_chunks()))
+
+
+def _of_state(files: pa.Table, version: int, metadata: Metadata, change: str, place: int) -> pa.Table:
+    frame = files_frame(files, partitions=partition_texts(files, metadata), rows=values.rows_of(files))
+    return of_state(
+        frame,
+        version,
+        change=pa.repeat(change, len(files)),
+        identity=keys(files).cast(pa.binary()),
+        rank=pa.array(ranks(files, place)),
+    )
+
+
+def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa.Array:
+    """Return the partitions of files, in order of version, each by the metadata in force at its version."""
+    if not in_force:
+        return pa.array([], frames.PARTITION)
+    versions = files.column("version").to_numpy()
+    starts = np.searchsorted(versions, [version for version, _ in in_force], side="left").tolist()
+    ends = [*starts[1:], len(versions)]
+    parts = [
+        partition_texts(files.slice(start, end - start), metadata)
+        for (_, metadata), start, end in zip(in_force, starts, ends, strict=True)
+    ]
+    return pa.concat_arrays(parts)

@@ -1,0 +1,1 @@
+"""From a Delta version to its rows: statistics, skipped files, splits, reading a split."""

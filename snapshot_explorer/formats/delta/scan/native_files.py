@@ -1,0 +1,84 @@
+"""Splits for readers on other machines, and for readers other than this package's own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.formats.delta.files import deletion_vectors
+from snapshot_explorer.formats.delta.files.absent_columns import present
+from snapshot_explorer.formats.delta.log.data_types import DataType, parts
+from snapshot_explorer.formats.delta.scan.plans import Plan
+from snapshot_explorer.model import Split, StoredFile, StoredRows
+from snapshot_explorer.storage import Storage
+
+
+def split_by_file(split: Split) -> Sequence[Split]:
+    """Return a split of rows cut into one for each of its files; one of changes as it is."""
+    plan = split.detail
+    if not isinstance(plan, Plan):
+        return (split,)
+    return [
+        replace(
+            split,
+            files=(file.path,),
+            rows=file.rows,
+            size_bytes=file.size_bytes or 0,
+            counted=None,
+            detail=plan.only(place),
+        )
+        for place, file in enumerate(plan.files)
+    ]
+
+
+def native_files(storage: Storage, split: Split) -> StoredRows | None:
+    """Return where other readers find the rows of a split; None where they would not give them.
+
+    They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
+    in a narrower type.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan) or plan.schema.mode == "id":
+        return None
+    fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_columns]
+    if any(field.char_length is not None or not _alike(field.type) for field in fields):
+        return None
+    names = {field.name: None if field.type.root == "void" else field.stored for field in fields}
+    looked_up = [name for name in names.values() if name is not None]
+    return StoredRows(
+        files=tuple(
+            StoredFile(
+                address=storage.local_address(file.path),
+                kind="parquet",
+                rows=file.rows,
+                names=names,
+                present=present(plan.stats_of(place), looked_up),
+                deleted=0 if file.vector is None else file.vector.cardinality,
+            )
+            for place, file in enumerate(plan.files)
+        ),
+        partition=plan.partition,
+    )
+
+
+def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
+    """Return for each part, a file each, the positions of the rows that do not count. Reads their deletion vectors.
+
+    Args:
+        storage: Where they are.
+        parts: Results of `split_by_file`, of splits that have `native_files`.
+        rows: How many rows each file has.
+    """
+    found = []
+    for part, count in zip(parts, rows, strict=True):
+        plan = part.detail
+        (file,) = plan.files if isinstance(plan, Plan) else ()
+        gone = None if file.vector is None else deletion_vectors.deleted(storage, file.vector, file.path, count)
+        found.append(NOTHING if gone is None else gone)
+    return found
+
+
+def _alike(kind: DataType) -> bool:
+    """Return whether the fields in a type are stored under their own names, and are none of a kind of their own."""
+    if kind.root == "variant" or any(field.stored != field.name or field.type.root == "void" for field in kind.fields):
+        return False
+    return all(_alike(part) for part in parts(kind))

@@ -1,0 +1,207 @@
+"""The partitions of files: the texts of the log as typed values, worked out once per distinct partition.
+
+Source: delta PROTOCOL.md, "Partition Value Serialization".
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal, InvalidOperation, localcontext
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta.files.columns import padded
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field, arrow_type, spell
+from snapshot_explorer.formats.delta.log.records import Metadata
+from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
+from snapshot_explorer.formats.delta.scan.time_text import micros
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?")
+_DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
+_BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
+_DIGITS = 76
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partitions:
+    """The distinct partitions of some files."""
+
+    of_rows: npt.NDArray[np.int64]
+    """For each file the position of its partition among the distinct ones."""
+    values: pa.Table
+    """The distinct partitions, a typed column per partition column, by its name."""
+    texts: tuple[Mapping[str, str | None], ...]
+    """The distinct partitions as the log spells them; null is None."""
+
+    def where(self, kept: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Partitions":
+        """Return the partitions of some of the files, told by a mask or by their places."""
+        return replace(self, of_rows=self.of_rows[kept])
+
+    def column(self) -> pa.Array:
+        """Return the files' partitions as a map column, frames.PARTITION."""
+        return pa.array([list(text.items()) for text in self.texts], frames.PARTITION).take(pa.array(self.of_rows))
+
+
+def partition_texts(files: pa.Table, metadata: Metadata) -> pa.Array:
+    """Return for each file its partition as text, by the names that users see; frames.PARTITION.
+
+    Args:
+        files: ADDS, REMOVES or CDC. A file without partition values, as old writers' removes, has nulls.
+        metadata: What is in force.
+    """
+    schema = schema_of(metadata)
+    of_rows, distinct = _distinct(files, schema)
+    texts = [list(zip(schema.partition_columns, values, strict=True)) for values in distinct]
+    return pa.array(texts, frames.PARTITION).take(pa.array(of_rows))
+
+
+def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
+    """Return the partitions of files, typed.
+
+    Args:
+        files: ADDS, REMOVES or CDC.
+        schema: The version's schema; values are read by its types.
+
+    Raises:
+        BrokenTableError: A value is not of its column's type; the message names a file that has it.
+        UnsupportedFeatureError: A partition column has a type that no value is read of.
+    """
+    of_rows, distinct = _distinct(files, schema)
+    columns = []
+    for index, field in enumerate(schema.partition_fields):
+        texts = [values[index] for values in distinct]
+        try:
+            columns.append(padded(typed(texts, field.type), field))
+        except _UnparsedError as error:
+            place = int(np.flatnonzero(of_rows == error.position)[0])
+            raise BrokenTableError(
+                f"The file {files.column('path')[place].as_py()} is in the partition "
+                f"{field.name}={texts[error.position]!r}, which is no {spell(field.type)}. The log is damaged; compare "
+                "it with a copy of the table."
+            ) from error
+    names = schema.partition_columns
+    values = pa.table(columns, names=list(names)) if names else pa.table({"": pa.nulls(len(distinct))}).select([])
+    return Partitions(
+        of_rows=of_rows,
+        values=values,
+        texts=tuple(dict(zip(names, texts, strict=True)) for texts in distinct),
+    )
+
+
+def _distinct(files: pa.Table, schema: Schema) -> tuple[npt.NDArray[np.int64], list[tuple[str | None, ...]]]:
+    """Return for each file which of the distinct partitions it is in, and these."""
+    of_rows = np.zeros(len(files), np.int64)
+    if not schema.partition_columns or not len(files):
+        return of_rows, [()] if len(files) else []
+    distinct: list[tuple[str | None, ...]] = [()]
+    for field in schema.partition_fields:
+        texts = single_chunk(_texts(files.column("partition_values"), field)).dictionary_encode()
+        codes = np.asarray(pc.fill_null(texts.indices, len(texts.dictionary)).to_numpy(zero_copy_only=False), np.int64)
+        words = [*texts.dictionary.to_pylist(), None]
+        pairs, of_rows = np.unique(of_rows * len(words) + codes, return_inverse=True)
+        distinct = [(*distinct[pair // len(words)], words[pair % len(words)]) for pair in pairs.tolist()]
+    return of_rows, distinct
+
+
+def _texts(values: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
+    """Return the texts of one partition column; the empty text is null."""
+    found = pc.map_lookup(values, pa.scalar(field.stored), "last")
+    return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
+
+
+class _UnparsedError(ValueError):
+    """A text is no value of the type."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
+def typed(texts: list[str | None], kind: DataType) -> pa.Array:
+    """Return partition values of the log in the Arrow type of their column.
+
+    A timestamp without a zone is one in UTC.
+
+    Raises:
+        UnsupportedFeatureError: No partition column may be of the type.
+    """
+    parse = _PARSERS.get(kind.root)
+    if parse is None:
+        raise UnsupportedFeatureError(f"Partition columns of type {spell(kind)} are not read.")
+    wanted = arrow_type(kind)
+    values: list[object] = []
+    for position, text in enumerate(texts):
+        try:
+            value = None if text is None else parse(text, kind)
+            pa.scalar(value, wanted)
+        except (ValueError, OverflowError, ArithmeticError, pa.ArrowException) as error:
+            raise _UnparsedError(position) from error
+        values.append(value)
+    return pa.array(values, wanted)
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    found = pattern.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(text)
+    return found
+
+
+def _integer(text: str, _: DataType) -> int:
+    return int(_matched(_INTEGER, text)[0])
+
+
+def _float(text: str, _: DataType) -> float:
+    return float(_matched(_FLOAT, text)[0])
+
+
+def _decimal(text: str, kind: DataType) -> Decimal:
+    number = Decimal(_matched(_DECIMAL, text)[0])
+    with localcontext(prec=_DIGITS):
+        rounded = number.quantize(Decimal(1).scaleb(-kind.scale))
+    if rounded != number:
+        raise InvalidOperation(text)
+    return rounded
+
+
+def _boolean(text: str, _: DataType) -> bool:
+    return _matched(_BOOLEAN, text)[0].lower() == "true"
+
+
+def _date(text: str, _: DataType) -> date:
+    year, month, day = _matched(_DATE, text).groups()
+    return date(int(year), int(month), int(day))
+
+
+def _timestamp(text: str, _: DataType) -> int:
+    return micros(text)[0]
+
+
+def _local(text: str, _: DataType) -> int:
+    found, has_zone = micros(text)
+    if has_zone and not text.strip().endswith(("Z", "UTC")):
+        raise ValueError(text)
+    return found
+
+
+_PARSERS: Mapping[str, Callable[[str, DataType], object]] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), _integer),
+    "float": _float,
+    "double": _float,
+    "decimal": _decimal,
+    "boolean": _boolean,
+    "string": lambda text, _: text,
+    "binary": lambda text, _: text.encode("utf-8"),
+    "date": _date,
+    "timestamp": _timestamp,
+    "timestamp_ntz": _local,
+}

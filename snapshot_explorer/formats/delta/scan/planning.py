@@ -1,0 +1,229 @@
+"""Which files a version's rows are read from, which are spared, and which are read together."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.delta.files.data_files import DataFile
+from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
+from snapshot_explorer.formats.delta.log.data_types import DataType
+from snapshot_explorer.formats.delta.log.features import check_readable
+from snapshot_explorer.formats.delta.log.locations import is_absolute
+from snapshot_explorer.formats.delta.log.records import State
+from snapshot_explorer.formats.delta.log.schema import Schema
+from snapshot_explorer.formats.delta.scan import statistics
+from snapshot_explorer.formats.delta.scan.partitions import Partitions, partitions_of
+from snapshot_explorer.formats.delta.scan.plans import Plan, RowTracking
+from snapshot_explorer.formats.delta.scan.row_tracking import row_tracking
+from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.model import Predicate, ReadPlan, Split
+from snapshot_explorer.storage import Storage
+
+_TARGET_BYTES = 128 * 2**20
+_OPEN_BYTES = 4 * 2**20
+
+
+def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> ReadPlan:
+    """Return the units of reading the rows of a version, and what the predicate spares.
+
+    Files are skipped by partition and by statistics, all from the log: no data file is opened.
+
+    Args:
+        storage: The table's storage, which resolves files at full locations. Nothing is read.
+        state: The version.
+        predicate: Which rows are wanted; all for None.
+
+    Raises:
+        UnsupportedFeatureError: The version needs a feature that is not read, or a file is on another storage.
+        BrokenTableError: The schema, a partition value or the description of a deletion vector is damaged.
+    """
+    schema = check_readable(state.protocol, state.metadata)
+    partitions = partitions_of(state.adds, schema)
+    rows = statistics.rows_of(state.adds)
+    reasons = _reasons(state.adds, rows, schema, partitions, predicate)
+    is_read = reasons == None  # noqa: E711 - element by element
+    listed = pa.table(
+        {
+            "position": pa.array(partitions.of_rows),
+            "bucket": pa.nulls(len(state.adds), pa.int32()),
+            "skipped": pa.array(reasons.tolist(), pa.string()),
+            "rows": rows,
+            "size_bytes": state.adds.column("size_bytes"),
+        }
+    )
+    return ReadPlan(
+        splits=tuple(
+            file_splits(
+                storage,
+                state.adds.filter(pa.array(is_read)),
+                schema,
+                partitions=partitions.where(is_read),
+                tracking=row_tracking(state.metadata),
+            )
+        ),
+        skipped=skipped_frame(listed, partitions.texts),
+    )
+
+
+def _reasons(
+    adds: pa.Table, rows: pa.Int64Array, schema: Schema, partitions: Partitions, predicate: Predicate | None
+) -> npt.NDArray[np.object_]:
+    """Return for each file why it is not read; None where it is."""
+    reasons = np.full(len(adds), None, np.object_)
+    if predicate is None or not len(adds):
+        return reasons
+    part = predicate.on(frozenset(schema.partition_columns)) if schema.partition_columns else None
+    if part is not None:
+        passes = np.asarray(part.mask(partitions.values).to_numpy(zero_copy_only=False), np.bool_)
+        reasons[~passes[partitions.of_rows]] = "partition"
+    left = np.flatnonzero(reasons == None).astype(np.int64)  # noqa: E711 - element by element
+    fields = [field for field in schema.fields if field.name in predicate.columns]
+    known = statistics.bounds(
+        adds.take(pa.array(left)), fields, rows.take(pa.array(left)), partitions.where(left), careful=True
+    )
+    found = predicate.ruled_out(known).to_pylist()
+    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in found]
+    return reasons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """What all splits share."""
+
+    schema: Schema
+    tracking: RowTracking | None
+    is_plain: bool
+    """Whether any reader finds the version's columns in a file by their names, in their types."""
+
+
+def file_splits(
+    storage: Storage,
+    files: pa.Table,
+    schema: Schema,
+    *,
+    partitions: Partitions | None = None,
+    tracking: RowTracking | None = None,
+) -> Iterator[Split]:
+    """Yield the units of reading some files.
+
+    Files of one partition are packed together up to 128 MB (a file counts 4 MB at least), in their order, raw ones
+    apart from others. A split is raw where no file has a deletion vector and every column is stored under its own name,
+    never was of another type and is no char(n). Its files may lack columns that were added later, and hold no partition
+    columns: `Split.detail` has both.
+
+    Args:
+        storage: The table's storage, which resolves files at full locations. Nothing is read.
+        files: ADDS, REMOVES or CDC.
+        schema: What to read the files under.
+        partitions: Their partitions; worked out where they are not given.
+        tracking: Where the ids of rows are.
+
+    Raises:
+        UnsupportedFeatureError: A file is on another storage.
+        BrokenTableError: A partition value or the description of a deletion vector is damaged.
+    """
+    partitions = partitions_of(files, schema) if partitions is None else partitions
+    kind = DataType(root="struct", fields=schema.fields)
+    table = _Table(schema=schema, tracking=tracking, is_plain=_is_plain(kind))
+    members = _files(storage, files)
+    stats = _stats(files)
+    order = np.argsort(partitions.of_rows, kind="stable")
+    numbers, starts = np.unique(partitions.of_rows[order], return_index=True)
+    groups = dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if len(numbers) else {}
+    for number in dict.fromkeys(partitions.of_rows.tolist()):
+        group = groups[number].tolist()
+        values = partitions.values.slice(number, 1) if schema.partition_columns else None
+        for is_raw in (True, False):
+            alike = [place for place in group if (table.is_plain and members[place].vector is None) is is_raw]
+            for places in _packs(alike, members):
+                pack = [members[place] for place in places]
+                told = None if stats is None else stats.take(pa.array(places))
+                yield Split(
+                    files=tuple(file.path for file in pack),
+                    raw=is_raw,
+                    partition=partitions.texts[number],
+                    bucket=None,
+                    rows=_sum([file.rows for file in pack]),
+                    size_bytes=sum(file.size_bytes or 0 for file in pack),
+                    counted=_sum([_counted(file) for file in pack]),
+                    detail=Plan(files=tuple(pack), schema=schema, partition=values, row_tracking=tracking, stats=told),
+                )
+
+
+def _stats(files: pa.Table) -> pa.Array | None:
+    """Return the statistics of files as the log has them; None where it has none of any."""
+    if "stats" not in files.column_names or files.column("stats").null_count == len(files):
+        return None
+    return single_chunk(files.column("stats"))
+
+
+def _packs(places: Sequence[int], files: Sequence[DataFile]) -> Iterator[list[int]]:
+    """Yield places of files to be read together."""
+    pack: list[int] = []
+    weight = 0
+    for place in places:
+        cost = max(files[place].size_bytes or 0, _OPEN_BYTES)
+        if pack and weight + cost > _TARGET_BYTES:
+            yield pack
+            pack, weight = [], 0
+        pack.append(place)
+        weight += cost
+    if pack:
+        yield pack
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _counted(file: DataFile) -> int | None:
+    """Return how many rows of a file count; None where the log does not tell, or contradicts itself."""
+    if file.rows is None or file.vector is None:
+        return file.rows
+    return file.rows - file.vector.cardinality if file.vector.cardinality <= file.rows else None
+
+
+def _is_plain(kind: DataType) -> bool:
+    """Return whether every field in a type is stored under its own name and has no other type in old files."""
+    here = all(
+        field.stored == field.name and not field.changes and field.char_length is None and _is_plain(field.type)
+        for field in kind.fields
+    )
+    return here and kind.root != "variant" and all(_is_plain(part) for part in (kind.key, kind.element) if part)
+
+
+def _files(storage: Storage, files: pa.Table) -> list[DataFile]:
+    """Return what reading each file needs."""
+    rows = statistics.rows_of(files)
+    names = ("deletion_vector", "base_row_id", "default_row_commit_version")
+    columns = [
+        files.column(name).to_pylist()
+        if name in files.column_names and files.column(name).null_count < len(files)
+        else [None] * len(files)
+        for name in names
+    ]
+    found = []
+    for path, size, count, vector, base, version in zip(
+        files.column("path").to_pylist(),
+        files.column("size_bytes").to_pylist(),
+        rows.to_pylist(),
+        *columns,
+        strict=True,
+    ):
+        place = storage.resolve_external(path) if is_absolute(path) else path
+        found.append(
+            DataFile(
+                path=place,
+                size_bytes=size,
+                rows=count,
+                vector=None if vector is None else vector_of(vector, storage, path),
+                base_row_id=base,
+                commit_version=version,
+            )
+        )
+    return found

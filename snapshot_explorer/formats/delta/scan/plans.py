@@ -1,0 +1,56 @@
+"""What reading a split of a Delta table needs beyond its files."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.delta.files.data_files import DataFile
+from snapshot_explorer.formats.delta.log.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowTracking:
+    """Where the ids of rows are. Picklable."""
+
+    id_column: str | None
+    """The column of data files that holds the ids of rows that were moved; None where the table has none."""
+    version_column: str | None
+    """The column that holds the versions in which such rows were committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What reading a split needs beyond its files. `Split.detail` of a Delta split; picklable.
+
+    A reader of its own that takes raw splits finds a column in the files by `schema`: by `Field.stored`, or by
+    `Field.id` where the mode is `id`, and gives the partition columns from `partition`. A file may lack columns that
+    were added later: they are null.
+    """
+
+    files: tuple[DataFile, ...]
+    """The files, in the order to read."""
+    schema: Schema
+    """The version's schema."""
+    partition: pa.Table | None
+    """One row: the typed value of each partition column, by its name. None for a table without partitions."""
+    row_tracking: RowTracking | None
+    """Where the ids of rows are; None where rows have none."""
+    stats: pa.Array | None = None
+    """The statistics of each file, as the log has them; None where it has none of any."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read; see `Split.identity`."""
+        files = tuple((file.path, file.vector, file.base_row_id, file.commit_version) for file in self.files)
+        return files, self.schema, self.row_tracking
+
+    def stats_of(self, place: int) -> str | None:
+        """Return the statistics of a file, JSON; None without any."""
+        return None if self.stats is None else self.stats[place].as_py()
+
+    def only(self, place: int) -> "Plan":
+        """Return the plan of one of the files."""
+        # A slice would be pickled with the array that it is of.
+        stats = None if self.stats is None else self.stats.take(pa.array([place]))
+        return replace(self, files=(self.files[place],), stats=stats)

@@ -1,0 +1,142 @@
+"""Rows of a split: files opened, their columns brought to the table's, deleted rows left out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.positions import bare, masked
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.formats.delta.files.absent_columns import Expected
+from snapshot_explorer.formats.delta.files.data_files import OpenFile, Removals, batches, opened
+from snapshot_explorer.formats.delta.files.deletion_vectors import deleted
+from snapshot_explorer.formats.delta.log.data_types import Field, arrow_field
+from snapshot_explorer.formats.delta.log.records import Metadata
+from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.scan import row_tracking
+from snapshot_explorer.formats.delta.scan.plans import Plan
+from snapshot_explorer.formats.delta.scan.row_tracking import HIDDEN
+from snapshot_explorer.model import Split
+from snapshot_explorer.storage import Storage
+
+
+def hidden_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
+    """Return those of the names that are columns which are given only when asked for: `_row_id` and the like.
+
+    Raises:
+        BadReferenceError: The table does not keep them.
+    """
+    known = {field.name for field in schema_of(metadata).fields}
+    asked = [name for name in names if name not in known]
+    found = row_tracking.hidden_fields(asked, row_tracking.row_tracking(metadata))
+    return pa.schema([arrow_field(field) for field in found])
+
+
+def read(
+    storage: Storage, split: Split, columns: Sequence[str], *, removed_in: Removals | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
+
+    Files are streamed one after another, up to 65,536 rows at a time.
+
+    Args:
+        storage: Where the files are.
+        split: One that `planning` made, here or on another machine.
+        columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
+            them the batches hold rows without columns.
+        removed_in: Asked for a file that is not there, to say which version removed it.
+
+    Raises:
+        BadReferenceError: A column is not in the version's schema.
+        BrokenTableError: A file is missing or damaged; the message names it.
+        UnsupportedFeatureError: A file holds a column in a way that is not read; the message names both.
+    """
+    yield from read_rows(storage, split, columns, keep={}, removed_in=removed_in)
+
+
+def read_rows(
+    storage: Storage,
+    split: Split,
+    columns: Sequence[str],
+    *,
+    keep: Mapping[str, Positions],
+    removed_in: Removals | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a split as `read` does, of some files only the rows at given positions.
+
+    Args:
+        storage: Where the files are.
+        split: What to read.
+        columns: As for `read`.
+        keep: Positions by path (`DataFile.path`), ascending: these rows of the file are read, whatever its deletion
+            vector says. Row groups without one are not read. Other files are read as usual.
+        removed_in: As for `read`.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan):
+        raise BadReferenceError("The split is not one of a Delta table. Give one that splits() returned.")
+    fields = _fields(plan, columns)
+    for place, file in enumerate(plan.files):
+        expected = Expected(schema=plan.schema, stats=plan.stats_of(place))
+        with opened(storage, file, plan.schema.mode, removed_in) as source:
+            wanted = keep.get(file.path)
+            if wanted is not None and len(wanted) and wanted[-1] >= source.rows:
+                raise BrokenTableError(
+                    f"The row at {wanted[-1]} of the data file {file.path} is asked for, which has {source.rows} rows. "
+                    "The log, or a deletion vector of the file, is damaged; compare them with a copy of the table."
+                )
+            gone = deleted(storage, file.vector, file.path, source.rows) if file.vector and wanted is None else None
+            for start, batch in _batches(source, plan, expected, fields, wanted):
+                kept = _kept(start, batch.num_rows, wanted, gone)
+                yield batch if kept is None else masked(batch, pa.array(kept))
+
+
+def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
+    """Return the columns asked for."""
+    known = {field.name: field for field in plan.schema.fields}
+    unknown = [name for name in columns if name not in known]
+    hidden = {field.name: field for field in row_tracking.hidden_fields(unknown, plan.row_tracking)}
+    for name in unknown:
+        if name not in hidden:
+            raise BadReferenceError(f"The version has no column {name!r}. Columns: {', '.join(known)}.")
+    return [known.get(name) or hidden[name] for name in columns]
+
+
+def _kept(start: int, rows: int, wanted: Positions | None, gone: Positions | None) -> npt.NDArray[np.bool_] | None:
+    """Return which of the rows from a position on are read; None for all."""
+    listed = gone if wanted is None else wanted
+    if listed is None:
+        return None
+    first, last = np.searchsorted(listed, (start, start + rows))
+    if wanted is None and first == last:
+        return None
+    kept = np.full(rows, wanted is None)
+    kept[listed[first:last] - start] = wanted is not None
+    return kept
+
+
+def _batches(
+    source: OpenFile, plan: Plan, expected: Expected, fields: Sequence[Field], wanted: Positions | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of a file with these columns, each batch after the position of its first row."""
+    constants = (
+        {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
+    )
+    stored = [field for field in fields if field.name not in constants and field not in HIDDEN]
+    tracked = row_tracking.stored([field for field in fields if field in HIDDEN], plan.row_tracking)
+    schema = pa.schema([arrow_field(field) for field in fields])
+    for start, batch in batches(source, [*stored, *(field for _, field in tracked)], expected, wanted):
+        rows = batch.num_rows
+        columns = {field.name: column for field, column in zip(stored, batch.columns, strict=False)}
+        own = {field.name: column for (field, _), column in zip(tracked, batch.columns[len(stored) :], strict=True)}
+        arrays = [
+            row_tracking.values(field, own.get(field.name), source.file, start, rows)
+            if field in HIDDEN
+            else pa.repeat(constants[field.name], rows)
+            if field.name in constants
+            else columns[field.name]
+            for field in fields
+        ]
+        yield start, pa.RecordBatch.from_arrays(arrays, schema=schema) if fields else bare(rows)

@@ -1,0 +1,83 @@
+"""Row ids and the versions that rows were committed in: columns that are given when they are asked for by name.
+
+Source: delta PROTOCOL.md, "Row Tracking", "Reader Requirements for Row Tracking".
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.formats.delta.files.data_files import DataFile
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field
+from snapshot_explorer.formats.delta.log.records import Metadata
+from snapshot_explorer.formats.delta.scan.plans import RowTracking
+
+ROW_ID = Field(name="_row_id", type=DataType(root="long"), stored="_row_id")
+ROW_COMMIT_VERSION = Field(name="_row_commit_version", type=DataType(root="long"), stored="_row_commit_version")
+HIDDEN = (ROW_ID, ROW_COMMIT_VERSION)
+"""The columns that are given only when asked for; Spark calls them `_metadata.row_id` and so on."""
+
+
+def row_tracking(metadata: Metadata) -> RowTracking | None:
+    """Return where the ids of rows are; None where the table does not track them."""
+    options = metadata.configuration
+    if options.get("delta.enableRowTracking", "false").strip().lower() != "true":
+        return None
+    return RowTracking(
+        id_column=options.get("delta.rowTracking.materializedRowIdColumnName"),
+        version_column=options.get("delta.rowTracking.materializedRowCommitVersionColumnName"),
+    )
+
+
+def hidden_fields(names: Sequence[str], tracking: RowTracking | None) -> list[Field]:
+    """Return those of the hidden columns that are among the names.
+
+    Raises:
+        BadReferenceError: One is asked for where the table does not track its rows.
+    """
+    found = [field for field in HIDDEN if field.name in names]
+    if found and tracking is None:
+        raise BadReferenceError(
+            f"The column {found[0].name!r} was asked for, but the table does not track its rows: it needs the property "
+            "delta.enableRowTracking. Leave the column out."
+        )
+    return found
+
+
+def stored(fields: Sequence[Field], tracking: RowTracking | None) -> list[tuple[Field, Field]]:
+    """Return those of the hidden columns that data files may hold themselves, each with the column that does."""
+    names = {} if tracking is None else {ROW_ID: tracking.id_column, ROW_COMMIT_VERSION: tracking.version_column}
+    return [(field, Field(name=name, type=field.type, stored=name)) for field in fields if (name := names.get(field))]
+
+
+def values(field: Field, own: pa.Array | None, file: DataFile, start: int, rows: int) -> pa.Array:
+    """Return a hidden column for rows of a file.
+
+    What the file holds counts; where it holds none, a row's id follows from its position in the file, and its version
+    is that of the commit that added the file.
+
+    Args:
+        field: One of `HIDDEN`.
+        own: What the file holds; None where it has no such column.
+        file: The file.
+        start: The position of the first row in the file.
+        rows: How many rows there are.
+
+    Raises:
+        BrokenTableError: A row has none.
+    """
+    own = pa.nulls(rows, pa.int64()) if own is None else own
+    if not own.null_count:
+        return own
+    base = file.base_row_id if field == ROW_ID else file.commit_version
+    if base is None:
+        raise BrokenTableError(
+            f"The data file {file.path} has rows without {field.name}: neither the file nor its add action gives one. "
+            "Leave the column out."
+        )
+    if field == ROW_ID:
+        return pc.coalesce(own, pa.array(np.arange(rows) + (base + start), pa.int64()))
+    return pc.fill_null(own, pa.scalar(base, pa.int64()))

@@ -1,0 +1,1 @@
+"""Paimon's casts of values, where a column's type has changed."""

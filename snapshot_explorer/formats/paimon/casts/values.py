@@ -1,0 +1,291 @@
+"""Paimon's casts of single values: what an old file's column becomes under a newer type.
+
+Every rule here was compared with the results of Paimon's own cast executors (see the tests). A value or a pair of
+types without a proven rule is refused by name; nothing is guessed. Where Paimon uses the zone of its JVM, the
+zone here is UTC, as everywhere in this package.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.formats.paimon.casts import times as cast_times
+from snapshot_explorer.formats.paimon.casts.arrays import NotCastableError, each, numbers, with_nulls
+from snapshot_explorer.formats.paimon.casts.text import (
+    UnprovenError,
+    boolean_of,
+    date_of,
+    decimal_of,
+    float_of,
+    integer_of,
+    java_text,
+    nearest_float32,
+    time_of,
+    timestamp_of,
+)
+from snapshot_explorer.formats.paimon.metadata.schema import GREATEST_LENGTH, DataType, arrow_type, spell
+
+_INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_FAMILIES = {
+    "BOOLEAN": "boolean",
+    **dict.fromkeys(_INTEGERS, "integer"),
+    "FLOAT": "float",
+    "DOUBLE": "float",
+    "DECIMAL": "decimal",
+    "CHAR": "text",
+    "VARCHAR": "text",
+    "BINARY": "bytes",
+    "VARBINARY": "bytes",
+    "DATE": "date",
+    "TIME": "time",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMP_LTZ": "timestamp",
+}
+_WIDE = 76
+"""Digits of the decimals in which rounding can not overflow."""
+
+Rule = Callable[[pa.Array, DataType, DataType], pa.Array]
+
+
+def castable(source: DataType, target: DataType) -> bool:
+    """Return whether values of one atomic type have a proven cast to another."""
+    if source == target:
+        return True
+    families = (_FAMILIES.get(source.root, ""), _FAMILIES.get(target.root, ""))
+    if families not in _RULES:
+        return False
+    if families in (("date", "text"), ("time", "text"), ("timestamp", "text")):
+        return target.root == "VARCHAR" and target.length == GREATEST_LENGTH
+    if families == ("integer", "timestamp"):
+        return source.root in ("INT", "BIGINT")
+    if families == ("timestamp", "integer"):
+        return target.root in ("INT", "BIGINT")
+    return True
+
+
+def cast(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    """Return the values, which have the Arrow type of `source`, in the Arrow type of `target`.
+
+    Raises:
+        NotCastableError: Paimon would fail on a value too, or its result is not proven.
+
+    Source: paimon CastExecutors, run for every pair of types over edge values.
+    """
+    rule = _RULES[_FAMILIES[source.root], _FAMILIES[target.root]]
+    try:
+        return rule(values, source, target)
+    except pa.ArrowInvalid as error:
+        raise NotCastableError(
+            f"a value does not fit when cast from {spell(source)} to {spell(target)}: {error}"
+        ) from error
+
+
+def _integer(numbers: np.ndarray, target: DataType) -> np.ndarray:
+    """Return integers cut to the width of the type, as Java's narrowing does."""
+    return numbers.astype(f"int{_INTEGERS[target.root]}")
+
+
+def _boolean_to_number(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    return values.cast(pa.int8()).cast(arrow_type(target))
+
+
+def _boolean_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    return _fit(values.cast(pa.int8()).cast(pa.decimal256(_WIDE, target.scale or 0)), target)
+
+
+def _boolean_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    return _shape_text(pc.if_else(values, "true", "false"), target)
+
+
+def _integer_to_boolean(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source, target
+    return pc.not_equal(values, 0)
+
+
+def _integer_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    return with_nulls(_integer(numbers(values), target), values, arrow_type(target))
+
+
+def _integer_to_float(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    kind = np.float32 if target.root == "FLOAT" else np.float64
+    return with_nulls(numbers(values).astype(kind), values, arrow_type(target))
+
+
+def _integer_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    return _fit(values.cast(pa.decimal256(_WIDE, target.scale or 0)), target)
+
+
+def _number_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    if source.root in ("FLOAT", "DOUBLE"):
+        single = source.root == "FLOAT"
+        return _shape_text(each(values, pa.string(), lambda value: java_text(value, single=single)), target)
+    if source.root == "DECIMAL":
+        return _shape_text(each(values, pa.string(), lambda value: format(value, "f")), target)
+    return _shape_text(values.cast(pa.string()), target)
+
+
+def _float_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    """Return floats cut towards zero and held at the ends of INT or BIGINT; narrower types then wrap."""
+    del source
+    given = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    kind = np.int64 if target.root == "BIGINT" else np.int32
+    least, most = np.iinfo(kind).min, np.iinfo(kind).max
+    inside = np.where((given > float(least)) & (given < float(most)), given, 0.0).astype(kind)
+    held = np.where(given >= float(most), most, np.where(given <= float(least), least, inside))
+    return with_nulls(_integer(held.astype(kind), target), values, arrow_type(target))
+
+
+def _float_to_float(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    with np.errstate(over="ignore"):
+        found = numbers(values).astype(np.float32 if target.root == "FLOAT" else np.float64)
+    return with_nulls(found, values, arrow_type(target))
+
+
+def _float_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    """Return floats as decimals by way of the text that Java prints for the double."""
+    texts = each(values, pa.string(), lambda value: java_text(value, single=False))
+    return _RULES["text", "decimal"](texts, source, target)
+
+
+def _fit(wide: pa.Array, target: DataType) -> pa.Array:
+    """Return wide decimals rounded half up to the type's scale; what has too many digits becomes null."""
+    rounded = pc.round(wide, ndigits=target.scale or 0, round_mode="half_towards_infinity")
+    digits = (target.precision or 10) - (target.scale or 0)
+    limit = pa.scalar(Decimal(1).scaleb(digits), rounded.type)
+    fits = pc.less(pc.abs(rounded), limit)
+    return pc.if_else(fits, rounded, pa.scalar(None, rounded.type)).cast(arrow_type(target))
+
+
+def _decimal_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    scale = max(source.scale or 0, target.scale or 0)
+    return _fit(values.cast(pa.decimal256(_WIDE, scale)), target)
+
+
+def _decimal_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    """Return the whole part's lowest bits, as Java's BigDecimal.longValue and intValue do."""
+    del source
+    whole = pc.trunc(values).cast(pa.decimal128(38, 0))
+    words = np.frombuffer(whole.buffers()[1], np.int64, 2 * (len(whole) + whole.offset))
+    low = np.where(values.is_valid().to_numpy(zero_copy_only=False), words[2 * whole.offset :: 2], 0)
+    return with_nulls(_integer(low, target), values, arrow_type(target))
+
+
+def _decimal_to_float(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    convert = nearest_float32 if target.root == "FLOAT" else float
+    return each(values, arrow_type(target), lambda value: None if value is None else convert(value))  # type: ignore[arg-type] # the dictionary holds decimals
+
+
+def _shape_text(values: pa.Array, target: DataType) -> pa.Array:
+    """Return text cut to the type's length in characters; CHAR is filled up with blanks."""
+    length = target.length or 1
+    if target.root == "VARCHAR" and length == GREATEST_LENGTH:
+        return values
+    cut = pc.utf8_slice_codeunits(values, 0, length)
+    return pc.utf8_rpad(cut, length, " ") if target.root == "CHAR" else cut
+
+
+def _text_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    return _shape_text(values, target)
+
+
+def _shape_bytes(values: pa.Array, target: DataType) -> pa.Array:
+    """Return bytes cut to the type's length; BINARY is filled up with zero bytes."""
+    length = target.length or 1
+    if target.root == "VARBINARY" and length == GREATEST_LENGTH:
+        return values
+    cut = pc.binary_slice(values, 0, length)
+    if target.root == "VARBINARY":
+        return cut
+    return each(cut, pa.binary(), lambda value: value if value is None else bytes(value).ljust(length, b"\0"))  # type: ignore[call-overload] # the dictionary holds bytes
+
+
+def _to_bytes(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    del source
+    return _shape_bytes(values.cast(pa.binary()), target)
+
+
+def _bytes_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    """Return bytes as text, whole: Paimon does not cut or fill here. Bytes that are no UTF-8 are refused."""
+    del source, target
+    return values.cast(pa.string())
+
+
+def _text_to(function: Callable[[str, DataType], object]) -> Rule:
+    """Return the rule that parses each distinct text."""
+
+    def rule(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+        def convert(value: object) -> object:
+            try:
+                return None if value is None else function(str(value), target)
+            except UnprovenError as error:
+                raise NotCastableError(
+                    f"{str(value)[:60]!r} is not cast from {spell(source)} to {spell(target)}"
+                ) from error
+
+        return each(values, _parsed_type(target), convert).view(arrow_type(target))
+
+    return rule
+
+
+def _parsed_type(target: DataType) -> pa.DataType:
+    """Return the type of parsed text: times are parsed to the integers that stand for them."""
+    kind = arrow_type(target)
+    if pa.types.is_temporal(kind):
+        return pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004 - bits
+    return kind
+
+
+_RULES: dict[tuple[str, str], Rule] = {
+    ("boolean", "integer"): _boolean_to_number,
+    ("boolean", "float"): _boolean_to_number,
+    ("boolean", "decimal"): _boolean_to_decimal,
+    ("boolean", "text"): _boolean_to_text,
+    ("integer", "boolean"): _integer_to_boolean,
+    ("integer", "integer"): _integer_to_integer,
+    ("integer", "float"): _integer_to_float,
+    ("integer", "decimal"): _integer_to_decimal,
+    ("integer", "text"): _number_to_text,
+    ("integer", "timestamp"): cast_times.integer_to_timestamp,
+    ("float", "integer"): _float_to_integer,
+    ("float", "float"): _float_to_float,
+    ("float", "decimal"): _float_to_decimal,
+    ("float", "text"): _number_to_text,
+    ("decimal", "integer"): _decimal_to_integer,
+    ("decimal", "float"): _decimal_to_float,
+    ("decimal", "decimal"): _decimal_to_decimal,
+    ("decimal", "text"): _number_to_text,
+    ("text", "boolean"): _text_to(lambda text, _: boolean_of(text)),
+    ("text", "integer"): _text_to(lambda text, kind: integer_of(text, _INTEGERS[kind.root])),
+    ("text", "float"): _text_to(lambda text, kind: float_of(text, single=kind.root == "FLOAT")),
+    ("text", "decimal"): _text_to(lambda text, kind: decimal_of(text, kind.precision or 10, kind.scale or 0)),
+    ("text", "text"): _text_to_text,
+    ("text", "bytes"): _to_bytes,
+    ("text", "date"): _text_to(lambda text, _: date_of(text)),
+    ("text", "time"): _text_to(lambda text, _: time_of(text)),
+    ("text", "timestamp"): _text_to(
+        lambda text, kind: timestamp_of(text, kind.precision if kind.precision is not None else 6)
+    ),
+    ("bytes", "text"): _bytes_to_text,
+    ("bytes", "bytes"): _to_bytes,
+    ("date", "text"): cast_times.date_to_text,
+    ("date", "timestamp"): cast_times.date_to_timestamp,
+    ("time", "text"): cast_times.time_to_text,
+    ("time", "timestamp"): cast_times.time_to_timestamp,
+    ("timestamp", "integer"): cast_times.timestamp_to_integer,
+    ("timestamp", "text"): cast_times.timestamp_to_text,
+    ("timestamp", "date"): cast_times.timestamp_to_date,
+    ("timestamp", "time"): cast_times.timestamp_to_time,
+    ("timestamp", "timestamp"): cast_times.timestamp_to_timestamp,
+}

@@ -1,0 +1,1 @@
+"""Rows that Paimon commits changed: changelogs, deltas, differences of states."""

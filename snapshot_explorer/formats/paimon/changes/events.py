@@ -1,0 +1,234 @@
+"""Rows with their kinds: changelog and delta files, unmerged; the last event of each key; the difference of states."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.files.row_tracking import SEQUENCE_NUMBER
+from snapshot_explorer.formats.paimon.merge.key_codes import Codes, equality_codes, key_codes, order_codes
+from snapshot_explorer.formats.paimon.merge.key_groups import DELETE, RETRACTS, Rules
+from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.scan.read import last_events, read, unmerged
+from snapshot_explorer.model import Split
+from snapshot_explorer.storage import Storage
+
+ROW_KIND = "rowkind"
+_KINDS = pa.array(["+I", "-U", "+U", "-D"])
+_BATCH_ROWS = 65_536
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Files whose rows are events. `Split.detail`; picklable."""
+
+    plan: Plan
+    """The files, and how they are read."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read."""
+        return "events", self.plan.identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastEvents:
+    """A split of a version, of which the last event of each key is told, deleted keys included."""
+
+    split: Split
+    """One of the splits that the version's rows are read by."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read."""
+        return "last events", self.split.identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The files of a bucket that one state has and the other has not. `Split.detail`; picklable."""
+
+    before: Plan | None
+    """The files of the earlier state alone."""
+    after: Plan | None
+    """The files of the later state alone."""
+    rules: Rules
+    """How rows of one key are merged."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read."""
+        plans = tuple(None if plan is None else plan.identity for plan in (self.before, self.after))
+        return "difference", plans, repr(self.rules)
+
+
+def read_events(
+    storage: Storage, detail: Events | LastEvents | Difference, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows with these columns, in this order; `rowkind` (+I, -U, +U, -D) is one that may be asked for.
+
+    Events come in the order of files and rows, and are streamed. A difference holds both states of its bucket in
+    memory, in all columns: first come rows of the later state, then what it lacks. Last events are held as rows are
+    where they are merged, and may have `_SEQUENCE_NUMBER` in a table with a primary key.
+
+    Raises: as `read.read`.
+    """
+    match detail:
+        case Events(plan=plan):
+            _check(plan, columns)
+            yield from _events(storage, plan, columns)
+        case LastEvents(split=split):
+            yield from _last_events(storage, split, columns)
+        case Difference():
+            _check(detail.before or detail.after, columns)
+            table = _difference(storage, detail).select(list(columns))
+            yield from table.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _check(plan: Plan | None, columns: Sequence[str]) -> None:
+    known = [ROW_KIND, *(field.name for field in plan.schema.fields)] if plan else []
+    for name in columns:
+        if name not in known:
+            raise BadReferenceError(f"The rows have no column {name!r}. Columns: {', '.join(known)}.")
+
+
+def _events(storage: Storage, plan: Plan, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
+    for file in plan.files:
+        for batch, own in unmerged(storage, plan, file, names):
+            if not columns:
+                yield batch
+                continue
+            kinds = pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows) if own is None else own.column("_VALUE_KIND")
+            given = {name: batch.column(name) for name in names} | {ROW_KIND: _KINDS.take(kinds)}
+            if own is not None:
+                given[SEQUENCE_NUMBER.name] = own.column(SEQUENCE_NUMBER.name)
+            yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
+
+
+def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the last event of each key of a split: merged as its rows are, with deletes left in."""
+    plan = split.detail
+    if not isinstance(plan, Plan):
+        raise BadReferenceError("The split is not one of a Paimon table. Give one that splits() returned.")
+    names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
+    if not plan.schema.primary_keys:
+        for batch in read(storage, split, names):
+            given = {name: batch.column(name) for name in names}
+            given[ROW_KIND] = _KINDS.take(pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows))
+            yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
+    elif plan.merge is None:
+        yield from _events(storage, plan, columns)
+    else:
+        merged, sequence = last_events(storage, plan, plan.merge, names or plan.merge.keys)
+        if merged is not None:
+            table = _with_kinds(merged.rows, merged.kinds)
+            table = table.append_column(SEQUENCE_NUMBER.name, pa.array(sequence))
+            yield from table.select(list(columns)).to_batches(max_chunksize=_BATCH_ROWS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """The last event of each key."""
+
+    rows: pa.Table
+    """All columns of the read schema."""
+    kinds: npt.NDArray[np.int8]
+    """The kind of each."""
+    sequence: Codes
+    """The sequence number of each."""
+
+    @property
+    def adds(self) -> Mask:
+        """Which rows are there, and not deleted."""
+        return ~np.isin(self.kinds, RETRACTS)
+
+
+def _difference(storage: Storage, detail: Difference) -> pa.Table:
+    """Return the rows that tell two states apart, with their kinds.
+
+    Of a key that only the later state has, its row; of one that both have in other values, the later row; of one
+    that only the earlier has, that row as -D.
+
+    Source: paimon IncrementalDiffSplitRead.
+    """
+    before, after = (_state(storage, plan, detail.rules) for plan in (detail.before, detail.after))
+    if before is None or after is None:
+        only = before or after
+        plan = detail.after or detail.before
+        if only is None:
+            names = [field.name for field in plan.schema.fields] if plan else []
+            return pa.table({name: pa.nulls(0) for name in [ROW_KIND, *names]})
+        return _with_kinds(only.rows, only.kinds) if before is None else _deleted(only, np.ones(len(only.kinds), bool))
+    codes = key_codes(pa.concat_tables([before.rows, after.rows]), detail.rules.keys)
+    old, new = codes[: before.rows.num_rows], codes[before.rows.num_rows :]
+    _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
+    same = _equal(before.rows.take(pa.array(at_old)), after.rows.take(pa.array(at_new)))
+    same &= before.adds[at_old] == after.adds[at_new]
+    _check_order(before, after, at_old[~same], at_new[~same], detail)
+    told = np.ones(len(new), bool)
+    told[at_new[same]] = False
+    gone = np.ones(len(old), bool)
+    gone[at_old] = False
+    later = _with_kinds(after.rows.filter(pa.array(told)), after.kinds[told])
+    return pa.concat_tables([later, _deleted(before, gone)])
+
+
+def _check_order(before: _State, after: _State, at_old: Codes, at_new: Codes, detail: Difference) -> None:
+    """Refuse rows that changed although the later one is not the newer one by sequence fields and number.
+
+    Paimon sorts the two by these, and tells of a change only if the later one comes last.
+    """
+    old, new = before.rows.take(pa.array(at_old)), after.rows.take(pa.array(at_new))
+    newer = after.sequence[at_new] > before.sequence[at_old]
+    for name in reversed(detail.rules.sequence_fields):
+        both = pa.chunked_array([*old.column(name).chunks, *new.column(name).chunks], old.schema.field(name).type)
+        codes = order_codes(both, descending=detail.rules.descending)
+        mine, theirs = codes[len(at_old) :], codes[: len(at_old)]
+        newer = (mine > theirs) | ((mine == theirs) & newer)
+    if not newer.all():
+        files = detail.after.files if detail.after else ()
+        raise UnsupportedFeatureError(
+            f"Between the versions rows changed whose later state is not the newer one by sequence (in "
+            f"{files[0].path} or one beside it), as after an overwrite. Whether Paimon's own difference tells of such "
+            "rows is chance; it is not read. Use mode='delta', or compare to_arrow() of both versions."
+        )
+
+
+def _deleted(state: _State, chosen: Mask) -> pa.Table:
+    """Return the rows of a state that are there, as deleted."""
+    rows = state.rows.filter(pa.array(chosen & state.adds))
+    return _with_kinds(rows, np.full(rows.num_rows, DELETE, np.int8))
+
+
+def _with_kinds(rows: pa.Table, kinds: npt.NDArray[np.int8]) -> pa.Table:
+    return rows.add_column(0, ROW_KIND, _KINDS.take(pa.array(kinds)))
+
+
+def _state(storage: Storage, plan: Plan | None, rules: Rules) -> _State | None:
+    """Return the last event of each key in some files, merged as the table merges; None where there is no row."""
+    if plan is None:
+        return None
+    merged, sequence = last_events(storage, plan, rules, [field.name for field in plan.schema.fields])
+    return None if merged is None else _State(rows=merged.rows, kinds=merged.kinds, sequence=sequence)
+
+
+def _equal(left: pa.Table, right: pa.Table) -> Mask:
+    """Return for each row whether all its values are the same: nulls are, and NaN is itself, and 0 is not -0."""
+    same = np.ones(left.num_rows, bool)
+    for one, other in zip(left.columns, right.columns, strict=True):
+        same &= _same(one, other)
+    return same
+
+
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
+    if pa.types.is_nested(left.type):
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return np.fromiter((repr(one) == repr(other) for one, other in pairs), bool, len(left))
+    codes = equality_codes(pa.chunked_array([*left.chunks, *right.chunks], left.type))
+    return np.asarray(codes[: len(left)] == codes[len(left) :], bool)

@@ -1,0 +1,348 @@
+"""Which files hold what changed: the changelog of a version, and the files of a range of versions.
+
+Source: paimon docs, "Incremental Query"; paimon IncrementalDeltaStartingScanner, IncrementalDiffStartingScanner.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import (
+    BadReferenceError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.formats.paimon.changes.events import ROW_KIND, Difference, Events
+from snapshot_explorer.formats.paimon.features import check_table, flag, refused
+from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
+from snapshot_explorer.formats.paimon.merge.rules import merge_rules
+from snapshot_explorer.formats.paimon.metadata.contents import read_changes, read_state
+from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
+from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.scan.data_skipping import (
+    Files,
+    keys_may_pass,
+    manifests_with,
+    parts_may_pass,
+    rows_may_pass,
+)
+from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
+from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.scan.scans import file_schemas, vectors_in
+from snapshot_explorer.formats.paimon.scan.visibility import in_force, visible
+from snapshot_explorer.model import ChangeMode, Predicate, Split
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_ABOUT_MERGING = frozenset(("merge-engine", "deletion-vectors.enabled", "bucket", "sequence.snapshot-ordering"))
+"""Options that change how rows are merged, which matters to no event."""
+_KEY = ("partition", "bucket", "level", "file_name")
+
+
+def producer_of(options: Mapping[str, str]) -> str:
+    """Return what writes changelogs: none, input, lookup or full-compaction."""
+    return options.get("changelog-producer", "none").strip().lower()
+
+
+def changelog_splits(
+    storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None
+) -> list[Split]:
+    """Return splits of the changelog rows of a version, under its own schema, without files that can not pass.
+
+    Raises:
+        BadReferenceError: Its commit wrote no changelog.
+        SnapshotNotFoundError: The changelog has expired.
+        UnsupportedFeatureError: A file is of a format that is not read.
+    """
+    options = schemas.newest().options
+    if snapshot.changelog_manifest_list is None:
+        producer = producer_of(options)
+        why = (
+            "The table has changelog-producer=none, so that writers keep none; changes_between(a, b) gives what "
+            "commits wrote, and changes() the files."
+            if producer == "none"
+            else f"With changelog-producer={producer} not every commit has one; changes_between(a, b) gives those of a "
+            "range of versions."
+        )
+        raise BadReferenceError(f"Version {snapshot.id} ({snapshot.kind}) has no changelog. {why}")
+    schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
+    return _of_versions(storage, schemas, [snapshot], "changelog", schema, predicate)
+
+
+def splits_between(
+    storage: Storage,
+    schemas: Schemas,
+    snapshots: Sequence[Snapshot],
+    mode: ChangeMode,
+    predicate: Predicate | None,
+) -> list[Split]:
+    """Return splits of the rows that versions changed, under the newest schema.
+
+    Args:
+        storage: The table's storage.
+        schemas: The branch's schemas.
+        snapshots: For `diff` the earlier and the later one, otherwise those of the range, ascending.
+        mode: How to tell; `auto` is changelog where the table has a producer of it, otherwise delta.
+        predicate: Which rows are wanted; files in which none can be are left out.
+
+    Raises:
+        SnapshotNotFoundError: Of a version is not left what the mode reads.
+        UnsupportedFeatureError: The mode needs a feature that is not read.
+    """
+    schema = schemas.newest()
+    if mode == "auto":
+        mode = "delta" if producer_of(schema.options) == "none" else "changelog"
+    match mode:
+        case "diff":
+            return _differences(storage, schemas, snapshots[0], snapshots[1], predicate)
+        case "delta":
+            chosen, kind = [one for one in snapshots if one.kind == "APPEND"], "delta"
+        case _:
+            chosen, kind = [one for one in snapshots if one.kind != "OVERWRITE"], "changelog"
+    return _of_versions(storage, schemas, chosen, kind, schema, predicate)
+
+
+def _of_versions(
+    storage: Storage,
+    schemas: Schemas,
+    snapshots: Sequence[Snapshot],
+    kind: str,
+    schema: Schema,
+    predicate: Predicate | None,
+) -> list[Split]:
+    """Return splits of the files that versions added to a kind of list: by version, then by bucket."""
+    if not snapshots:
+        return []
+    options = schemas.newest().options
+    _check_schema(schema, options, snapshots[0].id)
+    changes = read_changes(storage, snapshots, kind, keep=manifests_with(schema, predicate))
+    for snapshot, known in zip(snapshots, changes.known, strict=True):
+        if not known:
+            raise SnapshotNotFoundError(
+                f"What version {snapshot.id} changed cannot be read: the files of its {kind} manifest list have "
+                "expired. Begin at a newer version."
+            )
+    splits: list[Split] = []
+    for index, snapshot in enumerate(snapshots):
+        entries = changes.entries.filter(pa.array(changes.commits == index))
+        entries = _checked(entries, snapshot, kind, schema, options)
+        if predicate is not None:
+            kept = rows_may_pass(_files(schemas, entries, schema), predicate)
+            entries = entries.filter(pa.array(kept))
+        found = _splits(storage, schemas, entries, snapshot.id, schema=schema)
+        splits.extend(replace(split, detail=Events(plan=_plan(split))) for split in found)
+    return splits
+
+
+def _check_schema(schema: Schema, options: Mapping[str, str], version: int) -> None:
+    """Refuse what the rows may need that is not read, apart from merging."""
+    check_table(schema, {name: value for name, value in options.items() if name not in _ABOUT_MERGING}, version)
+    if flag(options, "data-evolution.enabled"):
+        where = "the option data-evolution.enabled=true"
+        raise refused(version, "changes of rows that are spread over several files", where)
+    if any(field.name == ROW_KIND for field in schema.fields):
+        raise UnsupportedFeatureError(
+            f"The table has a column of its own called {ROW_KIND!r}, which is what the kind of a change is called; its "
+            "changes are not read. changes() shows the files."
+        )
+
+
+def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, options: Mapping[str, str]) -> pa.Table:
+    """Return the entries that Paimon's batch reads take; refuse those whose meaning is not sure."""
+    if pc.any(pc.equal(entries.column("kind"), DELETE), min_count=0).as_py():
+        raise UnsupportedFeatureError(
+            f"Version {snapshot.id} is an {snapshot.kind} that removes files, as Paimon 0.9 records an UPDATE; "
+            "which rows it changed cannot be told from its files, and Paimon refuses it too. Leave it out of "
+            "the range, or compare to_arrow() of both versions."
+        )
+    if not schema.primary_keys:
+        return entries
+    if pc.any(pc.less(entries.column("bucket"), 0), min_count=0).as_py():
+        raise UnsupportedFeatureError(
+            f"Version {snapshot.id} wrote to postponed buckets (bucket=-2), whose changes are not read."
+        )
+    first_row = options.get("merge-engine", "").strip().lower() == "first-row"
+    if not first_row and not flag(options, "deletion-vectors.enabled"):
+        return entries
+    upper = entries.filter(pc.greater(entries.column("level"), 0))
+    if kind == "changelog" and len(upper) < len(entries):
+        raise UnsupportedFeatureError(
+            f"The changelog of version {snapshot.id} has files of level 0, which Paimon passes over in tables with "
+            "deletion vectors or merge-engine=first-row; it is not read."
+        )
+    return upper
+
+
+def _files(schemas: Schemas, entries: pa.Table, schema: Schema) -> Files:
+    """Return entries as a condition judges them."""
+    return Files(
+        entries=entries,
+        partitions=partitions_of(entries.column("partition"), schema),
+        schema=schema,
+        file_schemas=file_schemas(schemas, entries),
+        options=schemas.newest().options,
+    )
+
+
+def _splits(
+    storage: Storage,
+    schemas: Schemas,
+    entries: pa.Table,
+    version: int,
+    vectors: Vectors | None = None,
+    *,
+    schema: Schema | None = None,
+) -> list[Split]:
+    """Return a split per partition and bucket, read under a schema, the newest one without it."""
+    newest = schemas.newest()
+    schema, options = schema or newest, newest.options
+    partitions = partitions_of(entries.column("partition"), schema)
+    folders = folders_of(partitions, entries.column("bucket"), schema, options)
+    return unmerged_splits(
+        schema=schema,
+        options=options,
+        entries=entries,
+        partitions=[partitions.texts[position] for position in partitions.of_rows.to_pylist()],
+        paths=data_paths(entries, folders, storage, strict=True).to_pylist(),
+        file_schemas=file_schemas(schemas, entries),
+        version=version,
+        vectors=vectors or {},
+    )
+
+
+def _plan(split: Split) -> Plan:
+    if not isinstance(split.detail, Plan):
+        raise BadReferenceError("The split is not one of a Paimon table.")
+    return split.detail
+
+
+def _differences(
+    storage: Storage, schemas: Schemas, first: Snapshot, last: Snapshot, predicate: Predicate | None
+) -> list[Split]:
+    """Return a split per bucket in which two versions have other files.
+
+    Files that both have are set aside, as Paimon sets them aside, whether or not a deletion vector of them changed: a
+    key that was written again with the same values is told as changed, and a row that only a vector took away is not
+    told. Other files are merged as the table merges them, each side's alone. By a condition files are left out that
+    have no key that passes.
+    """
+    schema = schemas.newest()
+    options = schema.options
+    check_table(schema, options, last.id)
+    _check_schema(schema, options, last.id)
+    before, after = (_side(storage, schemas, one, predicate) for one in (first, last))
+    _check_buckets(before.entries, after.entries)
+    _warn_of_vectors(before, after, first.id, last.id)
+    gone, new = _apart(before.entries, after.entries), _apart(after.entries, before.entries)
+    if predicate is not None:
+        may_pass = keys_may_pass if schema.primary_keys else parts_may_pass
+        gone, new = (one.filter(pa.array(may_pass(_files(schemas, one, schema), predicate))) for one in (gone, new))
+    old = {_bucket(split): split for split in _splits(storage, schemas, gone, first.id, before.vectors)}
+    now = {_bucket(split): split for split in _splits(storage, schemas, new, last.id, after.vectors)}
+    if not schema.primary_keys:
+        return _appended(old, now, first.id, last.id)
+    rules = merge_rules(schema, options, last.id)
+    found = []
+    for bucket in dict.fromkeys([*now, *old]):
+        sides = [side.get(bucket) for side in (old, now)]
+        there = [side for side in sides if side]
+        plans = [_plan(side) if side else None for side in sides]
+        found.append(
+            replace(
+                there[-1],
+                files=tuple(path for side in there for path in side.files),
+                rows=sum(side.rows or 0 for side in there),
+                size_bytes=sum(side.size_bytes for side in there),
+                detail=Difference(before=plans[0], after=plans[1], rules=rules),
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """One of two versions that are compared."""
+
+    entries: pa.Table
+    """The live entries that a batch read looks at."""
+    vectors: Vectors
+    """The deletion vectors that it applies."""
+
+
+def _side(storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None) -> _Side:
+    """Return what a batch read of a version looks at."""
+    schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
+    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
+    if schema.primary_keys and pc.any(pc.less(state.entries.column("bucket"), 0), min_count=0).as_py():
+        raise refused(snapshot.id, "the difference of postponed buckets", "a bucket below 0")
+    entries = state.entries.filter(visible(state.entries, schema, options, snapshot.id))
+    vectors = vectors_in(storage, state.indexes, schema, options, strict=True)
+    return _Side(entries=entries, vectors=in_force(vectors, entries, schema, options, snapshot.id))
+
+
+def _warn_of_vectors(before: _Side, after: _Side, first: int, last: int) -> None:
+    """Say that rows were deleted in files that both versions have."""
+    if not before.vectors and not after.vectors:
+        return
+    names = ("partition", "bucket", "file_name")
+    sides = [
+        set(zip(*(side.entries.column(name).to_pylist() for name in names), strict=True)) for side in (before, after)
+    ]
+    changed = [key for key in sides[0] & sides[1] if before.vectors.get(key) != after.vectors.get(key)]
+    if changed:
+        log.warning(
+            "between versions %d and %d rows of %d files that both have were deleted by deletion vectors, such as of "
+            "%s: the difference sets such files aside, as Paimon's does, and does not tell of rows only deleted",
+            first,
+            last,
+            len(changed),
+            min(name for _, _, name in changed),
+        )
+
+
+def _appended(
+    old: Mapping[tuple[object, ...], Split], now: Mapping[tuple[object, ...], Split], first: int, last: int
+) -> list[Split]:
+    """Return the added files of a table without keys; refuse where files were taken away, as rows cannot be matched."""
+    for split in old.values():
+        raise UnsupportedFeatureError(
+            f"Between versions {first} and {last} the file {split.files[0]} was removed, by a compaction, an overwrite "
+            "or a delete, and the table has no primary key by which rows could be told apart. Use mode='delta'."
+        )
+    return [replace(split, detail=Events(plan=_plan(split))) for split in now.values()]
+
+
+def _bucket(split: Split) -> tuple[object, ...]:
+    plan = _plan(split)
+    # Typed values: null, "" and blanks are one folder, but not one partition.
+    values = () if plan.partition is None else tuple(map(repr, plan.partition.to_pylist()))
+    return *values, split.bucket
+
+
+def _apart(entries: pa.Table, others: pa.Table) -> pa.Table:
+    """Return the entries whose file, at its level, the others have not."""
+    there = set(zip(*(others.column(name).to_pylist() for name in _KEY), strict=True))
+    mine = zip(*(entries.column(name).to_pylist() for name in _KEY), strict=True)
+    kept = np.fromiter((key not in there for key in mine), bool, len(entries))
+    return entries.drop_columns(["is_new"]).filter(pa.array(kept))
+
+
+def _check_buckets(before: pa.Table, after: pa.Table) -> None:
+    """Refuse versions between which a partition's number of buckets changed."""
+    counts: dict[bytes, int] = {}
+    for entries in (before, after):
+        columns = (entries.column(name).to_pylist() for name in ("partition", "total_buckets"))
+        for partition, count in zip(*columns, strict=True):
+            if counts.setdefault(partition, count) != count:
+                raise UnsupportedFeatureError(
+                    f"A partition's number of buckets changed from {counts[partition]} to {count} between the "
+                    "versions, so that their keys cannot be matched. Compare to_arrow() of both versions."
+                )

@@ -1,0 +1,1 @@
+"""Paimon's data files: parquet, ORC, Avro and blobs, deletion vectors, schema evolution."""

@@ -1,0 +1,217 @@
+"""Rows of Avro data files. Values are taken as they are stored: Paimon's logical types mean other than Avro says."""
+
+import io
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Context, Decimal
+from itertools import islice
+from typing import Any, cast
+
+import fastavro
+import orjson
+import pyarrow as pa
+from fastavro.schema import SchemaParseException, UnknownType
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.formats.avro.container import Container
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type
+
+_SYNC = bytes(16)
+_EXACT = Context(prec=76)
+_HEADER = fastavro.parse_schema({"type": "map", "values": "bytes"})
+_COUNT = fastavro.parse_schema("long")
+_BLOCK = fastavro.parse_schema("bytes")
+_FOREIGN = (
+    ValueError,
+    EOFError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    StopIteration,
+    AssertionError,
+    struct.error,
+    pa.ArrowException,
+    SchemaParseException,
+    UnknownType,
+)
+"""What fastavro raises on damaged bytes and schemas, and pyarrow on values that are none of their column."""
+
+Convert = Callable[[Any], Any]
+
+
+def batches(container: Container, fields: Sequence[Field], size: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an Avro file, with a column per field.
+
+    Times come as their integers, in the unit of the field's Arrow type, all else in the field's type.
+
+    Raises:
+        DamageError: The content is damaged, or lacks a field.
+    """
+    try:
+        schema = _record(orjson.loads(container.spelled))
+        nodes = {item["name"]: item["type"] for item in schema["fields"]}
+        records = fastavro.reader(io.BytesIO(_plain(container)))
+        named = dict(_named(schema))
+        _check_names(nodes, fields)
+        readers = [_reader(nodes[field.name], field.type, named) for field in fields]
+    except DamageError:
+        raise
+    except _FOREIGN as error:
+        raise DamageError(f"its schema is damaged ({type(error).__name__}: {error})") from error
+    while True:
+        try:
+            rows = cast("list[Mapping[str, Any]]", list(islice(records, size)))
+            batch = _batch(rows, fields, readers)
+        except _FOREIGN as error:
+            raise DamageError(f"a block is damaged ({type(error).__name__}: {error})") from error
+        if not rows:
+            return
+        yield batch
+
+
+def _check_names(nodes: Mapping[str, Any], fields: Sequence[Field]) -> None:
+    for field in fields:
+        if field.name not in nodes:
+            raise DamageError(f"it has no column {field.name!r}")
+
+
+def _batch(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field], readers: Sequence[Convert]) -> pa.RecordBatch:
+    if not fields:
+        return pa.record_batch([pa.nulls(len(rows))], names=["rows"]).select([])
+    columns = [
+        pa.array([read(row[field.name]) for row in rows], _stored(field.type))
+        for field, read in zip(fields, readers, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields])
+
+
+def _plain(container: Container) -> bytes:
+    """Return the file unpacked, with a header that says nothing of logical types.
+
+    A timestamp-millis that fastavro turns into a datetime costs much and can not hold every year.
+    """
+    plain = io.BytesIO()
+    plain.write(b"Obj\x01")
+    schema = orjson.dumps(_bare(orjson.loads(container.spelled)))
+    fastavro.schemaless_writer(plain, _HEADER, {"avro.schema": schema, "avro.codec": b"null"})
+    plain.write(_SYNC)
+    for rows, block in container.blocks:
+        fastavro.schemaless_writer(plain, _COUNT, rows)
+        fastavro.schemaless_writer(plain, _BLOCK, block)
+        plain.write(_SYNC)
+    return plain.getvalue()
+
+
+def _record(schema: Any) -> dict[str, Any]:
+    """Return the record of a schema; files before 0.9 wrap it in a union with null."""
+    found = next(item for item in schema if item != "null") if isinstance(schema, list) else schema
+    if not isinstance(found, dict) or "fields" not in found:
+        raise ValueError("no record")
+    return found
+
+
+def _bare(node: Any) -> Any:
+    """Return an Avro schema without logical types."""
+    if isinstance(node, dict):
+        return {name: _bare(value) for name, value in node.items() if name != "logicalType"}
+    return [_bare(item) for item in node] if isinstance(node, list) else node
+
+
+def _named(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the named types in an Avro schema, by name and by name with namespace."""
+    if isinstance(node, dict):
+        if isinstance(node.get("name"), str) and node.get("type") in ("record", "fixed", "enum"):
+            yield node["name"], node
+            yield f"{node.get('namespace', '')}.{node['name']}", node
+        for value in node.values():
+            yield from _named(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _named(item)
+
+
+def _resolved(node: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema node as an object, out of its union with null."""
+    if isinstance(node, list):
+        node = next((item for item in node if item != "null"), "null")
+    if isinstance(node, str):
+        node = named.get(node, {"type": node})
+    inner = node.get("type")
+    return _resolved(inner, named) if isinstance(inner, dict | list) else node
+
+
+def _stored(kind: DataType) -> pa.DataType:
+    """Return the Arrow type in which values are collected: times as integers."""
+    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return pa.int64()
+    if kind.root in ("DATE", "TIME"):
+        return pa.int32()
+    if kind.root == "ROW":
+        return pa.struct([pa.field(field.name, _stored(field.type)) for field in kind.fields])
+    if kind.root == "MULTISET" and kind.element:
+        return pa.map_(_stored(kind.element), pa.int32())
+    if kind.root == "MAP" and kind.key and kind.element:
+        return pa.map_(_stored(kind.key), _stored(kind.element))
+    if kind.root == "ARRAY" and kind.element:
+        return pa.list_(_stored(kind.element))
+    return arrow_type(kind)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _reader(node: Any, kind: DataType, named: Mapping[str, Any]) -> Convert:
+    """Return the function that turns a stored value into what `_stored` collects."""
+    found = _resolved(node, named)
+    if kind.root == "DECIMAL":
+        return lambda value: None if value is None else _decimal(value, kind.scale or 0)
+    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        _check_unit(str(found.get("logicalType", "")), kind)
+        return _same
+    if kind.root == "ROW":
+        return _row_reader(found, kind, named)
+    if kind.root in ("MAP", "MULTISET"):
+        return _map_reader(found, kind, named)
+    if kind.root == "ARRAY" and kind.element:
+        item = _reader(found.get("items"), kind.element, named)
+        return lambda value: None if value is None else [item(one) for one in value]
+    return _same
+
+
+def _check_unit(logical: str, kind: DataType) -> None:
+    unit = arrow_type(kind).unit
+    if not logical.endswith({"ms": "-millis", "us": "-micros"}.get(unit, "-nanos")):
+        raise DamageError(f"a timestamp of precision {kind.precision} is stored as {logical or 'a plain number'}")
+
+
+def _decimal(value: bytes, scale: int) -> Decimal:
+    return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
+
+
+def _row_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any]) -> Convert:
+    nodes = {item["name"]: item["type"] for item in node.get("fields", ())}
+    missing = [field.name for field in kind.fields if field.name not in nodes]
+    if missing:
+        raise DamageError(f"a row in it has no field {missing[0]!r}")
+    parts = [(field.name, _reader(nodes[field.name], field.type, named)) for field in kind.fields]
+    return lambda value: None if value is None else {name: read(value[name]) for name, read in parts}
+
+
+def _map_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any]) -> Convert:
+    """Return the reader of a map; one without text for keys is stored as an array of key and value."""
+    keys, items = (kind.element, DataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
+    if keys is None or items is None:
+        raise DamageError("a map in it has no types")
+    if node.get("type") == "map":
+        item = _reader(node.get("values"), items, named)
+        return lambda value: None if value is None else [(key, item(one)) for key, one in value.items()]
+    parts = {part["name"]: part["type"] for part in _resolved(node.get("items"), named).get("fields", ())}
+    if set(parts) != {"key", "value"}:
+        raise DamageError("a map in it is stored in an unknown way")
+    key, item = _reader(parts["key"], keys, named), _reader(parts["value"], items, named)
+    return lambda value: None if value is None else [(key(one["key"]), item(one["value"])) for one in value]

@@ -1,0 +1,297 @@
+"""Blob files: the values of one BLOB column, each with its own checksum, and an index at the end."""
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
+from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.storage import Storage
+
+LIMIT_BYTES = 256 * 2**20
+"""How many bytes of blob files one read may load."""
+_VERSION = 1
+_MAGIC = (1481511375).to_bytes(4, "little")
+_TAIL = 5
+_FRAME = 16
+"""Bytes of an entry beside its value: magic, length and checksum."""
+_NULL, _PLACEHOLDER = -1, -2
+_LONGEST_VARINT = 10
+_DESCRIPTOR_VERSION = 2
+_DESCRIPTOR_MAGIC = 0x424C4F4244455343
+DESCRIPTOR = "$descriptor"
+"""What stands behind a column's name to ask for descriptors instead of values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobFile:
+    """A blob file in memory."""
+
+    content: bytes
+    """All its bytes."""
+    lengths: npt.NDArray[np.int64]
+    """For each row the length of its entry; -1 for null, -2 for a row whose value an older file has."""
+    starts: npt.NDArray[np.int64]
+    """For each row where its entry begins."""
+
+    def value(self, row: int) -> bytes | None:
+        """Return the value of a row, after checking its entry.
+
+        Raises:
+            DamageError: The entry contradicts the format or its checksum.
+        """
+        length = int(self.lengths[row])
+        if length == _NULL:
+            return None
+        start = int(self.starts[row])
+        entry = self.content[start : start + length]
+        if entry[:4] != _MAGIC or int.from_bytes(entry[-12:-4], "little", signed=True) != length:
+            raise DamageError(f"the entry of row {row}, at {start}, has another magic or length")
+        if zlib.crc32(entry[:-4]) != int.from_bytes(entry[-4:], "little"):
+            raise DamageError(f"the checksum of row {row}, at {start}, does not match")
+        return entry[4:-12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobPlaces:
+    """Where the values of a blob file are."""
+
+    uri: str
+    """The file."""
+    lengths: npt.NDArray[np.int64]
+    """As in `BlobFile`."""
+    starts: npt.NDArray[np.int64]
+    """As in `BlobFile`."""
+
+    def value(self, row: int) -> bytes | None:
+        """Return the descriptor of a row's value as Paimon writes it: file, offset, length. The value stays unread.
+
+        Source: paimon BlobDescriptor.serialize.
+        """
+        length = int(self.lengths[row])
+        if length == _NULL:
+            return None
+        name = self.uri.encode()
+        head = struct.pack("<bqi", _DESCRIPTOR_VERSION, _DESCRIPTOR_MAGIC, len(name))
+        return head + name + struct.pack("<qq", int(self.starts[row]) + len(_MAGIC), length - _FRAME)
+
+
+def descriptor_fields(names: Sequence[str], schema: Schema) -> list[Field]:
+    """Return those of the names that ask for a blob column's descriptors, `COLUMN$descriptor`, as columns of bytes.
+
+    A column of the schema's own that is called so is not meant.
+    """
+    known = {field.name: field for field in schema.fields}
+    return [
+        Field(id=blob.id, name=name, type=DataType(root="VARBINARY", length=GREATEST_LENGTH))
+        for name in names
+        if name not in known
+        and (blob := known.get(name.removesuffix(DESCRIPTOR))) is not None
+        and name.endswith(DESCRIPTOR)
+        and blob.type.root == "BLOB"
+    ]
+
+
+def column_sizes(entries: pa.Table, file_schemas: Mapping[int, Schema]) -> Mapping[int, int]:
+    """Return the size of all files of each blob column, by its id."""
+    sizes: dict[int, int] = {}
+    blobs = entries.filter(pc.ends_with(entries.column("file_name"), ".blob"))
+    for size, number, written in zip(
+        *(blobs.column(name).to_pylist() for name in ("size_bytes", "schema_id", "write_columns")), strict=True
+    ):
+        for column in file_schemas[number].fields if number in file_schemas else ():
+            if written is None or column.name in written:
+                sizes[column.id] = sizes.get(column.id, 0) + size
+    return sizes
+
+
+def check_limit(total: int) -> None:
+    """Refuse to load more bytes of blobs than the limit.
+
+    Args:
+        total: Size of all blob files of the columns asked for.
+
+    Raises:
+        UnsupportedFeatureError: It is too much; the message says how to read less.
+    """
+    if total > LIMIT_BYTES:
+        raise UnsupportedFeatureError(
+            f"The blob columns asked for hold {total:,} bytes, and at most {LIMIT_BYTES:,} are loaded at once. Leave "
+            "them out with columns=[...], or read fewer partitions with a condition on the partition columns."
+        )
+
+
+def parse(content: bytes, rows: int) -> BlobFile:
+    """Return a blob file with its index decoded.
+
+    Args:
+        content: All its bytes.
+        rows: How many rows it must have.
+
+    Raises:
+        DamageError: The bytes contradict the format, or hold another number of rows.
+
+    Source: paimon docs, "Blob Storage"; paimon BlobFileMeta, BlobFormatWriter.
+    """
+    begin = len(content) - _TAIL - _index_bytes(content[-_TAIL:], len(content))
+    lengths, starts = _places(content[begin:-_TAIL], rows, begin)
+    return BlobFile(content=content, lengths=lengths, starts=starts)
+
+
+def _index_bytes(tail: bytes, size: int) -> int:
+    """Return how many bytes the index has, by the last bytes of the file."""
+    if len(tail) < _TAIL or tail[-1] != _VERSION:
+        raise DamageError(f"it is of version {tail[-1:].hex() or 'none'}, not {_VERSION}")
+    found = int.from_bytes(tail[:-1], "little", signed=True)
+    if found < 0 or found > size - _TAIL:
+        raise DamageError(f"its index has {found} bytes of {size}")
+    return found
+
+
+def _places(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the length of each entry, and where it begins."""
+    lengths = _deltas(index, rows)
+    sizes = np.where(lengths > 0, lengths, 0)
+    if np.any((lengths < _FRAME) & (lengths != _NULL) & (lengths != _PLACEHOLDER)) or int(sizes.sum()) != begin:
+        raise DamageError(f"its entries do not fill the {begin} bytes before its index")
+    return lengths, np.cumsum(sizes) - sizes
+
+
+def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
+    """Return numbers of which each is given by how much it differs from the one before, as a zigzag varint."""
+    if not rows <= len(index) <= rows * _LONGEST_VARINT:
+        raise DamageError(f"its index has {len(index)} bytes, which are not the numbers of {rows} rows")
+    lengths = np.zeros(rows, np.int64)
+    place = number = 0
+    for row in range(rows):
+        coded = shift = 0
+        while True:
+            if place >= len(index) or shift >= 7 * _LONGEST_VARINT:
+                raise DamageError("its index is cut short")
+            byte = index[place]
+            place += 1
+            coded |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follows
+                break
+        number += (coded >> 1) ^ -(coded & 1)
+        if not _PLACEHOLDER <= number <= LIMIT_BYTES:
+            raise DamageError(f"its index gives row {row} a length of {number}")
+        lengths[row] = number
+    if place != len(index):
+        raise DamageError(f"its index has numbers for more than {rows} rows")
+    return lengths
+
+
+def read(storage: Storage, file: DataFile) -> BlobFile:
+    """Return a blob file, read whole. Two requests at most.
+
+    Raises:
+        BrokenTableError: It is missing or damaged; the message names it.
+    """
+    with _translated(file):
+        with storage.open(file.path, size_bytes=file.size_bytes) as source:
+            content = source.read(file.size_bytes)
+        return parse(content, file.rows)
+
+
+def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
+    """Return where the values of a blob file are. Reads its index alone, in two ranges.
+
+    Raises:
+        BrokenTableError: It is missing or damaged; the message names it.
+    """
+    with _translated(file), storage.open(file.path, size_bytes=file.size_bytes) as source:
+        end = source.size()
+        source.seek(max(0, end - _TAIL))
+        size = _index_bytes(source.read(_TAIL), end)
+        begin = end - _TAIL - size
+        source.seek(begin)
+        lengths, starts = _places(source.read(size), file.rows, begin)
+    path = file.path if "://" in file.path else f"{storage.root}/{file.path}"
+    return BlobPlaces(uri=f"file:{path}" if path.startswith("/") else path, lengths=lengths, starts=starts)
+
+
+@contextmanager
+def _translated(file: DataFile) -> Iterator[None]:
+    """Name the file in what goes wrong with it."""
+    try:
+        yield
+    except MissingFileError as error:
+        raise BrokenTableError(
+            f"The blob file {file.path} is not there. The version may have expired while it was read, or the file "
+            "was removed by hand. Try a newer version."
+        ) from error
+    except DamageError as error:
+        raise _broken(file, error) from error
+
+
+def _broken(file: DataFile, error: DamageError) -> BrokenTableError:
+    return BrokenTableError(
+        f"The blob file {file.path} cannot be read: {error}. It may have been cut short or overwritten; compare it "
+        "with a copy of the table."
+    )
+
+
+def column(
+    storage: Storage,
+    files: Sequence[DataFile],
+    *,
+    first_row_id: int,
+    rows: int,
+    kind: pa.DataType,
+    described: bool = False,
+) -> pa.Array:
+    """Return the values of a blob column for a range of rows, or their descriptors.
+
+    Of two files that have a row the newer counts, unless it only marks the place. All values are in memory.
+
+    Args:
+        storage: Where the files are.
+        files: Files of the column, the newest first; none for a column of nulls.
+        first_row_id: The id of the first row.
+        rows: How many rows.
+        kind: The Arrow type of the column.
+        described: Whether descriptors are wanted: of the files then only the indexes are read.
+
+    Raises:
+        BrokenTableError: A file is missing or damaged, or no file has the value of a row.
+
+    Source: paimon DataEvolutionSplitRead, BlobFallbackRecordReader.
+    """
+    if not files:
+        return pa.nulls(rows, kind)
+    values: list[bytes | None] = [None] * rows
+    missing = np.ones(rows, bool)
+    for file in files:
+        found: BlobFile | BlobPlaces = read_places(storage, file) if described else read(storage, file)
+        start = (file.first_row_id or 0) - first_row_id
+        here = missing[start : start + file.rows] & (found.lengths != _PLACEHOLDER)
+        try:
+            for row in np.flatnonzero(here).tolist():
+                values[start + row] = found.value(row)
+        except DamageError as error:
+            raise _broken(file, error) from error
+        missing[start : start + file.rows] &= ~here
+    if missing.any():
+        raise BrokenTableError(
+            f"No blob file has the value of the row {first_row_id + int(np.argmax(missing))}; the newest beside it is "
+            f"{files[0].path}. The table has lost a file; choose another version."
+        )
+    return pa.array(values, kind)
+
+
+def batches(values: pa.Array, name: str, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield a column as batches of at most so many rows."""
+    for start in range(0, len(values), size):
+        yield pa.RecordBatch.from_arrays([values.slice(start, size)], names=[name])

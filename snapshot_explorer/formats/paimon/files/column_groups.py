@@ -1,0 +1,136 @@
+"""Data evolution: rows whose columns are spread over several files, told by the ids of the rows that they hold."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+
+BLOB = "BLOB"
+BLOB_FORMAT = "blob"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnGroup:
+    """Files that hold columns of the same rows. Picklable."""
+
+    files: tuple[DataFile, ...]
+    """Files of as many rows each, the newest first. At least one."""
+    blobs: tuple[DataFile, ...] = ()
+    """Blob files of one column each, of some of the rows, the newest first."""
+
+    @property
+    def first_row_id(self) -> int:
+        """The id of the first row; 0 for a file whose manifest entry gives none, which is alone."""
+        return self.files[0].first_row_id or 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows the group has."""
+        return self.files[0].rows
+
+    @property
+    def everything(self) -> tuple[DataFile, ...]:
+        """All its files."""
+        return self.files + self.blobs
+
+
+def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
+    """Return files in groups of overlapping ranges of row ids, in the order of the ids.
+
+    Files without a first row id, which hold whole rows, come first.
+
+    Raises:
+        BrokenTableError: Two files of a group, but for blobs, are not of the same rows; both are named.
+
+    Source: paimon docs, "Data Evolution"; paimon DataEvolutionSplitGenerator, DataEvolutionSplitRead.
+    """
+    alone: list[ColumnGroup] = []
+    placed: list[tuple[int, DataFile]] = []
+    for file in files:
+        if file.first_row_id is None:
+            alone.append(_group([file]))
+        else:
+            placed.append((file.first_row_id, file))
+    groups: list[list[DataFile]] = []
+    end = 0
+    for first, file in sorted(placed, key=lambda pair: (pair[0], pair[1].path)):
+        if not groups or first >= end:
+            groups.append([])
+            end = first
+        groups[-1].append(file)
+        end = max(end, first + file.rows)
+    return alone + [_group(members) for members in groups]
+
+
+def _group(files: Sequence[DataFile]) -> ColumnGroup:
+    newest_first = sorted(files, key=lambda file: -file.max_sequence)
+    normal = [file for file in newest_first if file.format != BLOB_FORMAT]
+    blobs = [file for file in newest_first if file.format == BLOB_FORMAT]
+    if not normal:
+        raise BrokenTableError(
+            f"The blob file {blobs[0].path} holds a column of rows that no data file has. The table has lost a file; "
+            "choose another version."
+        )
+    whole = normal[0]
+    for file in normal:
+        if (file.first_row_id, file.rows) != (whole.first_row_id, whole.rows):
+            raise BrokenTableError(
+                f"The data files {whole.path} and {file.path} overlap without being of the same rows: {whole.rows} "
+                f"rows from {whole.first_row_id} on, and {file.rows} from {file.first_row_id} on. The table's "
+                "metadata is damaged; choose another version."
+            )
+    first = whole.first_row_id or 0
+    for file in blobs:
+        start = file.first_row_id or 0
+        if start < first or start + file.rows > first + whole.rows:
+            raise BrokenTableError(
+                f"The blob file {file.path} is of {file.rows} rows from {start} on, but the data file {whole.path} "
+                f"beside it of {whole.rows} from {first} on. The table's metadata is damaged; choose another version."
+            )
+    return ColumnGroup(files=tuple(normal), blobs=tuple(blobs))
+
+
+def holds(file: DataFile, field: Field, schemas: Mapping[int, Schema]) -> bool:
+    """Return whether a file has a column, told by its id."""
+    return any(
+        theirs.id == field.id and (file.write_columns is None or theirs.name in file.write_columns)
+        for theirs in schemas[file.schema_id].fields
+    )
+
+
+def sources(
+    group: ColumnGroup, fields: Sequence[Field], schemas: Mapping[int, Schema]
+) -> list[tuple[DataFile, list[Field]]]:
+    """Return which file gives which columns: of those that have a column, the newest.
+
+    A column that no file has is left to the newest file, as null. Blob columns are not looked for.
+
+    Source: paimon DataEvolutionSplitRead.createUnionReader.
+    """
+    chosen: dict[int, list[Field]] = {}
+    for field in fields:
+        places = (place for place, file in enumerate(group.files) if holds(file, field, schemas))
+        chosen.setdefault(next(places, 0), []).append(field)
+    if not chosen:
+        return [(group.files[0], [])]
+    return [(group.files[place], wanted) for place, wanted in chosen.items()]
+
+
+def side_by_side(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
+    """Yield batches of several streams of as many rows each, cut so that those given together are of the same rows."""
+    heads: list[pa.RecordBatch | None] = [None] * len(streams)
+    while True:
+        for place, stream in enumerate(streams):
+            while heads[place] is None:
+                batch = next(stream, None)
+                if batch is None:
+                    return
+                heads[place] = batch if batch.num_rows else None
+        current = [head for head in heads if head is not None]
+        size = min(head.num_rows for head in current)
+        yield [head.slice(0, size) for head in current]
+        heads = [head.slice(size) if head.num_rows > size else None for head in current]

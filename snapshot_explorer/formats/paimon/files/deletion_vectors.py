@@ -1,0 +1,183 @@
+"""Deletion vectors: which rows of a data file do not count, by their position in the file."""
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import roaring
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.metadata.layout import index_path
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+DELETION_VECTORS = "DELETION_VECTORS"
+"""The type of an index that holds deletion vectors."""
+_VERSION = 1
+_MAGIC_32 = bytes.fromhex("5e43f2d0")
+_MAGIC_64 = bytes.fromhex("d1d33964")
+_MOST_ROWS = 1 << 31
+"""Rows of a file whose vector is decoded: positions of more do not fit the writers' own numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vector:
+    """Where the deletion vector of a data file is. Picklable."""
+
+    path: str
+    """The index file, for `Storage.read`."""
+    offset: int | None
+    """Where in it the vector begins, with its size; None where the index manifest does not say."""
+    length: int | None
+    """The length that the index manifest gives."""
+    cardinality: int | None
+    """How many rows it deletes; None where the writer did not say."""
+
+
+Vectors = Mapping[tuple[bytes, int, str], Vector]
+"""Vectors by partition, bucket and name of the data file."""
+
+
+def vectors_of(
+    indexes: pa.Table, folders: Sequence[str], options: Mapping[str, str], storage: Storage, *, strict: bool
+) -> Vectors:
+    """Return where each data file's deletion vector is.
+
+    Args:
+        indexes: INDEX_ENTRIES.
+        folders: The folder of the partition and bucket of each.
+        options: The newest options.
+        storage: The table's storage, which resolves files at full locations.
+        strict: Refuse a location on another storage; otherwise it is returned as it is stored, to be shown.
+
+    Raises:
+        UnsupportedFeatureError: With `strict`, an index file is on another storage.
+        BrokenTableError: A data file has two vectors.
+
+    Source: paimon docs, "Table Index"; paimon DeletionVectorsIndexFile.
+    """
+    vectors: dict[tuple[bytes, int, str], Vector] = {}
+    for row, folder in zip(indexes.to_pylist(), folders, strict=True):
+        if row["index_type"] != DELETION_VECTORS or row["data_file"] is None:
+            continue
+        key = (row["partition"], row["bucket"], row["data_file"])
+        if strict and key in vectors:
+            raise BrokenTableError(
+                f"The data file {row['data_file']} has two deletion vectors, in {vectors[key].path} and in "
+                f"{row['file_name']}. The table's metadata is damaged; choose another version."
+            )
+        path = index_path(folder, row["file_name"], row["external_path"], options)
+        vectors[key] = Vector(
+            path=_resolved(storage, path, strict=strict) if row["external_path"] else path,
+            offset=row["offset"],
+            length=row["length"],
+            cardinality=row["cardinality"],
+        )
+    return vectors
+
+
+def _resolved(storage: Storage, location: str, *, strict: bool) -> str:
+    try:
+        return storage.resolve_external(location)
+    except UnsupportedFeatureError:
+        if strict:
+            raise
+        return location
+
+
+def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Mapping[str, Positions]:
+    """Return for each data file the positions of the rows that do not count, ascending.
+
+    Reads each index file once, whole: writers keep them at a few MB.
+
+    Args:
+        storage: Where the index files are.
+        vectors: Path, vector and number of rows of each data file that has a vector.
+
+    Raises:
+        BrokenTableError: An index file is missing or damaged, or a vector does not fit its data file; the message
+            names both.
+
+    Source: paimon docs, "Table Index", "Deletion Vectors"; paimon DeletionVectorsIndexFile.
+    """
+    wanted = list(vectors)
+    paths = list(dict.fromkeys(vector.path for _, vector, _ in wanted))
+    try:
+        contents = dict(zip(paths, storage.read_many(paths) if paths else [], strict=True))
+    except MissingFileError as error:
+        raise BrokenTableError(
+            f"An index file with deletion vectors is gone ({str(error).rstrip('.')}). The version may have expired "
+            "while it was read, or the file was removed by hand. Try a newer version."
+        ) from error
+    found = {}
+    for path, vector, rows in wanted:
+        try:
+            found[path] = positions(contents[vector.path], vector, rows)
+        except DamageError as error:
+            raise BrokenTableError(
+                f"The deletion vector of {path}, in {vector.path} at {vector.offset}, cannot be read: {error}. "
+                "The file may have been cut short or overwritten; compare it with a copy of the table."
+            ) from error
+    return found
+
+
+def positions(content: bytes, vector: Vector, rows: int) -> Positions:
+    """Return the positions that a vector holds, ascending.
+
+    Args:
+        content: The index file.
+        vector: Where in it the vector is.
+        rows: Rows of the data file: all positions must be below.
+
+    Raises:
+        DamageError: The vector contradicts the format, its checksum or the index manifest.
+        UnsupportedFeatureError: The data file has more rows, or the vector more positions, than are held.
+
+    Source: paimon BitmapDeletionVector, Bitmap64DeletionVector, DeletionVector.read.
+    """
+    if rows > _MOST_ROWS:
+        raise UnsupportedFeatureError(
+            f"A deletion vector in {vector.path} is for a file of {rows} rows; up to {_MOST_ROWS} are read."
+        )
+    if content[:1] != bytes([_VERSION]):
+        raise DamageError(f"the index file is of version {content[:1].hex() or 'none'}, not {_VERSION}")
+    if vector.offset is None or vector.offset < 1:
+        raise DamageError(f"it begins at {vector.offset}")
+    body = _body(content, vector.offset)
+    magic = body[:4]
+    if magic == _MAGIC_32:
+        _check_length(vector, len(body))
+        found, end = roaring.decode(body, 4, rows)
+    elif magic == _MAGIC_64:
+        _check_length(vector, len(body) + 8)
+        found, end = roaring.decode_64(body, 4, rows)
+    else:
+        raise DamageError(f"its magic is {magic.hex()}, which no kind of vector has")
+    if end != len(body):
+        raise DamageError(f"{len(body) - end} bytes follow the bitmap")
+    if vector.cardinality is not None and vector.cardinality != len(found):
+        raise DamageError(f"it deletes {len(found)} rows, but the index manifest says {vector.cardinality}")
+    return found
+
+
+def _body(content: bytes, offset: int) -> bytes:
+    """Return magic and bitmap of the vector at an offset, after checking their sum."""
+    size = int.from_bytes(content[offset : offset + 4], "big", signed=True)
+    body = content[offset + 4 : offset + 4 + size] if size > 0 else b""
+    check = content[offset + 4 + size : offset + 8 + size]
+    if size < 4 or len(body) != size or len(check) != 4:  # noqa: PLR2004 - bytes of a magic, and of a sum
+        raise DamageError(f"it has {size} bytes at {offset} of {len(content)}")
+    if zlib.crc32(body) != int.from_bytes(check, "big"):
+        raise DamageError("its checksum does not match")
+    return body
+
+
+def _check_length(vector: Vector, length: int) -> None:
+    """Check the length in the index manifest: of magic and bitmap, in the 64-bit kind with size and checksum."""
+    if vector.length is not None and vector.length != length:
+        raise DamageError(f"its length is {length}, but the index manifest says {vector.length}")

@@ -1,0 +1,144 @@
+"""Schema evolution: rows of an old file as rows of another schema, by field ids.
+
+A field is found in the file's schema by its id, at every depth of ROWs; it is read by the name that it has there.
+A field that the file's schema lacks is null. Types that differ are cast as Paimon casts them.
+
+Source: paimon docs, "Schema evolution"; paimon SchemaEvolutionUtil.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.casts.arrays import NotCastableError
+from snapshot_explorer.formats.paimon.casts.values import cast, castable
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type, spell
+
+_NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """How the columns of a file become columns of the read schema."""
+
+    sources: tuple[Field, ...]
+    """The file's columns to read, each once, as the file's schema has them."""
+    targets: tuple[tuple[Field, Field | None], ...]
+    """The wanted columns in order, each with the file's column that it comes from; None for a null column."""
+
+
+def mapping(wanted: Sequence[Field], there: Sequence[Field], write_columns: Sequence[str] | None = None) -> Mapping:
+    """Return how wanted columns come from a file.
+
+    Args:
+        wanted: Columns of the read schema.
+        there: All columns of the file's own schema.
+        write_columns: Names of the columns that the file really has; None for all of them.
+
+    Raises:
+        UnsupportedFeatureError: A change of type has no proven cast; the message names the column.
+    """
+    by_id = {field.id: field for field in there if write_columns is None or field.name in write_columns}
+    targets = tuple((field, by_id.get(field.id)) for field in wanted)
+    for target, source in targets:
+        if source is not None:
+            _check(source.type, target.type, target.name)
+    sources = {source.id: source for _, source in targets if source is not None}
+    return Mapping(sources=tuple(sources.values()), targets=targets)
+
+
+def same(left: DataType, right: DataType) -> bool:
+    """Return whether values of two types are stored alike: equal but for nulls, names and ids included."""
+    if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
+        return False
+    parts = ((left.key, right.key), (left.element, right.element))
+    if any((one is None) != (other is None) or (one and other and not same(one, other)) for one, other in parts):
+        return False
+    return len(left.fields) == len(right.fields) and all(
+        (one.id, one.name) == (other.id, other.name) and same(one.type, other.type)
+        for one, other in zip(left.fields, right.fields, strict=True)
+    )
+
+
+def _check(source: DataType, target: DataType, name: str) -> None:
+    """Refuse a change of type without a proven rule."""
+    if same(source, target):
+        return
+    if source.root == target.root == "ROW":
+        by_id = {field.id: field for field in source.fields}
+        for field in target.fields:
+            if field.id in by_id:
+                _check(by_id[field.id].type, field.type, f"{name}.{field.name}")
+        return
+    if source.root == target.root == "ARRAY" and source.element and target.element:
+        _check(source.element, target.element, f"{name}[]")
+        return
+    if source.root == target.root == "MAP" and source.key and target.key and source.element and target.element:
+        if same(source.key, target.key):
+            _check(source.element, target.element, f"{name}[]")
+            return
+    elif source.root not in _NESTED and target.root not in _NESTED and castable(source, target):
+        return
+    raise UnsupportedFeatureError(
+        f"The column {name!r} was changed from {spell(source)} to {spell(target)}; files written before are not cast "
+        "so here. The table's history and files can still be looked at, and versions before the change read."
+    )
+
+
+def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
+    """Return a file's rows as the wanted columns.
+
+    Args:
+        batch: Rows with the columns of `how.sources`.
+        how: Where each wanted column comes from.
+        path: The file, for messages.
+
+    Raises:
+        UnsupportedFeatureError: A value has no proven cast; the message names file, column and value.
+    """
+    columns = []
+    for target, source in how.targets:
+        if source is None:
+            columns.append(pa.nulls(batch.num_rows, arrow_type(target.type)))
+            continue
+        try:
+            columns.append(_evolved(batch.column(source.name), source.type, target.type))
+        except NotCastableError as error:
+            raise UnsupportedFeatureError(
+                f"The column {target.name!r} of the data file {path} can not be read under the schema asked for: "
+                f"{error}. Leave the column out with columns=[...], or read a version before its type was changed."
+            ) from error
+    return pa.RecordBatch.from_arrays(columns, names=[target.name for target, _ in how.targets])
+
+
+def _evolved(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    wanted = arrow_type(target)
+    if values.type == wanted and same(source, target):
+        return values
+    if source.root == "ROW":
+        return _evolved_row(values, source, target)
+    if source.root == "ARRAY" and source.element and target.element:
+        return with_items(values, wanted, _evolved(values.values, source.element, target.element))
+    if source.root == "MAP" and source.element and target.element and source.key and target.key:
+        keys = _evolved(values.keys, source.key, target.key)
+        return with_entries(values, wanted, keys, _evolved(values.items, source.element, target.element))
+    if same(source, target):  # a MULTISET or VECTOR whose parts differ in whether they may be null
+        return values.cast(wanted)
+    return cast(values, source, target)
+
+
+def _evolved_row(values: pa.StructArray, source: DataType, target: DataType) -> pa.Array:
+    by_id = {field.id: (index, field.type) for index, field in enumerate(source.fields)}
+    # Under a null row anything may stand: flatten() makes it null, so that it is not cast.
+    parts = values.flatten()
+    children = []
+    for field in target.fields:
+        if field.id in by_id:
+            index, kind = by_id[field.id]
+            children.append(_evolved(parts[index], kind, field.type))
+        else:
+            children.append(pa.nulls(len(values), arrow_type(field.type)))
+    return with_fields(values, arrow_type(target), children)

@@ -1,0 +1,1 @@
+"""Maintenance of Paimon tables: settings, expiry of snapshots, which files exist."""

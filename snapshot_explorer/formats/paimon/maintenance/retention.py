@@ -1,0 +1,391 @@
+"""What Paimon's `expire_snapshots` would take from a table: its rule, and the files that go with the snapshots.
+
+Source: paimon docs, "Manage Snapshots"; paimon ExpireSnapshotsImpl, SnapshotDeletion, ProcedureUtils, ConsumerManager.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.expiry import (
+    Expiry,
+    Mask,
+    RetentionRule,
+    check_age,
+    frame_of,
+    freed_frame,
+    holder,
+    live_at,
+    parse_duration,
+    paths_of,
+    ranges,
+    sizes_of,
+    spelled,
+)
+from snapshot_explorer.formats.paimon.maintenance.commands import expire_commands
+from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.system_tables.history_tables import consumers
+from snapshot_explorer.storage import Storage
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_ALL = 2**31 - 1
+_MIN, _MAX, _AGE = "snapshot.num-retained.min", "snapshot.num-retained.max", "snapshot.time-retained"
+_DEFAULTS = {_MIN: "10", _MAX: str(_ALL), _AGE: "1 h"}
+_LONGER = ("changelog.num-retained.min", "changelog.num-retained.max", "changelog.time-retained")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a table's snapshots are, and what stands in the way of their expiry."""
+
+    snapshots: Mapping[int, Snapshot]
+    """The snapshot files by version, ascending; those that only a tag or a changelog holds are not among them."""
+    earliest: int
+    """Where expiry begins: what the hint says, if that snapshot is there, otherwise the first."""
+    tags: Mapping[str, Snapshot]
+    """The tags by name."""
+    changelogs: Mapping[int, Snapshot]
+    """Versions of which only the long-lived changelog is left."""
+    consumers: Mapping[str, int]
+    """The consumers, and the version that each reads next."""
+    options: Mapping[str, str]
+    """The newest options."""
+
+    @property
+    def latest(self) -> int:
+        """Return the newest version."""
+        return max(self.snapshots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """The arguments of `expire_snapshots`."""
+
+    retain_max: int
+    retain_min: int
+    older_than: int
+    """Milliseconds since 1970."""
+    by_next: bool
+    """Whether the age of a snapshot is that of the one after it, as in Paimon 2.0; before, its own counted."""
+    told: tuple[tuple[str, str], ...]
+    """The rules as they are shown."""
+
+    def end(self, held: Held, consumers: Mapping[str, int]) -> int:
+        """Return the version before which all snapshots expire; the earliest where none does.
+
+        Source: paimon ExpireSnapshotsImpl.expire.
+        """
+        end = min([held.latest - self.retain_min + 1, *consumers.values()])
+        for version in range(max(held.latest - self.retain_max + 1, held.earliest), end):
+            aged = held.snapshots.get(version + 1 if self.by_next else version)
+            if aged is not None and _millis(aged.committed_at) >= self.older_than:
+                return max(version, held.earliest)
+        return max(end, held.earliest)
+
+
+def read_held(
+    storage: Storage, layout: Layout, history: History, options: Mapping[str, str], newest: int | None
+) -> Held:
+    """Return what there is up to the newest version, if it is given.
+
+    Four listings, a hint, and a small file for each tag, consumer and snapshot not yet read.
+
+    Raises:
+        BrokenTableError: A file is damaged; the message names it.
+    """
+    names = [entry.name for entry in storage.list(layout.folder("snapshot"))]
+    numbers = sorted(number for name in names if (number := number_of(name, "snapshot")) is not None)
+    versions = [version for version in numbers if newest is None or version <= newest]
+    stateless = history.all_from(0).stateless
+    read = {one.id: one for one in history.snapshots([*versions, *stateless])}
+    hint = parse_hint(storage.read_present([layout.hint("snapshot", "EARLIEST")])[0])
+    waiting = consumers(storage, layout).to_pylist()
+    return Held(
+        snapshots={version: read[version] for version in versions},
+        earliest=hint if hint in versions and hint is not None else min(versions, default=0),
+        tags=history.tags(),
+        changelogs={version: read[version] for version in stateless},
+        consumers={row["consumer_id"]: row["next_snapshot_id"] for row in waiting},
+        options=options,
+    )
+
+
+def expiry(
+    rule: RetentionRule,
+    lifetimes: pa.Table,
+    held: Held,
+    *,
+    changelogs: Callable[[Sequence[Snapshot]], pa.Table],
+    branches: Mapping[str, frozenset[str] | str],
+    name: str,
+) -> Expiry:
+    """Return what `CALL sys.expire_snapshots` with the rule would take.
+
+    Args:
+        rule: The rule; what it does not say are the table's own settings, or Paimon's defaults.
+        lifetimes: LIFETIMES of the table.
+        held: What there is.
+        changelogs: Returns the CHANGES of the changelogs of some snapshots.
+        branches: The paths that every other branch uses, or why they cannot be told.
+        name: The table's name in SQL.
+
+    Raises:
+        UnsupportedFeatureError: Snapshots are missing among those that would expire.
+        BrokenTableError: A setting of the table is no number or no duration.
+    """
+    asked = _rule(rule, held)
+    if not held.snapshots:
+        return Expiry(
+            versions=_versions(held, asked, 0, rule.now),
+            freed=frames.FREED.empty_table(),
+            holders=frames.HOLDERS.empty_table(),
+            rules=asked.told,
+            commands=(),
+            notes=("The table has no snapshot: nothing expires.",),
+        )
+    end = asked.end(held, held.consumers)
+    _check_whole(held, end)
+    begin, options = held.earliest, held.options
+    mask = _freed(lifetimes, begin, end, held.tags)
+    expired = [one for version, one in held.snapshots.items() if begin <= version < end]
+    with_changelog = [one for one in expired if one.changelog_manifest_list is not None]
+    freed = freed_frame(lifetimes, mask)
+    if with_changelog:
+        freed = pa.concat_tables([freed, _of_changelogs(changelogs(with_changelog))])
+    return Expiry(
+        versions=_versions(held, asked, end, rule.now),
+        freed=freed,
+        holders=_holders(lifetimes, held, asked, freed, branches),
+        rules=asked.told,
+        commands=expire_commands(
+            name,
+            retain_max=asked.retain_max if asked.retain_max != _count(options, _MAX) else None,
+            retain_min=asked.retain_min,
+            older_than=_EPOCH + timedelta(milliseconds=asked.older_than),
+            max_deletes=max(1, end - begin),
+        ),
+        notes=_notes(held, asked),
+        command_notes=_command_notes(name),
+    )
+
+
+def _rule(rule: RetentionRule, held: Held) -> _Rule:
+    age = rule.keep if rule.keep is not None else _duration(held.options)
+    least = rule.keep_last or _count(held.options, _MIN)
+    own_most = _count(held.options, _MAX)
+    most = max(least, own_most)
+    older_than = _millis(check_age(rule.now, age))
+    newest = held.snapshots[held.latest] if held.snapshots else None
+    told = [
+        ("keep", f"{spelled(age)} ({_from(held.options, _AGE, asked=rule.keep is not None)})"),
+        ("keep at least", f"{_versions_told(least)} ({_from(held.options, _MIN, asked=rule.keep_last is not None)})"),
+    ]
+    if most < _ALL:
+        told.append(("keep at most", f"{_versions_told(most)} ({_from(held.options, _MAX, asked=most != own_most)})"))
+    return _Rule(
+        retain_max=most,
+        retain_min=least,
+        older_than=older_than,
+        by_next=newest is not None and any((newest.operation, newest.uuid, newest.writer_version)),
+        told=tuple(told),
+    )
+
+
+def _versions_told(count: int) -> str:
+    return "1 version" if count == 1 else f"{count:,} versions"
+
+
+def _from(options: Mapping[str, str], name: str, *, asked: bool) -> str:
+    if asked:
+        return "as asked"
+    return f"the table's {name}" if name in options else f"Paimon's default of {name}"
+
+
+def _count(options: Mapping[str, str], name: str) -> int:
+    text = options.get(name, _DEFAULTS[name]).strip()
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _ALL:
+        raise BrokenTableError(
+            f"The table's option {name} is {text[:40]!r}, no number from 1 on: what expires cannot be told. Set the "
+            "option anew."
+        )
+    return int(text)
+
+
+def _duration(options: Mapping[str, str]) -> timedelta:
+    text = options.get(_AGE, _DEFAULTS[_AGE])
+    # A bare number is of milliseconds.
+    span = parse_duration(f"{text} ms" if text.strip().isdigit() else text)
+    if span is None:
+        raise BrokenTableError(
+            f"The table's option {_AGE} is {text[:40]!r}, no duration: what expires cannot be told. Give keep=, or set "
+            "the option anew."
+        )
+    return span
+
+
+def _check_whole(held: Held, end: int) -> None:
+    """Refuse to tell of expiry over a gap: what Paimon leaves behind then, the log does not tell."""
+    gaps = [version for version in range(held.earliest, end + 1) if version not in held.snapshots]
+    if end > held.earliest and gaps:
+        raise UnsupportedFeatureError(
+            f"What expiring versions {held.earliest} to {end - 1} frees is not told: snapshot {gaps[0]} is missing "
+            "among them, and Paimon's expiry stops at such a gap. Repair the table, or keep more versions."
+        )
+
+
+def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, Snapshot]) -> Mask:
+    """Return which LIFETIMES end with files that are deleted when snapshots from `begin` up to `end` expire.
+
+    Those that a commit after `begin`, up to and with `end`, removed, unless it added the same file on another level, or
+    the last tag before the commit has it.
+
+    Source: paimon ExpireSnapshotsImpl.expireUntil, FileDeletionBase.createDataFileSkipperForTags.
+    """
+    first, removed = ranges(lifetimes)
+    chosen: Mask = (removed > begin) & (removed <= end)
+    added = (first > begin) & (first <= end)
+    paths = lifetimes.column("path")
+    again = set(zip(paths.filter(pa.array(added)).to_pylist(), first[added].tolist(), strict=True))
+    tagged = sorted({tag.id for tag in tags.values()})
+    of_tag: dict[int, frozenset[str]] = {}
+    places = np.flatnonzero(chosen)
+    for place, path in zip(places.tolist(), paths.take(pa.array(places)).to_pylist(), strict=True):
+        version = int(removed[place])
+        before = bisect_left(tagged, version) - 1
+        if before >= 0 and tagged[before] not in of_tag:
+            of_tag[tagged[before]] = paths_of(lifetimes, live_at(lifetimes, tagged[before]))
+        if (path, version) in again or (before >= 0 and path in of_tag[tagged[before]]):
+            chosen[place] = False
+    return chosen
+
+
+def _of_changelogs(changes: pa.Table) -> pa.Table:
+    """Return the FREED frame of files of changelogs."""
+    rows = changes.filter(pc.equal(changes.column("change"), "add"))
+    columns = {name: rows.column(name) for name in ("path", "partition", "size_bytes")}
+    columns |= {"what": pa.repeat("changelog", len(rows)), "removed_version": pa.nulls(len(rows), pa.int64())}
+    return pa.table([columns[name] for name in frames.FREED.names], schema=frames.FREED)
+
+
+def _versions(held: Held, rule: _Rule, end: int, now: datetime) -> pa.Table:
+    """Return the RETAINED frame."""
+    otherwise = rule.end(held, {}) if held.snapshots else 0
+    tagged: dict[int, list[str]] = {}
+    for name, tag in held.tags.items():
+        tagged.setdefault(tag.id, []).append(name)
+    by_tag = {version: f"tag {', '.join(sorted(names))}" for version, names in tagged.items()}
+    rows: dict[int, tuple[datetime, str, str]] = {
+        version: (one.committed_at, "gone", "only its changelog is left") for version, one in held.changelogs.items()
+    }
+    rows |= {
+        tag.id: (tag.committed_at, "kept", f"{by_tag[tag.id]}; its snapshot has expired") for tag in held.tags.values()
+    }
+    for version, one in held.snapshots.items():
+        if version >= end or version < held.earliest:
+            rows[version] = (one.committed_at, "kept", _reason(held, rule, version, now, otherwise))
+        elif version in by_tag:
+            rows[version] = (one.committed_at, "kept", f"{by_tag[version]}; its snapshot expires")
+        else:
+            rows[version] = (one.committed_at, "lost", "no rule and no tag keeps it")
+    listed = [(version, *row) for version, row in sorted(rows.items())]
+    return frame_of([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
+
+
+def _reason(held: Held, rule: _Rule, version: int, now: datetime, otherwise: int) -> str:
+    """Return why a snapshot is kept; without consumers those before `otherwise` would not be."""
+    if version > held.latest - rule.retain_min:
+        return "the newest" if rule.retain_min == 1 else f"one of the newest {rule.retain_min:,}"
+    reading = sorted((number, name) for name, number in held.consumers.items())
+    if reading and reading[0][0] <= version < otherwise:
+        return f"consumer {reading[0][1]} reads on from version {reading[0][0]}"
+    aged = held.snapshots.get(version + 1 if rule.by_next else version)
+    if aged is not None and _millis(aged.committed_at) >= rule.older_than:
+        return f"younger than {spelled(_since(rule.older_than, now))}"
+    return (
+        "follows one that is kept" if version >= held.earliest else "is before the hint EARLIEST, where expiry begins"
+    )
+
+
+def _since(millis: int, now: datetime) -> timedelta:
+    span = now - (_EPOCH + timedelta(milliseconds=millis))
+    # A rule of 7 days is shown as such, not as what is left of it in milliseconds.
+    return timedelta(milliseconds=span // _MILLISECOND)
+
+
+def _holders(
+    lifetimes: pa.Table, held: Held, rule: _Rule, freed: pa.Table, branches: Mapping[str, frozenset[str] | str]
+) -> pa.Table:
+    """Return the HOLDERS frame: kept versions, tags, consumers, branches."""
+    end, latest = rule.end(held, held.consumers), held.latest
+    first, removed = ranges(lifetimes)
+    newest = paths_of(lifetimes, live_at(lifetimes, latest))
+    kept = paths_of(lifetimes, (first <= latest) & (removed > end)) - newest
+    of_tags = {name: paths_of(lifetimes, live_at(lifetimes, tag.id)) - newest for name, tag in held.tags.items()}
+    by_tags = frozenset[str]().union(*of_tags.values())
+    sizes = sizes_of(lifetimes)
+    rows = [holder("kept versions", None, version=None, sizes=sizes, held=kept, alone=kept - by_tags)]
+    for name, paths in of_tags.items():
+        others = frozenset[str]().union(*(some for other, some in of_tags.items() if other != name))
+        alone = paths - kept - others
+        rows.append(holder("tag", name, version=held.tags[name].id, sizes=sizes, held=paths, alone=alone))
+    now = frozenset(freed.column("path").to_pylist())
+    for name, number in sorted(held.consumers.items()):
+        rest = {other: version for other, version in held.consumers.items() if other != name}
+        further = paths_of(lifetimes, _freed(lifetimes, held.earliest, rule.end(held, rest), held.tags))
+        reads = paths_of(lifetimes, (first <= latest) & (removed > number)) - newest
+        row = holder("consumer", name, version=number, sizes=sizes, held=reads, alone=further - now)
+        expires = held.options.get("consumer.expiration-time")
+        rows.append(row | {"note": f"writers drop it after {expires} without a sign of it" if expires else None})
+    rows += [_branch(name, paths, freed) for name, paths in sorted(branches.items())]
+    return frame_of(rows, frames.HOLDERS)
+
+
+def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str, object]:
+    """Return the row of a branch, which Paimon does not ask: only tags keep what it shares with this one."""
+    count = 0 if isinstance(paths, str) else len(paths.intersection(freed.column("path").to_pylist()))
+    note = "expiry does not look at branches; it would delete none of this one's files"
+    if isinstance(paths, str):
+        note = f"expiry does not look at branches, and what this one uses cannot be told: {paths}"
+    elif count:
+        note = f"expiry does not look at branches: it would delete {count:,} files that this one uses"
+    row = holder("branch", name, version=None, sizes={}, held=(), alone=())
+    return row | {"note": note}
+
+
+def _notes(held: Held, rule: _Rule) -> tuple[str, ...]:
+    release, other = ("2.0", "1.x") if rule.by_next else ("1.x", "2.0")
+    ends = [one.end(held, held.consumers) for one in (rule, replace(rule, by_next=not rule.by_next))]
+    differs = f" {other} would keep all from version {ends[1]} on." if ends[0] != ends[1] else ""
+    notes = [
+        "Counted are data files and files of changelogs, by the log. Manifests, index files and snapshots are not.",
+        f"By the rule of Paimon {release}, which wrote the newest version.{differs}",
+    ]
+    if any(name in held.options for name in _LONGER):
+        notes.append(
+            "The table has settings of its own for changelogs (changelog.*): writers heed them when they expire "
+            "snapshots, the command does not."
+        )
+    if held.options.get("consumer.changelog-only", "").strip().lower() == "true":
+        notes.append("The table has consumer.changelog-only: writers heed it, the command does not.")
+    return tuple(notes)
+
+
+def _command_notes(name: str) -> tuple[str, ...]:
+    zone = "The command reads older_than in the zone of its session; here it is UTC."
+    if name.startswith("DATABASE."):
+        return zone, "The path does not tell the database: put its name for DATABASE."
+    return (zone,)
+
+
+def _millis(time: datetime) -> int:
+    return (time - _EPOCH) // _MILLISECOND

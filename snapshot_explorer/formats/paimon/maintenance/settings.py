@@ -1,0 +1,108 @@
+"""What a Paimon table's options say of its upkeep: sizes of files, sorted runs, manifests, the engine's commands."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from snapshot_explorer.formats.byte_sizes import parse_bytes
+from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.model import Upkeep
+
+_MB = 1024 * 1024
+_TARGETS = {True: 128 * _MB, False: 256 * _MB}
+"""By whether the table has a primary key."""
+_MORE_TO_STOP = 3
+_GREATEST = 2**31 - 1
+
+T = TypeVar("T", int, float)
+
+
+def upkeep_of(schema: Schema, name: str) -> Upkeep:
+    """Return what the options say, and Paimon's defaults where they say nothing.
+
+    An option whose value makes no sense counts as absent, and a note says so.
+
+    Args:
+        schema: The newest schema: its options are in force at every version.
+        name: What the engine calls the table, such as `shop.orders`.
+
+    Source: paimon docs, "Configurations", "Data Distribution", "Procedures"; paimon CoreOptions (targetFileSize,
+    compactionFileSize, numSortedRunStopTrigger), ManifestFileMerger.
+    """
+    options = _Options(schema.options)
+    keyed = bool(schema.primary_keys)
+    kind = "tables with a primary key" if keyed else "tables without a primary key"
+    target, target_said = options.of("target-file-size", _TARGETS[keyed], parse_bytes, f"Paimon's default for {kind}")
+    ratio, ratio_said = options.of("compaction.small-file-ratio", 0.7, _share)
+    deleted, deleted_said = options.of("compaction.delete-ratio-threshold", 0.2, _share)
+    manifests, manifests_said = options.of("manifest.merge-min-count", 30, _count)
+    manifest_bytes, _ = options.of("manifest.target-file-size", 8 * _MB, parse_bytes)
+    trigger, _ = options.of("num-sorted-run.compaction-trigger", 5, _count)
+    stop, _ = options.of("num-sorted-run.stop-trigger", trigger + _MORE_TO_STOP, _count)
+    spelled = name.replace("'", "''")
+    strategy = ", compact_strategy => 'full'" if keyed else ""
+    return Upkeep(
+        target_bytes=target,
+        target_said=target_said,
+        small_bytes=max(1, int(target * ratio)),
+        small_said=f"{ratio:g} of the target: {ratio_said}",
+        deleted_ratio=deleted,
+        deleted_said=deleted_said,
+        runs_trigger=trigger if keyed else None,
+        runs_stop=max(trigger, stop) if keyed else None,
+        metadata_limit=manifests,
+        metadata_said=manifests_said,
+        metadata_bytes=manifest_bytes,
+        compact=f"CALL sys.compact(table => '{spelled}'{strategy})",
+        tidy=f"CALL sys.compact_manifest(table => '{spelled}')",
+        widen=f"Choose coarser partitions, or fewer buckets: CALL sys.rescale(table => '{spelled}', bucket_num => N)",
+        notes=tuple(options.notes),
+    )
+
+
+def name_of(root: str, branch: str | None) -> str:
+    """Return what an engine calls the table of a folder: a warehouse keeps `shop.orders` in `shop.db/orders`.
+
+    Source: paimon docs, "File Layouts"; paimon docs, "Manage Branches".
+    """
+    *_, database, table = ["", *root.rstrip("/").split("/")]
+    known = database.removesuffix(".db") if database.endswith(".db") else "DATABASE"
+    return f"{known}.{table}" + (f"$branch_{branch}" if branch else "")
+
+
+class _Options:
+    """A table's options, and notes on those that bear on its upkeep."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
+        self.notes: list[str] = []
+        if options.get("write-only", "").strip().lower() == "true":
+            self.notes.append(
+                "The table has the option write-only=true: its writers never compact, a job of its own has to."
+            )
+
+    def of(
+        self, name: str, default: T, parse: Callable[[str], T | None], said: str = "Paimon's default"
+    ) -> tuple[T, str]:
+        """Return the value of an option, and where it is from."""
+        text = self._options.get(name)
+        if text is None:
+            return default, f"{said}; the option {name} is not set"
+        found = parse(text)
+        if found is None:
+            self.notes.append(f"The option {name}={text[:50]!r} makes no sense; the default is taken for it.")
+            return default, said
+        return found, f"the table's option {name}"
+
+
+def _share(text: str) -> float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if 0 < found <= 1 else None
+
+
+def _count(text: str) -> int | None:
+    text = text.strip()
+    found = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_GREATEST)) else 0
+    return found if 0 < found <= _GREATEST else None

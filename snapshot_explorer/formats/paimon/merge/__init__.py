@@ -1,0 +1,1 @@
+"""Merging rows of equal key, by Paimon's merge engines and aggregate functions."""

@@ -1,0 +1,201 @@
+"""A column's values after merging: for all keys at once where the function and the rows allow it, else key by key."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.formats.paimon.merge import (
+    aggregates,
+    binary_aggregates,
+    column_folds,
+    nested_aggregates,
+    nested_tables,
+    number_aggregates,
+)
+from snapshot_explorer.formats.paimon.merge.engines import Function
+from snapshot_explorer.formats.paimon.merge.key_codes import Codes, order_codes
+from snapshot_explorer.formats.paimon.merge.steps import (
+    ADD,
+    ADD_EARLIER,
+    CLEAR,
+    RETRACT,
+    SET,
+    SKIP,
+    Actions,
+    ColumnSteps,
+    Crowd,
+)
+
+_RETRACTABLE = (
+    "primary_key",
+    "sum",
+    "product",
+    "last_value",
+    "last_non_null_value",
+    "collect",
+    "merge_map",
+    "nested_update",
+)
+_EXTREMES = ("max", "min", "bool_and", "bool_or")
+
+
+def fold_column(values: pa.ChunkedArray, crowd: Crowd, steps: ColumnSteps) -> pa.Array:
+    """Return the value of each key.
+
+    Args:
+        values: The column's values, in the order of the crowd.
+        crowd: The rows.
+        steps: What they do to the column.
+
+    Raises:
+        DamageError: A null where none is allowed, a number out of range, a retract of a function that has none:
+            Paimon fails too.
+        UnsupportedFeatureError: What Paimon makes of the values is not known.
+    """
+    array = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+    if not len(crowd.starts):
+        return array.slice(0, 0)
+    valid = np.asarray(array.is_valid()).astype(bool)
+    if not steps.nullable and steps.checked is not None and (steps.checked & ~valid).any():
+        raise DamageError("a row with a null in a column that allows none")
+    steps = _without_ignored(steps)
+    assigned = _assignments(steps, valid)
+    if assigned is not None:
+        return _take(array, _last(assigned, crowd, steps.begins))
+    picked = _picked(array, valid, crowd, steps)
+    if picked is not None:
+        return _take(array, picked)
+    folded = column_folds.fold(array, valid, crowd, steps)
+    return _by_key(array, crowd, steps) if folded is None else folded
+
+
+def _take(array: pa.Array, indices: Codes) -> pa.Array:
+    return array.take(pa.array(indices, mask=indices < 0))
+
+
+def _without_ignored(steps: ColumnSteps) -> ColumnSteps:
+    """Return the steps with retracts skipped if they are ignored; retracts that are not defined are refused."""
+    function = steps.function
+    if function is None or not (steps.actions == RETRACT).any():
+        return steps
+    if function.ignore_retract:
+        actions = np.where(steps.actions == RETRACT, np.int8(SKIP), steps.actions)
+        return ColumnSteps(actions=actions, function=function, begins=steps.begins)
+    if function.name not in _RETRACTABLE:
+        raise DamageError(
+            f"rows of kind -U or -D, which the aggregate function {function.name} can not take back, "
+            "and the column's option ignore-retract is off"
+        )
+    return steps
+
+
+def _assignments(steps: ColumnSteps, valid: npt.NDArray[np.bool_]) -> Actions | None:
+    """Return the actions as SET, CLEAR and SKIP alone, if the function does no more."""
+    actions = steps.actions
+    name = None if steps.function is None else steps.function.name
+    match name:
+        case None:
+            return actions
+        case "primary_key":
+            return np.where(np.isin(actions, (ADD, RETRACT)), np.int8(SET), actions)
+        case "last_value":
+            actions = np.where(actions == ADD, np.int8(SET), actions)
+            actions = np.where(actions == ADD_EARLIER, np.int8(SKIP), actions)
+            return np.where(actions == RETRACT, np.int8(CLEAR), actions)
+        case "last_non_null_value" if not (actions == ADD_EARLIER).any():
+            made = np.where(actions == ADD, np.int8(SET), actions)
+            made = np.where(actions == RETRACT, np.int8(CLEAR), made)
+            asked = np.isin(actions, (ADD, RETRACT))
+            return np.where(asked & ~valid, np.int8(SKIP), made)
+    return None
+
+
+def _last(actions: Actions, crowd: Crowd, begins: npt.NDArray[np.bool_] | None) -> Codes:
+    """Return the row whose value each key ends with, -1 for null."""
+    acting = np.where(actions == SKIP, np.int64(-1), np.arange(len(actions)))
+    last = np.maximum.reduceat(acting, crowd.starts)
+    start = np.full(len(crowd.starts), -1) if begins is None else np.where(begins, crowd.starts, -1)
+    found: Codes = np.where(last < 0, start, np.where(actions[last] == CLEAR, -1, last))
+    return found
+
+
+def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: Crowd, steps: ColumnSteps) -> Codes | None:
+    """Return the row whose value each key ends with, if that does not depend on more than a first or greatest one."""
+    name = "" if steps.function is None else steps.function.name
+    if (steps.actions == SET).any() or (steps.begins is not None and steps.begins.any()):
+        return None
+    if name in _EXTREMES:
+        rows = np.flatnonzero(np.isin(steps.actions, (ADD, ADD_EARLIER)) & valid)
+        ranks = order_codes(pa.chunked_array([array.take(pa.array(rows))]))
+        order = np.lexsort((-rows, ranks if name in ("max", "bool_or") else -ranks, crowd.groups[rows]))
+        return _chosen(rows[order], crowd)
+    if name in ("first_value", "first_non_null_value") and not (steps.actions == ADD_EARLIER).any():
+        rows = np.flatnonzero((steps.actions == ADD) & (valid | (name == "first_value")))
+        return _chosen(rows[::-1], crowd)
+    return None
+
+
+def _chosen(rows: Codes, crowd: Crowd) -> Codes:
+    """Return the last of the rows of each key, -1 for none."""
+    chosen = np.full(len(crowd.starts), -1, np.int64)
+    chosen[crowd.groups[rows]] = rows  # of several the last one stays
+    return chosen
+
+
+def _by_key(array: pa.Array, crowd: Crowd, steps: ColumnSteps) -> pa.Array:
+    """Return what the function makes of the values, one key after another."""
+    function = steps.function
+    if function is None:
+        raise DamageError("steps without a function")
+    made = _MAKERS.get(function.name, aggregates.choice)(array, function)
+    begins = np.zeros(len(crowd.starts), bool) if steps.begins is None else steps.begins
+    spans = zip(crowd.starts.tolist(), (crowd.ends + 1).tolist(), begins.tolist(), strict=True)
+    return made.result(_results(made, spans, steps.actions.tolist()))
+
+
+def _results(made: aggregates.Fold, spans: Iterator[tuple[int, int, bool]], actions: list[int]) -> Iterator[object]:
+    items, add, add_earlier, reset = made.items, made.add, made.add_earlier, made.reset
+    retract = made.retract or _refuse
+    for start, end, begins in spans:
+        if reset is not None:
+            reset()
+        value = items[start] if begins else None
+        for row in range(start, end):
+            match actions[row]:
+                case 0:  # SKIP
+                    continue
+                case 1:  # SET
+                    value = items[row]
+                case 2:  # CLEAR
+                    value = None
+                case 3:  # ADD
+                    value = add(value, items[row])
+                case 4:  # ADD_EARLIER
+                    value = add(items[row], value) if add_earlier is None else add_earlier(value, items[row])
+                case _:
+                    value = retract(value, items[row])
+        yield value
+
+
+def _refuse(value: object, item: object) -> object:
+    raise DamageError(f"a retract of a function that has none, of {item} from {value}")
+
+
+_MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Fold]] = {
+    "sum": lambda array, _: number_aggregates.total(array),
+    "product": lambda array, _: number_aggregates.product(array),
+    "listagg": aggregates.texts,
+    "collect": nested_aggregates.collect,
+    "merge_map": lambda array, _: nested_aggregates.merge_map(array),
+    "merge_map_with_keytime": nested_aggregates.merge_timed_map,
+    "nested_update": nested_tables.nested_update,
+    "nested_partial_update": nested_tables.nested_partial_update,
+    "rbm32": lambda array, _: binary_aggregates.bitmap(array),
+    "rbm64": lambda array, _: binary_aggregates.bitmap_64(array),
+    "hll_sketch": lambda array, _: binary_aggregates.hll_sketch(array),
+    "theta_sketch": lambda array, _: binary_aggregates.theta_sketch(array),
+}
+"""What folds values; all other functions choose one."""

@@ -1,0 +1,222 @@
+"""Merging rows of equal key: what a primary-key table shows of overlapping files.
+
+Everything works on columns: rows of one key are found by sorting numbers that stand for keys, and only keys with
+several rows are looked at more closely, by the merge engine.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.formats.paimon.merge import aggregation, partial_update
+from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Deduplicate, Engine, FirstRow, PartialUpdate
+from snapshot_explorer.formats.paimon.merge.folding import fold_column
+from snapshot_explorer.formats.paimon.merge.key_codes import Codes, key_codes, order_codes
+from snapshot_explorer.formats.paimon.merge.steps import DELETE, RETRACTS, Crowd, Steps, group_starts
+
+__all__ = ["DELETE", "RETRACTS", "Merged", "Rules", "columns_needed", "merge", "merge_all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How rows of one key are merged."""
+
+    keys: tuple[str, ...]
+    """The columns of the key inside a bucket."""
+    sequence_fields: tuple[str, ...] = ()
+    """Columns that order the rows of a key before their sequence numbers do."""
+    descending: bool = False
+    """Whether the least value of a sequence field is the newest. Nulls are the oldest either way."""
+    ignore_delete: bool = False
+    """Whether rows of kind -U and -D are passed over."""
+    lookup: bool = False
+    """Whether, of a key's rows above level 0, only that of the lowest level counts."""
+    engine: Engine = field(default_factory=Deduplicate)
+    """What is made of the rows of a key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """A row per key, deleted keys included."""
+
+    rows: pa.Table
+    """The columns asked for."""
+    kinds: npt.NDArray[np.int8]
+    """The kind of each: that of the row it is, or +I or -D where it was made out of several."""
+    places: Codes
+    """The row whose place each has: the newest of its key, or (first-row) the oldest."""
+
+
+def columns_needed(rules: Rules, names: Sequence[str]) -> list[str]:
+    """Return the columns to read, so that those of these names can be merged: they and others."""
+    extra = [*rules.keys, *rules.sequence_fields]
+    if isinstance(rules.engine, PartialUpdate):
+        for group in rules.engine.groups:
+            if group.removes or not set(names).isdisjoint(group.fields + group.order):
+                extra.extend(group.order)
+    return list(dict.fromkeys([*names, *extra]))
+
+
+def merge(
+    rows: pa.Table,
+    names: Sequence[str],
+    rules: Rules,
+    *,
+    sequence: Codes,
+    kinds: npt.NDArray[np.int8],
+    levels: npt.NDArray[np.int32],
+) -> pa.Table:
+    """Return the rows that are left after merging, with the columns asked for; all rows are in memory at once.
+
+    A key's row stands where its newest (first-row: its oldest) one stood. A key with one row does without the
+    engine: the row is left as it is, or nothing if it is a retract.
+
+    Args:
+        rows: The columns of `columns_needed`, in the read schema.
+        names: The columns asked for, one at least.
+        rules: How to merge.
+        sequence: The `_SEQUENCE_NUMBER` of each row.
+        kinds: The `_VALUE_KIND` of each row.
+        levels: The level of each row's file.
+
+    Raises:
+        DamageError: The rows can not be merged so; Paimon fails too.
+        UnsupportedFeatureError: What Paimon makes of them is not known.
+
+    Source: paimon SortMergeReader, ReducerMergeFunctionWrapper, LookupMergeFunction.
+    """
+    adds = ~np.isin(kinds, RETRACTS)
+    alone, crowd = _crowded(rows, rules, sequence, kinds, levels)
+    alone = alone[adds[alone]]
+    match rules.engine:
+        case Deduplicate() | FirstRow():
+            chosen = _chosen(crowd, rules)
+            places = np.sort(np.concatenate([alone, chosen[adds[chosen]]]))
+            return rows.select(list(names)).take(pa.array(places))
+        case PartialUpdate() | Aggregation() as engine:
+            steps = _steps(engine, rows, crowd, names, rules)
+            return _folded(rows.select(list(names)), alone, crowd, steps, steps.left)[0]
+
+
+def merge_all(
+    rows: pa.Table,
+    names: Sequence[str],
+    rules: Rules,
+    *,
+    sequence: Codes,
+    kinds: npt.NDArray[np.int8],
+    levels: npt.NDArray[np.int32],
+) -> Merged:
+    """Return a row per key, deleted ones included, each with its kind; arguments and errors as `merge`.
+
+    Source: paimon MergeFileSplitRead.forceKeepDelete.
+    """
+    alone, crowd = _crowded(rows, rules, sequence, kinds, levels)
+    match rules.engine:
+        case Deduplicate() | FirstRow():
+            places = np.sort(np.concatenate([alone, _chosen(crowd, rules)]))
+            return Merged(rows=rows.select(list(names)).take(pa.array(places)), kinds=kinds[places], places=places)
+        case PartialUpdate() | Aggregation() as engine:
+            steps = _steps(engine, rows, crowd, names, rules)
+            made, order = _folded(rows.select(list(names)), alone, crowd, steps, np.ones(len(steps.left), bool))
+            places = np.concatenate([alone, crowd.places[crowd.ends]])[order]
+            ends = np.where(steps.left, np.int8(0), np.int8(DELETE))
+            return Merged(rows=made, kinds=np.concatenate([kinds[alone], ends])[order], places=places)
+
+
+def _steps(
+    engine: PartialUpdate | Aggregation, rows: pa.Table, crowd: Crowd, names: Sequence[str], rules: Rules
+) -> Steps:
+    if isinstance(engine, PartialUpdate):
+        return partial_update.steps(engine, rows, crowd, names, ignore_delete=rules.ignore_delete)
+    return aggregation.steps(engine, rows, crowd, names)
+
+
+def _folded(
+    rows: pa.Table, alone: Codes, crowd: Crowd, steps: Steps, left: npt.NDArray[np.bool_]
+) -> tuple[pa.Table, Codes]:
+    """Return the rows that stood alone beside those that the engine made, in the order of their newest rows.
+
+    Also returned is which of all these, first those alone, is where.
+    """
+    newest = crowd.places[crowd.ends][left]
+    order = np.argsort(np.concatenate([alone, newest]), kind="stable")
+    columns = []
+    for name in rows.column_names:
+        column = rows.column(name)
+        try:
+            made = fold_column(column.take(pa.array(crowd.places)), crowd, steps.columns[name])
+        except DamageError as error:
+            raise DamageError(f"column {name!r}: {error}") from error
+        made = made.filter(pa.array(left))
+        both = pa.chunked_array([*column.take(pa.array(alone)).chunks, made], column.type)
+        columns.append(both.take(pa.array(order)))
+    return pa.table(columns, schema=rows.schema), order
+
+
+def _crowded(
+    rows: pa.Table, rules: Rules, sequence: Codes, kinds: npt.NDArray[np.int8], levels: npt.NDArray[np.int32]
+) -> tuple[Codes, Crowd]:
+    """Return the rows whose keys have no other row, and the others by key, oldest first."""
+    codes = key_codes(rows, rules.keys)
+    order = np.argsort(codes, kind="stable")  # files are sorted by key, and this sort gains from sorted runs
+    starts = group_starts(codes[order])
+    sizes = np.diff(np.append(starts, len(order)))
+    alone = order[starts[sizes == 1]]
+    places = order[np.repeat(sizes > 1, sizes)]
+    groups = np.repeat(np.arange(int(np.count_nonzero(sizes > 1))), sizes[sizes > 1])
+    if rules.lookup and not isinstance(rules.engine, FirstRow):
+        places, groups = _lowest_levels(places, groups, levels[places])
+    adds = ~np.isin(kinds, RETRACTS)
+    fields = [
+        order_codes(rows.column(name).take(pa.array(places)), descending=rules.descending)
+        for name in rules.sequence_fields
+    ]
+    by_age = np.lexsort((adds[places], sequence[places], *reversed(fields), groups))
+    places = places[by_age]
+    return alone, Crowd(places=places, groups=groups, kinds=kinds[places])
+
+
+def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) -> tuple[Codes, Codes]:
+    """Return the rows of level 0 and, of each key's others, those of the lowest level.
+
+    A file above level 0 was merged with all below it when a table with lookup wrote it, so that it holds what the
+    lower ones had.
+    """
+    upper = np.where(levels > 0, levels, np.iinfo(np.int32).max)
+    starts = group_starts(groups)
+    lowest = np.minimum.reduceat(upper, starts)[groups] if len(starts) else upper
+    kept = (levels <= 0) | (levels == lowest)
+    return places[kept], groups[kept]
+
+
+def _chosen(crowd: Crowd, rules: Rules) -> Codes:
+    """Return the row that an engine chooses of each key; none of a key whose rows are all passed over."""
+    return _newest(crowd, rules) if isinstance(rules.engine, Deduplicate) else _oldest(crowd, rules)
+
+
+def _newest(crowd: Crowd, rules: Rules) -> Codes:
+    """Return the newest row of each key, whatever its kind.
+
+    Source: paimon DeduplicateMergeFunction.
+    """
+    counted = crowd.adds | (not rules.ignore_delete)
+    places, groups = crowd.places[counted], crowd.groups[counted]
+    last = np.append(groups[1:] != groups[:-1], np.ones(min(len(groups), 1), bool))
+    found: Codes = places[last]
+    return found
+
+
+def _oldest(crowd: Crowd, rules: Rules) -> Codes:
+    """Return the oldest row of each key.
+
+    Source: paimon FirstRowMergeFunction.
+    """
+    if not rules.ignore_delete and not crowd.adds.all():
+        raise DamageError("a table of first rows holds rows of kind -U or -D, and its option ignore-delete is off")
+    places, groups = crowd.places[crowd.adds], crowd.groups[crowd.adds]
+    return places[group_starts(groups)]

@@ -1,0 +1,195 @@
+"""Sums and products in the arithmetic of Java: integers exact or refused, decimals null when they leave their range."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.merge.aggregates import Fold
+from snapshot_explorer.formats.paimon.merge.key_codes import Codes
+
+_COMPACT = 18
+"""Digits up to which Paimon holds a decimal in a long."""
+_LONG = 2**63
+
+
+def limit(kind: pa.DataType) -> int:
+    """Return the least whole number (of a decimal: unscaled) that is too great for the type or for 64 bits."""
+    whole = 10**kind.precision if pa.types.is_decimal(kind) else 2 ** (kind.bit_width - 1)
+    return int(min(whole, _LONG - 1))
+
+
+def small(array: pa.Array) -> Codes | None:
+    """Return numbers as 64-bit ones, decimals unscaled; 0 for null. None if one does not fit."""
+    if not pa.types.is_decimal(array.type):
+        return np.asarray(array.cast(pa.int64()).fill_null(0)).astype(np.int64)
+    words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)].reshape(-1, 2)
+    valid = np.asarray(array.is_valid()).astype(bool)
+    if np.any((words[:, 1] != words[:, 0] >> 63) & valid):
+        return None
+    return np.where(valid, words[:, 0], np.int64(0))
+
+
+def from_small(values: Codes, valid: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+    """Return 64-bit numbers as a column, decimals from unscaled ones; null where not valid."""
+    if pa.types.is_decimal(kind):
+        words = np.stack([values, values >> 63], axis=1)
+        return pa.Array.from_buffers(kind, len(values), [pa.array(valid).buffers()[1], pa.py_buffer(words.tobytes())])
+    return pa.array(values, pa.int64(), mask=~valid).cast(kind)
+
+
+def _unscaled(array: pa.Array) -> list[int | None]:
+    words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)]
+    low, high = words[::2].view(np.uint64).tolist(), words[1::2].tolist()
+    valid = np.asarray(array.is_valid()).tolist()
+    return [(top << 64) + bottom if ok else None for top, bottom, ok in zip(high, low, valid, strict=True)]
+
+
+def _decimals(values: list[int | None], kind: pa.DataType) -> pa.Array:
+    data = b"".join((value or 0).to_bytes(16, "little", signed=True) for value in values)
+    valid = pa.array([value is not None for value in values], pa.bool_()).buffers()[1]
+    return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(data)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Numbers:
+    """How numbers of one type are held: as Python integers (of a decimal: unscaled), or as numpy's floats."""
+
+    kind: pa.DataType
+    limit: int
+    """The least whole number that is too great for the type; 0 for floats."""
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether they are decimals."""
+        return bool(pa.types.is_decimal(self.kind))
+
+    def items(self, array: pa.Array) -> list[Any]:
+        """Return the value of each row."""
+        if self.is_decimal:
+            return _unscaled(array)
+        if self.limit:
+            found: list[Any] = array.to_pylist()
+            return found
+        make = np.float32 if self.kind.bit_width == 32 else np.float64  # noqa: PLR2004 - bits
+        return [None if item is None else make(item) for item in array.to_pylist()]
+
+    def held(self, value: Any) -> Any:
+        """Return a result as its type holds it."""
+        if self.is_decimal:
+            return value if abs(value) < self.limit else None
+        if self.limit and not -self.limit <= value < self.limit:
+            raise DamageError(
+                f"{value}, a sum or product, does not fit its type {self.kind}; releases before 2.0 wrap it around"
+            )
+        return value
+
+    def held_sum(self, value: Any) -> Any:
+        """Return a sum as its type holds it: of decimals up to 18 digits Paimon checks a long, not the digits."""
+        if self.is_decimal and self.kind.precision <= _COMPACT and -_LONG <= value < _LONG:
+            return value
+        return self.held(value)
+
+    def result(self, values: Iterable[Any]) -> pa.Array:
+        """Return values as a column."""
+        if not self.is_decimal:
+            plain = [None if value is None else value if self.limit else value.item() for value in values]
+            return pa.array(plain, self.kind)
+        listed = list(values)
+        if any(value is not None and abs(value) >= self.limit for value in listed):
+            raise UnsupportedFeatureError(
+                f"The sum of a key has more digits than its type {self.kind}, which Paimon's engines show "
+                "in different ways. Leave the column out, or read it with Paimon's own engines."
+            )
+        return _decimals(listed, self.kind)
+
+
+def _numbers(kind: pa.DataType) -> _Numbers:
+    if pa.types.is_floating(kind):
+        return _Numbers(kind=kind, limit=0)
+    return _Numbers(
+        kind=kind, limit=int(10**kind.precision if pa.types.is_decimal(kind) else 2 ** (kind.bit_width - 1))
+    )
+
+
+def total(array: pa.Array) -> Fold:
+    """Return `sum`.
+
+    Source: paimon FieldSumAgg, DecimalUtils.
+    """
+    numbers = _numbers(array.type)
+
+    def add(value: Any, item: Any) -> Any:
+        if value is None or item is None:
+            return item if value is None else value
+        if numbers.limit:
+            return numbers.held_sum(value + item)
+        with np.errstate(all="ignore"):  # Java's floats overflow without a word
+            return value + item
+
+    def retract(value: Any, item: Any) -> Any:
+        if item is None:
+            return value
+        if value is None:
+            return -item if not numbers.limit else numbers.held(-item)
+        if numbers.limit:
+            return numbers.held_sum(value - item)
+        with np.errstate(all="ignore"):
+            return value - item
+
+    return Fold(items=numbers.items(array), add=add, retract=retract, result=numbers.result)
+
+
+def product(array: pa.Array) -> Fold:
+    """Return `product`.
+
+    Source: paimon FieldProductAgg.
+    """
+    numbers = _numbers(array.type)
+    scale = array.type.scale if numbers.is_decimal else 0
+
+    def add(value: Any, item: Any) -> Any:
+        if value is None or item is None:
+            return item if value is None else value
+        if numbers.is_decimal:
+            return numbers.held(_rounded(Fraction(value * item, 10**scale)))
+        with np.errstate(all="ignore"):
+            return numbers.held(value * item)
+
+    def retract(value: Any, item: Any) -> Any:
+        if value is None or item is None:
+            return value
+        if numbers.limit and not item:
+            raise DamageError("a product divided by zero")
+        if numbers.is_decimal:
+            return numbers.held(_rounded(_quotient(value, item, scale)))
+        if numbers.limit:
+            whole = abs(value) // abs(item)
+            return numbers.held(whole if (value < 0) == (item < 0) else -whole)
+        with np.errstate(all="ignore"):
+            return value / item
+
+    return Fold(items=numbers.items(array), add=add, retract=retract, result=numbers.result)
+
+
+def _quotient(value: int, item: int, scale: int) -> Fraction:
+    quotient = Fraction(value * 10**scale, item)
+    rest = quotient.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest > 1:
+        raise DamageError("a product divided by a decimal without an exact result")
+    return quotient
+
+
+def _rounded(number: Fraction) -> int:
+    """Return the nearest whole number, halves away from zero."""
+    whole = (2 * abs(number.numerator) + number.denominator) // (2 * number.denominator)
+    return whole if number >= 0 else -whole

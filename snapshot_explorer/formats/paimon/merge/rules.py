@@ -1,0 +1,291 @@
+"""How a table's rows are merged, read from its options; what can not be merged exactly is refused by name."""
+
+from collections.abc import Iterator, Mapping
+
+from snapshot_explorer.formats.paimon.features import flag, refused
+from snapshot_explorer.formats.paimon.merge.engines import (
+    Aggregation,
+    Deduplicate,
+    Engine,
+    FirstRow,
+    Function,
+    PartialUpdate,
+    SequenceGroup,
+)
+from snapshot_explorer.formats.paimon.merge.key_groups import Rules
+from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, spell
+
+_IGNORE_DELETE = (
+    "ignore-delete",
+    "first-row.ignore-delete",
+    "deduplicate.ignore-delete",
+    "partial-update.ignore-delete",
+)
+_REMOVE = "partial-update.remove-record-on-delete"
+_REMOVE_BY_GROUP = "partial-update.remove-record-on-sequence-group"
+_NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT")
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
+_ANY = ("primary_key", "last_value", "last_non_null_value", "first_value", "first_non_null_value")
+_NULL_KEYS = ("merge", "ignore", "error")
+_ALIASES = {"first_not_null_value": "first_non_null_value"}
+
+
+def merge_rules(schema: Schema, options: Mapping[str, str], version: int) -> Rules:
+    """Return how rows of one key are merged.
+
+    Args:
+        schema: The version's schema, with a primary key.
+        options: The options in force.
+        version: For messages.
+
+    Raises:
+        UnsupportedFeatureError: An engine, a function or a combination is not known or not read exactly; the message
+            names the option.
+
+    Source: paimon docs, "Merge Engine"; paimon PartialUpdateMergeFunction, AggregateMergeFunction.
+    """
+    fields = _sequence_fields(schema, options, version)
+    return Rules(
+        keys=schema.trimmed_primary_keys,
+        sequence_fields=fields,
+        descending=options.get("sequence.field.sort-order", "").strip().lower() == "descending",
+        ignore_delete=_ignores_deletes(options),
+        lookup=_looks_up(options),
+        engine=_engine(schema, options, version, fields),
+    )
+
+
+def _looks_up(options: Mapping[str, str]) -> bool:
+    """Return whether a file above level 0 holds all that lower ones had of its keys.
+
+    Source: paimon CoreOptions.needLookup.
+    """
+    producer = options.get("changelog-producer", "").strip().lower()
+    return producer == "lookup" or any(flag(options, name) for name in ("force-lookup", "deletion-vectors.enabled"))
+
+
+def _ignores_deletes(options: Mapping[str, str]) -> bool:
+    return any(flag(options, name) for name in _IGNORE_DELETE)
+
+
+def _sequence_fields(schema: Schema, options: Mapping[str, str], version: int) -> tuple[str, ...]:
+    fields = tuple(name.strip() for name in options.get("sequence.field", "").split(",") if name.strip())
+    for name in fields:
+        _check_order(name, f"the option sequence.field={name}", schema, version)
+    return fields
+
+
+def _check_order(name: str, where: str, schema: Schema, version: int) -> None:
+    """Refuse a sequence field that is not there or whose values have no order."""
+    if name not in {field.name for field in schema.fields}:
+        raise refused(version, f"the sequence field {name!r}, which its schema lacks", where)
+    if schema.field(name).type.root in _NESTED:
+        raise refused(version, "an order by nested values", where)
+
+
+def _engine(schema: Schema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Engine:
+    name = options.get("merge-engine", "deduplicate").strip().lower()
+    match name:
+        case "deduplicate":
+            return Deduplicate()
+        case "first-row":
+            if sequence:
+                raise refused(version, "a first row by sequence fields", "the options merge-engine and sequence.field")
+            return FirstRow()
+        case "partial-update":
+            return _partial_update(schema, options, version)
+        case "aggregation":
+            return _aggregation(schema, options, version, sequence)
+    raise refused(version, f"the merge engine {name}", f"the option merge-engine={name}")
+
+
+def _partial_update(schema: Schema, options: Mapping[str, str], version: int) -> PartialUpdate:
+    groups = tuple(_groups(schema, options, version))
+    removing = flag(options, _REMOVE)
+    by_group = bool(options.get(_REMOVE_BY_GROUP, "").strip())
+    if removing and (groups or _ignores_deletes(options)):
+        raise refused(
+            version, "a removal of records beside sequence groups or ignored deletes", f"the option {_REMOVE}"
+        )
+    if by_group and _ignores_deletes(options):
+        raise refused(version, "a removal of records beside ignored deletes", f"the option {_REMOVE_BY_GROUP}")
+    functions = {}
+    inside = {name for group in groups for name in group.fields}
+    ordering = {name for group in groups for name in group.order}
+    for field in schema.fields:
+        name = options.get(f"fields.{field.name}.aggregate-function") or options.get(
+            "fields.default-aggregate-function"
+        )
+        if not name or field.name in ordering or field.name in schema.primary_keys:
+            continue
+        function = _function(field.name, name, options, version)
+        if field.name in inside:
+            check_function(function, field.name, field.type, version)
+            functions[field.name] = function
+        elif function.name != "last_non_null_value":
+            raise refused(
+                version,
+                f"the aggregate function {name} of the column {field.name!r} outside of a sequence group",
+                "an option of fields.*.aggregate-function",
+            )
+    return PartialUpdate(groups=groups, functions=functions, remove_on_delete=removing)
+
+
+def _groups(schema: Schema, options: Mapping[str, str], version: int) -> Iterator[SequenceGroup]:
+    """Yield the sequence groups; every column is in one at most, and none is in the key."""
+    removing = {name for name in options.get(_REMOVE_BY_GROUP, "").split(",") if name}
+    known = {field.name for field in schema.fields} - set(schema.primary_keys)
+    ordering: set[str] = set()
+    for option, value in options.items():
+        if not (option.startswith("fields.") and option.endswith(".sequence-group")):
+            continue
+        order = tuple(option.removeprefix("fields.").removesuffix(".sequence-group").split(","))
+        fields = tuple(value.split(","))
+        for name in (*order, *fields):
+            if name not in known:
+                raise refused(
+                    version, f"the column {name!r} in a sequence group, twice, in the key or not there", option
+                )
+            known.discard(name)
+        for name in order:
+            _check_order(name, f"the option {option}", schema, version)
+        ordering.update(order)
+        yield SequenceGroup(order=order, fields=fields, removes=bool(removing.intersection(order)))
+    if not removing <= ordering:
+        name = min(removing - ordering)
+        raise refused(version, f"the sequence field {name!r}, which is in no group", f"the option {_REMOVE_BY_GROUP}")
+
+
+def _aggregation(schema: Schema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Aggregation:
+    functions = {}
+    removing = flag(options, "aggregation.remove-record-on-delete")
+    for field in schema.fields:
+        if field.name in sequence:
+            function = Function(name="last_value")
+        elif field.name in schema.primary_keys:
+            function = Function(name="primary_key")
+        else:
+            name = options.get(f"fields.{field.name}.aggregate-function") or options.get(
+                "fields.default-aggregate-function", "last_non_null_value"
+            )
+            function = _function(field.name, name, options, version)
+            check_function(function, field.name, field.type, version)
+        if removing and function.ignore_retract:
+            raise refused(
+                version,
+                "a removal of records beside ignored retracts",
+                f"the option fields.{field.name}.ignore-retract",
+            )
+        functions[field.name] = function
+    return Aggregation(functions=functions, remove_on_delete=removing)
+
+
+def _function(column: str, name: str, options: Mapping[str, str], version: int) -> Function:
+    """Return a function with the options of its column."""
+
+    def of(option: str, default: str = "") -> str:
+        return options.get(f"fields.{column}.{option}", default)
+
+    def names(option: str) -> tuple[str, ...]:
+        return tuple(item.strip() for item in of(option).split(",") if item.strip())
+
+    return Function(
+        name=_ALIASES.get(name, name),
+        ignore_retract=flag(options, f"fields.{column}.ignore-retract"),
+        distinct=flag(options, f"fields.{column}.distinct"),
+        delimiter=of("list-agg-delimiter", ","),
+        nested_key=names("nested-key"),
+        nested_sequence=names("nested-sequence-field") if name == "nested_update" else (),
+        null_keys=of("nested-key-null-strategy").strip().lower() or "merge",
+        most=_limit(column, of("count-limit"), version) if name == "nested_update" else None,
+        time_field=of("ts-field") or None,
+    )
+
+
+def _limit(column: str, text: str, version: int) -> int | None:
+    if not text.strip():
+        return None
+    if not text.strip().isdecimal() or not int(text):
+        raise refused(version, f"a limit of {text!r} rows", f"the option fields.{column}.count-limit={text}")
+    return int(text)
+
+
+def check_function(function: Function, column: str, kind: DataType, version: int) -> None:
+    """Refuse a function that is not known, or that is not defined for the column's type.
+
+    Raises:
+        UnsupportedFeatureError: The message names function, column and type.
+    """
+    reads = function.name in _ANY or {
+        "sum": kind.root in _NUMBERS,
+        "product": kind.root in _NUMBERS,
+        "max": kind.root not in _NESTED,
+        "min": kind.root not in _NESTED,
+        "bool_and": kind.root == "BOOLEAN",
+        "bool_or": kind.root == "BOOLEAN",
+        "listagg": kind.root == "VARCHAR" and kind.length == GREATEST_LENGTH,
+        "collect": kind.root == "ARRAY" and _collects(kind.element, function),
+        "merge_map": kind.root == "MAP" and _is_key(kind.key),
+        "merge_map_with_keytime": kind.root == "MAP" and _is_key(kind.key) and _has_time(kind.element, function),
+        "rbm32": kind.root == "VARBINARY",
+        "rbm64": kind.root == "VARBINARY",
+        "hll_sketch": kind.root == "VARBINARY",
+        "theta_sketch": kind.root == "VARBINARY",
+        "nested_update": _is_table(kind, function),
+        "nested_partial_update": _is_table(kind, function) and bool(function.nested_key),
+    }.get(function.name, False)
+    if not reads:
+        raise refused(
+            version,
+            f"the aggregate function {function.name} of the column {column!r} of type {spell(kind)}",
+            f"the option fields.{column}.aggregate-function={function.name}",
+        )
+
+
+def _is_key(kind: DataType | None) -> bool:
+    """Return whether Java tells keys of that type apart by their values: byte arrays and rows it does not."""
+    return kind is not None and kind.root not in (*_NESTED, "BINARY", "VARBINARY")
+
+
+def _has_time(kind: DataType | None, function: Function) -> bool:
+    if kind is None or kind.root != "ROW" or len(kind.fields) < 2:  # noqa: PLR2004 - a value and its time
+        return False
+    times = {field.name: field.type.root for field in kind.fields}
+    return times.get(function.time_field or kind.fields[-1].name) in ("CHAR", "VARCHAR")
+
+
+def _collects(kind: DataType | None, function: Function) -> bool:
+    """Return whether collecting elements of a type is defined: joined ones need no comparison, distinct ones do.
+
+    Releases differ over distinct byte arrays, and Java over floats in distinct rows. What is taken back from joined
+    ones is looked at when it is read.
+    """
+    if kind is None or _has(kind, "VARIANT"):
+        return False
+    if not function.distinct:
+        return True
+    if kind.root in ("BINARY", "VARBINARY"):
+        return False
+    return kind.root not in _NESTED or not _has(kind, "FLOAT", "DOUBLE", "MAP", "MULTISET")
+
+
+def _is_table(kind: DataType, function: Function) -> bool:
+    """Return whether the type is an array of rows, with the fields that the function names."""
+    if kind.root != "ARRAY" or kind.element is None or kind.element.root != "ROW":
+        return False
+    fields = {field.name: field.type for field in kind.element.fields}
+    named = (*function.nested_key, *function.nested_sequence)
+    if any(name not in fields or fields[name].root in _NESTED for name in named):
+        return False
+    if function.null_keys not in _NULL_KEYS:
+        return False
+    if not function.nested_key and (function.nested_sequence or function.null_keys != "merge"):
+        return False
+    # Without a key whole rows are compared, and not floats as Java compares them elsewhere.
+    return bool(function.nested_key) or not _has(kind, "FLOAT", "DOUBLE", "MAP", "MULTISET", "VARIANT")
+
+
+def _has(kind: DataType, *roots: str) -> bool:
+    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+    return kind.root in roots or any(_has(part, *roots) for part in parts)

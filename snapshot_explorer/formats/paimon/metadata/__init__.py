@@ -1,0 +1,1 @@
+"""Paimon's metadata: schemas, snapshots, manifest lists, manifests, partitions, statistics."""

@@ -1,0 +1,244 @@
+"""Paimon's BinaryRow: partition values, keys and statistics as typed Arrow columns, and as text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type
+
+_COMPACT_DECIMAL = 18
+_MILLIS = 3
+_MICROS = 6
+_WHOLE: Mapping[str, np.dtype[Any]] = {
+    "TINYINT": np.dtype("<i1"),
+    "SMALLINT": np.dtype("<i2"),
+    "INT": np.dtype("<i4"),
+    "DATE": np.dtype("<i4"),
+    "TIME": np.dtype("<i4"),
+    "BIGINT": np.dtype("<i8"),
+    "FLOAT": np.dtype("<f4"),
+    "DOUBLE": np.dtype("<f8"),
+}
+_SLICED = ("CHAR", "VARCHAR", "BINARY", "VARBINARY")
+
+Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of one arity, ready to have their slots taken."""
+
+    content: Bytes
+    """The bytes of all rows, one after another."""
+    buffer: pa.Buffer
+    """The same bytes."""
+    starts: Places
+    """Where each row begins, behind its arity."""
+    ends: Places
+    """Where each row ends."""
+    slots: int
+    """Where slot 0 is, from the start of a row."""
+
+    def gather(self, at: Places, width: int) -> Bytes:
+        """Return so many bytes at a place per row, as a matrix."""
+        if not len(self.content):
+            return np.zeros((len(at), width), np.uint8)
+        return np.asarray(self.content[at[:, None] + np.arange(width)])
+
+    def slot(self, index: int) -> Places:
+        """Return the place of a field's slot in each row."""
+        return self.starts + self.slots + 8 * index
+
+
+def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[Field], *, lenient: bool = False) -> pa.Table:
+    """Return serialized BinaryRows as a table with a column per field, of the field's `arrow_type`.
+
+    A row that is null is null in every column. Fields of types without an order (ARRAY, MAP, ROW, VARIANT, BLOB,
+    ...) are null. Equal rows are decoded once.
+
+    Args:
+        rows: The rows, each with its arity in front.
+        fields: What the rows hold, in order.
+        lenient: Give null for a time that does not fit its Arrow type, instead of refusing it. For statistics,
+            where null means unknown.
+
+    Raises:
+        BrokenTableError: A row has another number of fields, or points outside of itself.
+        UnsupportedFeatureError: A TIMESTAMP(7..9) lies outside of the years 1677 to 2262, a TIMESTAMP(4..6) of
+            what 64 bits of microseconds hold.
+
+    Source: paimon BinaryRow, BinaryRowSerializer.
+    """
+    encoded = single_chunk(rows).dictionary_encode()
+    distinct = encoded.dictionary
+    try:
+        opened = _open(distinct, len(fields))
+        columns = [_column(opened, index, field.type, lenient=lenient) for index, field in enumerate(fields)]
+    except pa.ArrowInvalid as error:
+        raise _broken(f"holds a value that its type cannot have ({error})") from error
+    names = [field.name for field in fields]
+    if len(distinct) == len(rows) and not rows.null_count:
+        return pa.Table.from_arrays(columns, names=names) if fields else _empty(len(rows))
+    if not fields:
+        return _empty(len(rows))
+    return pa.Table.from_arrays([column.take(encoded.indices) for column in columns], names=names)
+
+
+def _empty(rows: int) -> pa.Table:
+    """Return a table of so many rows without columns."""
+    return pa.table({"rows": pa.nulls(rows)}).select([])
+
+
+def _broken(found: str) -> BrokenTableError:
+    return BrokenTableError(
+        f"A partition, key or statistic of the table {found}. A manifest or a schema file is damaged, or they do not "
+        "belong together; compare the table with a copy."
+    )
+
+
+def _open(rows: pa.BinaryArray, arity: int) -> _Rows:
+    """Check the arity and the fixed part of every row."""
+    content = np.frombuffer(rows.buffers()[2] or b"", np.uint8)
+    bounds = np.frombuffer(rows.buffers()[1] or bytes(4), np.int32)[rows.offset : rows.offset + len(rows) + 1]
+    begins, ends = bounds[:-1].astype(np.int64), bounds[1:].astype(np.int64)
+    slots = (arity + 63 + 8) // 64 * 8
+    if ((ends - begins) < 4 + slots + 8 * arity).any():
+        raise _broken(f"is shorter than a row of {arity} fields")
+    opened = _Rows(
+        content=content,
+        buffer=rows.buffers()[2] or pa.py_buffer(b""),
+        starts=begins + 4,
+        ends=ends,
+        slots=slots,
+    )
+    arities = opened.gather(begins, 4).copy().view(">i4")[:, 0]
+    if (arities != arity).any():
+        other = int(arities[arities != arity][0])
+        raise _broken(f"has {other} fields where the schema has {arity}")
+    return opened
+
+
+def _nulls(rows: _Rows, index: int) -> Mask:
+    bit = index + 8
+    return (rows.content[rows.starts + bit // 8] >> (bit % 8) & 1).astype(np.bool_)
+
+
+def _column(rows: _Rows, index: int, kind: DataType, *, lenient: bool) -> pa.Array:
+    nulls = _nulls(rows, index)
+    wanted = arrow_type(kind)
+    at = rows.slot(index)
+    if kind.root == "BOOLEAN":
+        return pa.array(rows.content[at] != 0, mask=nulls)
+    if kind.root in _WHOLE:
+        dtype = _WHOLE[kind.root]
+        values = rows.gather(at, dtype.itemsize).copy().view(dtype)[:, 0]
+        return _checked(pa.array(values, mask=nulls).cast(wanted))
+    if kind.root in _SLICED:
+        return _slices(rows, at, nulls).cast(wanted)
+    if kind.root == "DECIMAL":
+        return _decimals(rows, at, nulls, kind)
+    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return _timestamps(rows, at, nulls, kind, lenient=lenient)
+    return pa.nulls(len(at), wanted)
+
+
+def _checked(column: pa.Array) -> pa.Array:
+    """Return the column if every value is one that its type can have.
+
+    Raises:
+        pa.ArrowInvalid: A time of day or a decimal is out of range.
+    """
+    column.validate(full=True)
+    return column
+
+
+def _pointed(rows: _Rows, at: Places, nulls: Mask, size: int | None) -> tuple[Places, Places]:
+    """Return where the variable part of a field is and the low word of its slot, which is mostly its length.
+
+    With `size`, that many bytes must be there; without, as many as the low word says.
+    """
+    words = rows.gather(at, 8).copy().view("<i4")
+    low, high = words[:, 0].astype(np.int64), words[:, 1].astype(np.int64)
+    low, high = np.where(nulls, 0, low), np.where(nulls, 0, high)
+    length = low if size is None else np.where(nulls, 0, size)
+    if ((high < 0) | (low < 0) | (rows.starts + high + length > rows.ends)).any():
+        raise _broken("points outside of its row")
+    return rows.starts + high, low
+
+
+def _slices(rows: _Rows, at: Places, nulls: Mask) -> pa.Array:
+    """Return bytes, which stand in the slot itself when they are at most seven.
+
+    Each slice lies in its own row, so the slices are in order, and every second piece between their begins and
+    ends is one: they are cut without a copy and taken at once.
+    """
+    if not len(at):
+        return pa.array([], pa.binary())
+    mark = rows.content[at + 7]
+    inline = (mark & 0x80).astype(np.bool_)
+    begins, sizes = _pointed(rows, at, nulls | inline, None)
+    begins = np.where(nulls, rows.starts, np.where(inline, at, begins))
+    sizes = np.where(nulls, 0, np.where(inline, mark & 0x7F, sizes))
+    if (begins + sizes > rows.ends).any():
+        raise _broken("points outside of its row")
+    cuts = np.empty(2 * len(at), np.int32)
+    cuts[0::2], cuts[1::2] = begins, begins + sizes
+    pieces = pa.Array.from_buffers(pa.binary(), 2 * len(at) - 1, [None, pa.py_buffer(cuts), rows.buffer])
+    return pieces.take(pa.array(np.arange(0, 2 * len(at), 2), mask=nulls))
+
+
+def _decimals(rows: _Rows, at: Places, nulls: Mask, kind: DataType) -> pa.Array:
+    wide = np.zeros((len(at), 2), "<i8")
+    if (kind.precision or 0) <= _COMPACT_DECIMAL:
+        wide[:, 0] = rows.gather(at, 8).copy().view("<i8")[:, 0]
+        wide[:, 1] = wide[:, 0] >> 63
+    else:
+        begins, sizes = _pointed(rows, at, nulls, None)
+        if (sizes > 16).any() or ((sizes == 0) & ~nulls).any():  # noqa: PLR2004 - the width of the greatest decimal
+            raise _broken(f"holds a decimal of {int(sizes.max())} bytes")
+        wide = _widened(rows, begins, sizes)
+    wide[nulls] = 0
+    validity = pa.array(~nulls).buffers()[1]
+    return _checked(pa.Array.from_buffers(arrow_type(kind), len(at), [validity, pa.py_buffer(wide)]))
+
+
+def _widened(rows: _Rows, begins: Places, sizes: Places) -> npt.NDArray[np.int64]:
+    """Return big-endian numbers of up to 16 bytes as little-endian ones of 16."""
+    # Byte j from the right is at begin + size - 1 - j; beyond the number its sign goes on.
+    behind = sizes[:, None] - 1 - np.arange(16)
+    least = np.maximum(begins[:, None] + np.maximum(behind, 0), 0)
+    padded = np.append(rows.content, np.uint8(0))
+    little = padded[np.minimum(least, len(rows.content))]
+    sign = np.where(padded[np.minimum(begins, len(rows.content))] > 0x7F, 0xFF, 0).astype(np.uint8)  # noqa: PLR2004
+    little = np.where(behind >= 0, little, sign[:, None])
+    return np.ascontiguousarray(little).view("<i8")
+
+
+def _timestamps(rows: _Rows, at: Places, nulls: Mask, kind: DataType, *, lenient: bool) -> pa.Array:
+    wanted = arrow_type(kind)
+    precision = kind.precision or 0
+    if precision <= _MILLIS:
+        return pa.array(rows.gather(at, 8).copy().view("<i8")[:, 0], mask=nulls).cast(wanted)
+    begins, nanos = _pointed(rows, at, nulls, 8)
+    if (nanos > 999_999).any():  # noqa: PLR2004 - nanoseconds within a millisecond
+        raise _broken("holds a timestamp with more than 999,999 nanoseconds in a millisecond")
+    begins = np.where(nulls, at, begins)
+    millis = rows.gather(begins, 8).copy().view("<i8")[:, 0]
+    factor, more = (1_000, nanos // 1_000) if precision <= _MICROS else (1_000_000, nanos)
+    limit = (2**63 - 1) // factor - 1
+    far = ~nulls & ((millis > limit) | (millis < -limit))
+    if far.any() and not lenient:
+        raise UnsupportedFeatureError(
+            f"A {kind.root}({precision}) of the table lies too far from 1970 for 64 bits of "
+            f"{'micro' if precision <= _MICROS else 'nano'}seconds; it is not read."
+        )
+    unknown = nulls | far
+    return pa.array(np.where(unknown, 0, millis) * factor + more, mask=unknown).cast(wanted)

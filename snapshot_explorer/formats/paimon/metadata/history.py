@@ -1,0 +1,405 @@
+"""Which versions a table has: snapshots, tags, long-lived changelogs, and the hints that shorten the search."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+
+from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, digest_of, parse_again, read_snapshots
+from snapshot_explorer.formats.shortfall import (
+    PAUSE_SECONDS,
+    TRIES,
+    fewer_versions,
+    lost_versions,
+    now,
+    table_gone,
+)
+from snapshot_explorer.model import Listing
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_KEPT = 10_000
+"""Snapshots kept in memory, some kilobytes each."""
+_TRIES = 5
+
+
+class _ShortfallError(Exception):
+    """A listing shows less than an earlier one; holds the error that says so if it stays so."""
+
+    def __init__(self, error: SnapshotExplorerError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class History:
+    """The versions of one branch. Keeps the snapshots it has read until history is rewritten. Thread-safe.
+
+    A listing that shows less than the last one is made again a few times, and then refused: what is kept stays. Less is
+    right for the oldest snapshots, which expire, and for the newest ones where the hint says so too, as it does when
+    the table was rolled back or made anew; that is logged as a warning.
+    """
+
+    def __init__(self, storage: Storage, layout: Layout) -> None:
+        """Bind to a branch. Reads nothing."""
+        self._storage = storage
+        self._layout = layout
+        self._lock = threading.Lock()
+        self._known: OrderedDict[int, Snapshot] = OrderedDict()
+        self._newest: Snapshot | None = None
+        self._numbers_seen: tuple[int, ...] = ()
+        self._seen_at = now()
+        self._rewrites = 0
+
+    @property
+    def rewrites(self) -> int:
+        """How often it was seen that history had been rewritten: what is kept by version is void then."""
+        return self._rewrites
+
+    def newest(self) -> Listing:
+        """Return a listing that holds only the newest version, by the hint where it can be trusted.
+
+        Three requests, and a listing more where the hint is missing or wrong.
+
+        Raises:
+            TableNotFoundError: There were snapshots, and there are none any more.
+            StorageError: Snapshots are missing that were there, other than the oldest ones.
+
+        Source: paimon SnapshotManager.latestSnapshotId, HintFileUtils; here the hinted file must exist too.
+        """
+        return self._checked(self._newest_listing)
+
+    def _checked(self, make: Callable[[], Listing]) -> Listing:
+        """Return a listing that shows no less than the last one, made again a few times if it does."""
+        for left in reversed(range(TRIES)):
+            try:
+                return make()
+            except _ShortfallError as short:
+                if not left:
+                    raise short.error from None
+            time.sleep(PAUSE_SECONDS)
+        raise self._restless()
+
+    def _newest_listing(self) -> Listing:
+        hint = self._hint()
+        if hint is None:
+            return self._scanned(hint)
+        before = self._newest
+        asked = [hint, hint + 1]
+        if before is not None and before.id not in asked:
+            asked.append(before.id)
+        paths = [self._path(version) for version in asked]
+        contents = self._storage.read_present(paths)
+        if contents[0] is None or contents[1] is not None:
+            return self._scanned(hint)
+        newest = parse_again(self._storage, paths[:1], contents[:1])[0]
+        if newest is None:
+            return self._scanned(hint)
+        self._notice(newest, before, contents[2] if len(contents) > 2 else None, hint=hint)  # noqa: PLR2004 - the third asked for
+        return Listing(versions=(newest.id,), identity=_identity(newest))
+
+    def _scanned(self, hint: int | None) -> Listing:
+        for _ in range(_TRIES):
+            versions = self._numbers(self._storage.list(self._layout.folder("snapshot")), "snapshot")
+            if not versions:
+                self._check_empty(hint)
+                return Listing(versions=(), identity=())
+            newest = self._read_newest(versions, hint)
+            if newest is not None:
+                notes = self._hint_notes(hint, newest.id)
+                return Listing(versions=(newest.id,), identity=_identity(newest), notes=tuple(notes))
+        raise self._restless()
+
+    def _read_newest(self, versions: Sequence[int], hint: int | None) -> Snapshot | None:
+        """Return the newest of the snapshots listed, None if it has vanished, and notice if history was rewritten.
+
+        Args:
+            versions: The snapshots listed, ascending.
+            hint: The hint.
+        """
+        before, version = self._newest, versions[-1]
+        asked = [version] + ([before.id] if before is not None and before.id != version else [])
+        paths = [self._path(asked_for) for asked_for in asked]
+        contents = self._storage.read_present(paths)
+        newest = parse_again(self._storage, paths[:1], contents[:1])[0]
+        if newest is not None:
+            self._notice(newest, before, contents[1] if len(contents) > 1 else None, hint=hint, versions=versions)
+        return newest
+
+    def all_from(self, start: int) -> Listing:
+        """Return a listing of every version from `start` on: snapshots, what only a tag holds, changelogs.
+
+        Three listings at once, and a small file per tag.
+
+        Raises: as `newest`.
+        """
+        return self._checked(lambda: self._all_from(start))
+
+    def _all_from(self, start: int) -> Listing:
+        for _ in range(_TRIES):
+            kinds = ("snapshot", "tag", "changelog")
+            listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
+            snapshots = self._numbers(listings[0], "snapshot")
+            tags, notes = self._readable_tags([entry.name for entry in listings[1] if not entry.is_folder])
+            if not snapshots:
+                self._check_empty(None)
+                newest = max(tags.values(), key=lambda tag: tag.id, default=None)
+            else:
+                hint = self._hint()
+                newest = self._read_newest(snapshots, hint)
+                if newest is None:
+                    continue
+                notes += self._oddities(snapshots, hint)
+            whole = {*snapshots, *(tag.id for tag in tags.values())}
+            found = whole.union(self._numbers(listings[2], "changelog"))
+            return Listing(
+                versions=tuple(sorted(version for version in found if version >= start)),
+                identity=_identity(newest) if newest else (),
+                stateless=tuple(sorted(version for version in found - whole if version >= start)),
+                notes=tuple(notes),
+            )
+        raise self._restless()
+
+    def _hint(self) -> int | None:
+        return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
+
+    def _check_empty(self, hint: int | None) -> None:
+        """Refuse to show no snapshot where there were some, or where the hint names one."""
+        folder = self._layout.folder("snapshot")
+        if self._newest is not None:
+            what = f"its folder {folder}"
+            raise _ShortfallError(table_gone(self._storage.root, what, self._newest.id, self._seen_at))
+        path = self._layout.hint("snapshot", "LATEST")
+        # A hint that cannot be read is one all the same: a storage that answers wrongly may do so more than once.
+        content = None if hint is not None else self._storage.read_present([path])[0]
+        hint = hint if content is None else parse_hint(content)
+        if hint is not None or content is not None:
+            named = "cannot be read" if hint is None else f"names version {hint}"
+            raise _ShortfallError(
+                StorageError(
+                    f"{self._storage.root} shows no snapshot in {folder}, but its hint {path} {named}. The storage may "
+                    "be behind, or the snapshots were removed. Try again; check that the folder can be listed."
+                )
+            )
+
+    def _oddities(self, snapshots: Sequence[int], hint: int | None) -> list[str]:
+        """Return what is odd about the hint and the numbers, a sentence each."""
+        notes = self._hint_notes(hint, snapshots[-1])
+        missing = snapshots[-1] - snapshots[0] + 1 - len(snapshots)
+        if missing:
+            notes.append(
+                f"{missing} snapshots between {snapshots[0]} and {snapshots[-1]} are missing; "
+                "Paimon's own time travel fails on such gaps."
+            )
+        return notes
+
+    def _hint_notes(self, hint: int | None, newest: int) -> list[str]:
+        name = self._layout.hint("snapshot", "LATEST")
+        if hint is None:
+            # Paimon makes branches without hints: nothing is odd about that.
+            return [] if self._layout.branch else [f"The hint {name} is missing or unreadable; the folder was scanned."]
+        return [] if hint == newest else [f"The hint {name} says {hint}, but the newest snapshot is {newest}."]
+
+    def snapshots(self, versions: Sequence[int]) -> list[Snapshot]:
+        """Return the snapshots of these versions, in order. A small file for each that was not read before.
+
+        Raises:
+            SnapshotNotFoundError: A version does not exist; the message says which do.
+            BrokenTableError: A file is cut short; the message names it.
+        """
+        found = self.present(versions)
+        missing = [version for version in versions if version not in found]
+        if missing:
+            raise self._unknown(missing[0])
+        return [found[version] for version in versions]
+
+    def present(self, versions: Sequence[int]) -> dict[int, Snapshot]:
+        """Return those of the versions that there are. A small file for each that was not read before.
+
+        Raises:
+            BrokenTableError: A file is cut short; the message names it.
+        """
+        with self._lock:
+            found = {version: self._known[version] for version in versions if version in self._known}
+            rewrites = self._rewrites
+        wanted = sorted({version for version in versions if version not in found})
+        read = read_snapshots(self._storage, [self._path(version) for version in wanted])
+        found |= {version: _numbered(one, version) for version, one in zip(wanted, read, strict=True) if one}
+        lost = [version for version in wanted if version not in found]
+        if lost:
+            found |= self._elsewhere(lost)
+        self._keep([found[version] for version in wanted if version in found], rewrites)
+        return found
+
+    def read_again(self, versions: Sequence[int]) -> dict[int, Snapshot]:
+        """Return those of the versions that are still there, read anew; the others are forgotten."""
+        with self._lock:
+            for version in versions:
+                self._known.pop(version, None)
+        read = read_snapshots(self._storage, [self._path(version) for version in versions])
+        found = {version: one for version, one in zip(versions, read, strict=True) if one}
+        return found | self._elsewhere([version for version in versions if version not in found])
+
+    def tags(self) -> dict[str, Snapshot]:
+        """Return the tags by name, sorted. One listing and a small file per tag.
+
+        Raises:
+            BrokenTableError: A tag cannot be read; the message names it.
+        """
+        names = self._tag_names([entry.name for entry in self._storage.list(self._layout.folder("tag"))])
+        read = read_snapshots(self._storage, [self._layout.tag(name) for name in names], "tag")
+        return {name: tag for name, tag in zip(names, read, strict=True) if tag}
+
+    def _readable_tags(self, files: Sequence[str]) -> tuple[dict[str, Snapshot], list[str]]:
+        """Return the tags that can be read, and a sentence on each that cannot."""
+        names = self._tag_names(files)
+        paths = [self._layout.tag(name) for name in names]
+        tags: dict[str, Snapshot] = {}
+        notes: list[str] = []
+        for name, path, content in zip(names, paths, self._storage.read_present(paths), strict=True):
+            try:
+                tag = parse_again(self._storage, [path], [content], "tag")[0]
+            except BrokenTableError as error:
+                log.warning("%s", error)
+                notes.append(str(error))
+                continue
+            if tag:
+                tags[name] = tag
+        return tags, notes
+
+    def tags_by_version(self) -> Mapping[int, Sequence[str]]:
+        """Return the names of the tags on each version; tags that cannot be read are left out with a warning."""
+        names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
+        tagged: dict[int, list[str]] = {}
+        for name, tag in self._readable_tags(names)[0].items():
+            tagged.setdefault(tag.id, []).append(name)
+        return tagged
+
+    @staticmethod
+    def _tag_names(files: Sequence[str]) -> list[str]:
+        return sorted(name.removeprefix("tag-") for name in files if name.startswith("tag-") and len(name) > 4)  # noqa: PLR2004
+
+    def _elsewhere(self, versions: Sequence[int]) -> dict[int, Snapshot]:
+        """Return those of the versions that a tag or a long-lived changelog holds; the tag holds more."""
+        if not versions:
+            return {}
+        paths = [self._layout.numbered("changelog", version) for version in versions]
+        read = read_snapshots(self._storage, paths, "changelog")
+        found = {version: one for version, one in zip(versions, read, strict=True) if one}
+        names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
+        tagged = {tag.id: tag for tag in self._readable_tags(names)[0].values()}
+        return found | {version: tagged[version] for version in versions if version in tagged}
+
+    def _unknown(self, version: int) -> SnapshotNotFoundError:
+        versions = self.all_from(0).versions
+        if not versions:
+            return SnapshotNotFoundError(f"Version {version} does not exist: {self._storage.root} has no version yet.")
+        first, last = versions[0], versions[-1]
+        if first == last:
+            exist = f"Only version {first} exists"
+        else:
+            gaps = ", with gaps" if len(versions) < last - first + 1 else ""
+            exist = f"Versions {first} to {last} exist{gaps}"
+        expired = "has expired" if 0 < version < first or (first < version < last) else "does not exist"
+        return SnapshotNotFoundError(f"Version {version} {expired}. {exist}; `latest` is {last}.")
+
+    def _restless(self) -> BrokenTableError:
+        return BrokenTableError(
+            f"The newest snapshot in {self._layout.folder('snapshot')} vanished each of {_TRIES} times it was read. "
+            "A writer may be rolling back; try again."
+        )
+
+    def _path(self, version: int) -> str:
+        return self._layout.numbered("snapshot", version)
+
+    @staticmethod
+    def _numbers(entries: Sequence[object], kind: str) -> list[int]:
+        """Return the numbers of files called `kind-N`, ascending; other names, such as temporary files, are ignored."""
+        numbers = (number_of(str(getattr(entry, "name", "")), kind) for entry in entries)
+        return sorted(number for number in numbers if number is not None)
+
+    def _keep(self, snapshots: Sequence[Snapshot], rewrites: int) -> None:
+        with self._lock:
+            if rewrites != self._rewrites:
+                # Read before history was seen to be rewritten: it may be the old one.
+                return
+            for snapshot in snapshots:
+                self._known[snapshot.id] = snapshot
+                self._known.move_to_end(snapshot.id)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+
+    def _notice(
+        self,
+        newest: Snapshot,
+        before: Snapshot | None,
+        before_now: bytes | None,
+        *,
+        hint: int | None,
+        versions: Sequence[int] = (),
+    ) -> None:
+        """Drop what is kept if history was rewritten since: rolled back, or committed again under old numbers.
+
+        Args:
+            newest: The newest snapshot now.
+            before: The one that was the newest when last looked at.
+            before_now: The bytes that are now under its name; None if there are none, or it is the newest still.
+            hint: The version that the hint names.
+            versions: All snapshots listed, ascending, where they were listed.
+
+        Raises:
+            _ShortfallError: Snapshots are missing that were there, and nothing says that the table went back.
+        """
+        with self._lock:
+            went_back = before is not None and newest.id < before.id
+            lost: tuple[int, ...] = ()
+            if versions:
+                lost = tuple(one for one in lost_versions(self._numbers_seen, versions) if one < newest.id)
+            if before is not None and went_back and (hint != newest.id or before_now is not None):
+                lost = (*lost, before.id)
+            if lost:
+                shown = versions or (newest.id,)
+                raise _ShortfallError(fewer_versions(self._storage.root, lost, shown, self._seen_at))
+            if self._newest is not before and self._newest is not None and newest.id < self._newest.id:
+                return  # another thread has seen more meanwhile
+            same = self._known.get(newest.id)
+            changed = same is not None and same.digest != newest.digest
+            shorter = any(version > newest.id for version in self._known)
+            moved = before is not None and before.id != newest.id
+            replaced = before_now is not None and before is not None and digest_of(before_now) != before.digest
+            again = before is not None and not moved and before.digest != newest.digest
+            if changed or shorter or again or (moved and (before_now is None or replaced)):
+                self._known.clear()
+                self._rewrites += 1
+            if before is not None and (went_back or replaced or again):
+                log.warning(
+                    "%s went back: version %s, the newest before, is %s. The newest version is %s now. The table was "
+                    "rolled back, or dropped and made anew.",
+                    self._storage.root,
+                    before.id,
+                    "another commit now" if replaced or again else "not there any more",
+                    newest.id,
+                )
+            self._newest, self._seen_at = newest, now()
+            self._numbers_seen = tuple(versions) or tuple(one for one in self._numbers_seen if one <= newest.id)
+            self._known[newest.id] = newest
+
+
+def _identity(newest: Snapshot) -> tuple[object, ...]:
+    return newest.id, newest.digest
+
+
+def _numbered(snapshot: Snapshot, version: int) -> Snapshot:
+    """Return the snapshot if it is the version that its file name says.
+
+    Raises:
+        BrokenTableError: It is another.
+    """
+    if snapshot.id != version:
+        raise BrokenTableError(
+            f"{snapshot.path} says that it is snapshot {snapshot.id}. It was copied or damaged; choose another version."
+        )
+    return snapshot

@@ -1,0 +1,226 @@
+"""Rows of metadata files as Arrow: manifests and manifest lists in Avro, ORC or parquet, told by their first bytes.
+
+The file names have no extension. What is read is asked for by an Arrow schema, by field name: a field that a
+file lacks is null, one that nobody asked for is skipped.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import orc_tail, parquet_pages
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats.avro import columns as avro_columns
+from snapshot_explorer.formats.avro import records as avro_records
+from snapshot_explorer.formats.avro.container import (
+    MAGIC,
+    Atom,
+    Container,
+    Cut,
+    Items,
+    Record,
+    Shape,
+    Union,
+    read_container,
+)
+from snapshot_explorer.limits import DEFAULT, Limits
+
+_BATCH = 128 * 2**20
+
+
+def rows(
+    files: Sequence[tuple[str, bytes]], schema: pa.Schema, *, limits: Limits = DEFAULT
+) -> tuple[pa.Table, list[int]]:
+    """Return the rows of metadata files, in the order of the files, and the number of rows of each.
+
+    Files of one writer are decoded together, so that many small files cost little more than one large one.
+
+    Args:
+        files: Path, for messages, and content of each.
+        schema: The fields to read, nested as in the files. A field that is not nullable must be there.
+        limits: What a file may cost.
+
+    Raises:
+        BrokenTableError: A file is cut short, is of none of the three formats, lacks a field that must be
+            there, or holds what does not fit; the message names it.
+        UnsupportedFeatureError: A codec is not known.
+        LimitError: A file has too many rows, or unfolds to too many bytes.
+
+    Source: paimon docs, "Manifest"; Avro specification.
+    """
+    shapes: dict[bytes, Shape] = {}
+    groups: dict[bytes, list[tuple[int, Container]]] = {}
+    tables: list[tuple[list[int], pa.Table]] = []
+    counts = [0] * len(files)
+    for index, (path, content) in enumerate(files):
+        if content[: len(MAGIC)] == MAGIC:
+            container = read_container(content, path, shapes, limits=limits)
+            groups.setdefault(container.spelled, []).append((index, container))
+            counts[index] = container.rows
+        else:
+            table = _columnar(content, path, schema, limits)
+            tables.append(([index], table))
+            counts[index] = table.num_rows
+    for group in groups.values():
+        _check_fields(group[0][1].shape, pa.struct(list(schema)), group[0][1].path)
+        tables += [
+            ([index for index, _ in batch], _decoded([file for _, file in batch], schema)) for batch in _batches(group)
+        ]
+    return _ordered(tables, counts, schema), counts
+
+
+def _batches(group: Sequence[tuple[int, Container]]) -> Iterator[list[tuple[int, Container]]]:
+    batch: list[tuple[int, Container]] = []
+    size = 0
+    for index, container in group:
+        more = sum(len(block) for _, block in container.blocks)
+        if batch and size + more > _BATCH:
+            yield batch
+            batch, size = [], 0
+        batch.append((index, container))
+        size += more
+    yield batch
+
+
+def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
+    """Return the rows of Avro files of one shape."""
+    wanted = pa.struct(list(schema))
+    blocks = [block for file in files for block in file.blocks]
+    try:
+        found = avro_columns.decode(blocks, files[0].shape, wanted)
+        if found is None:
+            found = avro_records.decode(blocks, files[0].shape, wanted)
+    except (Cut, pa.ArrowException, OverflowError) as error:
+        if len(files) > 1:
+            # One of them is broken: find out which.
+            return pa.concat_tables([_decoded([file], schema) for file in files])
+        raise _broken(files[0].path, str(error)) from error
+    return _table(found, schema, files[0].path)
+
+
+def _table(found: pa.StructArray, schema: pa.Schema, path: str) -> pa.Table:
+    table = pa.Table.from_arrays(found.flatten(), schema=schema)
+    for field, column in zip(schema, table.columns, strict=True):
+        if not field.nullable and column.null_count:
+            raise _broken(path, f"a row has no {field.name}")
+    return table
+
+
+def _broken(path: str, found: str) -> BrokenTableError:
+    return BrokenTableError(
+        f"{path} is not readable metadata: {found}. It is cut short or damaged; "
+        "compare it with a copy of the table, or choose another version."
+    )
+
+
+def _ordered(tables: Sequence[tuple[list[int], pa.Table]], counts: Sequence[int], schema: pa.Schema) -> pa.Table:
+    """Return the rows of all files in the order of the files."""
+    if not tables:
+        return schema.empty_table()
+    if len(tables) == 1:
+        return tables[0][1]
+    together = pa.concat_tables([table for _, table in tables]).combine_chunks()
+    files = [index for indices, _ in tables for index in indices]
+    begins = dict(zip(files, np.cumsum([0, *(counts[index] for index in files)]).tolist(), strict=False))
+    order = [np.arange(begins[index], begins[index] + counts[index]) for index in range(len(counts))]
+    return together.take(pa.array(np.concatenate(order)))
+
+
+def _check_fields(shape: Shape, wanted: pa.DataType, path: str, name: str = "") -> None:
+    """Refuse a file whose fields cannot be what is asked for."""
+    match shape:
+        case Union(branches):
+            for branch in branches:
+                _check_fields(branch, wanted, path, name)
+        case Items(item, keyed=False) if pa.types.is_list(wanted):
+            _check_fields(item, wanted.value_type, path, name)
+        case Record(fields) if pa.types.is_struct(wanted):
+            _check_record(dict(fields), wanted, path, name)
+        case Atom(kind) if _holds(kind, wanted):
+            pass
+        case _:
+            expected = "record" if pa.types.is_struct(wanted) else wanted
+            raise _broken(path, f"its field {name or 'at the top'} is no {expected}")
+
+
+def _holds(kind: str, wanted: pa.DataType) -> bool:
+    """Return whether a value without parts can be what is asked for."""
+    if kind in ("int", "long"):
+        return bool(pa.types.is_integer(wanted) or pa.types.is_timestamp(wanted))
+    if kind in ("bytes", "string"):
+        return bool(pa.types.is_binary(wanted) or pa.types.is_string(wanted))
+    return kind == "null"
+
+
+def _check_record(fields: dict[str, Shape], wanted: pa.StructType, path: str, name: str) -> None:
+    for part in wanted:
+        if part.name in fields:
+            _check_fields(fields[part.name], part.type, path, f"{name}.{part.name}" if name else part.name)
+        elif not part.nullable:
+            raise _broken(path, f"it has no field {part.name}")
+
+
+def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
+    """Return the rows of an ORC or parquet file."""
+    if not (content[:3] == b"ORC" or content[:4] == b"PAR1"):
+        raise _broken(
+            path, f"it begins with {content[:4]!r}, which is no Avro, ORC or parquet" if content else "it is empty"
+        )
+    try:
+        read = _orc if content[:3] == b"ORC" else _parquet
+        table = read(content, path, schema, limits)
+        conformed = _conformed(table, schema, path)
+        # Text that is not UTF-8 passes until here.
+        conformed.validate(full=True)
+    except (pa.ArrowException, OSError, Cut, DamageError, UnicodeDecodeError) as error:
+        raise _broken(path, str(error)) from error
+    return conformed
+
+
+def _orc(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
+    from pyarrow import orc  # noqa: PLC0415 - not every table has such manifests, and it takes time to load
+
+    orc_tail.check_types(pa.BufferReader(content))
+    file = orc.ORCFile(pa.BufferReader(content))
+    limits.check_rows(path, len(content), file.nrows)
+    return file.read(columns=[name for name in schema.names if name in file.schema.names])
+
+
+def _parquet(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
+    source = pa.BufferReader(content)
+    file = parquet_pages.opened(source)
+    columns = [name for name in schema.names if name in file.schema_arrow.names]
+    parquet_pages.check(file, source, path, columns=columns, limits=limits)
+    return file.read(columns=columns)
+
+
+def _conformed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
+    columns = []
+    for field in schema:
+        if field.name in table.column_names:
+            columns.append(_as(single_chunk(table.column(field.name)), field.type))
+        elif field.nullable:
+            columns.append(pa.nulls(table.num_rows, field.type))
+        else:
+            raise _broken(path, f"it has no field {field.name}")
+        if not field.nullable and columns[-1].null_count:
+            raise _broken(path, f"a row has no {field.name}")
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return a column as the type wanted, structs by field name."""
+    if not pa.types.is_struct(wanted):
+        return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))
+    if not pa.types.is_struct(column.type):
+        raise pa.ArrowInvalid(f"{column.type} where a record was expected")
+    present = {part.name: child for part, child in zip(column.type, column.flatten(), strict=True)}
+    parts = [
+        _as(present[part.name], part.type) if part.name in present else pa.nulls(len(column), part.type)
+        for part in wanted
+    ]
+    mask = column.is_null() if column.null_count else None
+    return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)

@@ -1,0 +1,209 @@
+"""What entries say of the values in their files: least, greatest and number of nulls per column, and key ranges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.paimon.metadata import binary_row
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, arrow_type
+from snapshot_explorer.model import Bounds
+
+Piece = tuple[npt.NDArray[np.int64], pa.Array]
+Names = tuple[str, ...] | None
+_ROW_TRACKING = {
+    "_ROW_ID": Field(id=2147483642, name="_ROW_ID", type=DataType(root="BIGINT")),
+    "_SEQUENCE_NUMBER": Field(id=2147483646, name="_SEQUENCE_NUMBER", type=DataType(root="BIGINT")),
+}
+
+
+def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> pa.Table:
+    """Return the FILES frame with `lower`, `upper`, `null_count`, and for keyed tables `min_key` and `max_key`.
+
+    Each is a struct with a field per column of `schema`. Columns are followed by field id from the schema that a
+    file was written with. Null is unknown: no statistics, a type without order, a column whose type has changed
+    since, a column that another file may have for the same rows. A column that a file lacks otherwise has as many nulls
+    as the file has rows. Bounds of text may be cut: the least
+    is at most the real one, the greatest at least.
+
+    Source: paimon docs, "Manifest"; paimon SimpleStatsEvolution.
+    """
+    known = bounds(entries, schema.fields, file_schemas)
+    for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
+        files = files.append_column(name, pa.chunked_array([_whole(values)]))
+    keys = schema.trimmed_primary_keys
+    if not keys:
+        return files
+    fields = [schema.field(name) for name in keys]
+    for name in ("min_key", "max_key"):
+        values = binary_row.decode(entries.column(name), fields, lenient=True)
+        files = files.append_column(name, pa.chunked_array([_whole(values)]))
+    return files
+
+
+def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int, Schema]) -> Bounds:
+    """Return what entries say of the values of columns, as `with_statistics` describes it.
+
+    Args:
+        entries: ENTRIES of files, with the rows of each.
+        fields: The columns, of the version's schema.
+        file_schemas: The schemas that the files were written with, by id.
+
+    Raises:
+        BrokenTableError: Statistics do not fit the schema that their file names.
+    """
+    lower, upper, nulls = _values(entries, fields, file_schemas)
+    types = [arrow_type(field.type) for field in fields]
+    names = [field.name for field in fields]
+    return Bounds(
+        lower=_table(lower, names, types, len(entries)),
+        upper=_table(upper, names, types, len(entries)),
+        null_count=_table(nulls, names, [pa.int64()] * len(names), len(entries)),
+        rows=single_chunk(entries.column("rows")),
+    )
+
+
+def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> Bounds:
+    """Return what entries say of the key of a bucket: by column, from the least and greatest key and from statistics.
+
+    The least and greatest whole key bound only its first column. A file written with another key or other types of it
+    is unknown.
+
+    Raises:
+        BrokenTableError: A key does not fit the schema.
+
+    Source: paimon docs, "Manifest"; paimon KeyValueFileStoreScan.
+    """
+    fields = [schema.field(name) for name in schema.trimmed_primary_keys]
+    wanted = [(field.id, replace(field.type, nullable=True)) for field in fields]
+    alike = [
+        number
+        for number, theirs in file_schemas.items()
+        if [(f.id, replace(f.type, nullable=True)) for f in map(theirs.field, theirs.trimmed_primary_keys)] == wanted
+    ]
+    is_known = pc.is_in(entries.column("schema_id"), pa.array(alike, pa.int64()))
+    ends = {
+        name: binary_row.decode(
+            pc.if_else(is_known, entries.column(name), pa.scalar(None, pa.binary())), fields, lenient=True
+        )
+        for name in ("min_key", "max_key", "key_min", "key_max")
+    }
+    unknown = pa.table([pa.nulls(len(entries), pa.int64()) for _ in fields], names=[field.name for field in fields])
+    return Bounds(
+        lower=_first_from(ends["min_key"], ends["key_min"]),
+        upper=_first_from(ends["max_key"], ends["key_max"]),
+        null_count=unknown,
+        rows=single_chunk(entries.column("rows")),
+    )
+
+
+def _first_from(keys: pa.Table, others: pa.Table) -> pa.Table:
+    return pa.Table.from_arrays([keys.column(0), *others.columns[1:]], names=keys.column_names)
+
+
+def _whole(values: pa.Table) -> pa.StructArray:
+    columns = [single_chunk(column) for column in values.columns]
+    return pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
+
+
+def _table(
+    columns: Sequence[Sequence[Piece]],
+    names: Sequence[str],
+    types: Sequence[pa.DataType],
+    rows: int,
+) -> pa.Table:
+    """Return a table with these columns, from pieces: row numbers and values."""
+    arrays = []
+    for pieces, kind in zip(columns, types, strict=True):
+        places = np.full(rows, -1, np.int64)
+        begin = 0
+        for at, values in pieces:
+            places[at] = np.arange(begin, begin + len(values))
+            begin += len(values)
+        together = pa.concat_arrays([values for _, values in pieces]) if pieces else pa.nulls(0, kind)
+        arrays.append(together.take(pa.array(places, mask=places < 0)))
+    if not arrays:
+        return pa.table({"rows": pa.nulls(rows)}).select([])
+    return pa.Table.from_arrays(arrays, schema=pa.schema(list(zip(names, types, strict=True))))
+
+
+def _values(
+    entries: pa.Table, wanted: Sequence[Field], file_schemas: Mapping[int, Schema]
+) -> tuple[list[list[Piece]], list[list[Piece]], list[list[Piece]]]:
+    """Return for each wanted column the pieces of lower, upper and null count."""
+    lower: list[list[Piece]] = [[] for _ in wanted]
+    upper: list[list[Piece]] = [[] for _ in wanted]
+    nulls: list[list[Piece]] = [[] for _ in wanted]
+    for fields, covered, at in _groups(entries, file_schemas):
+        group = entries if len(at) == len(entries) else entries.take(pa.array(at))
+        least = binary_row.decode(group.column("value_min"), covered, lenient=True)
+        greatest = binary_row.decode(group.column("value_max"), covered, lenient=True)
+        positions = {field.id: position for position, field in enumerate(covered)}
+        in_file = {field.id: field for field in fields}
+        for index, field in enumerate(wanted):
+            position = positions.get(field.id)
+            if position is None:
+                if field.id not in in_file:
+                    nulls[index].append((at, _without(group)))
+                continue
+            # A cast may cut values, round them or make them null: of another type nothing is known.
+            if replace(covered[position].type, nullable=True) == replace(field.type, nullable=True):
+                nulls[index].append((at, null_counts(group.column("value_null_counts"), position)))
+                lower[index].append((at, single_chunk(least.column(position))))
+                upper[index].append((at, single_chunk(greatest.column(position))))
+    return lower, upper, nulls
+
+
+def _without(group: pa.Table) -> pa.Array:
+    """Return how many nulls a column has that a file lacks: unknown where another file may have it for these rows."""
+    spread = pc.is_valid(group.column("first_row_id"))
+    return pc.if_else(spread, pa.scalar(None, pa.int64()), group.column("rows")).combine_chunks()
+
+
+def null_counts(column: pa.ChunkedArray, position: int) -> pa.Array:
+    """Return the number at a position of each list in a column; null where a list is shorter or null."""
+    lists = single_chunk(column)
+    sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    begins = np.cumsum(sizes) - sizes
+    there = sizes > position
+    return lists.flatten().take(pa.array(begins + position, mask=~there).cast(pa.int64()))
+
+
+def _groups(
+    entries: pa.Table, file_schemas: Mapping[int, Schema]
+) -> Sequence[tuple[Sequence[Field], Sequence[Field], npt.NDArray[np.int64]]]:
+    """Return entries by what their statistics cover: the file's columns, the covered ones, and the row numbers."""
+    groups: dict[tuple[int, Names, Names], npt.NDArray[np.int64] | list[int]] = {}
+    numbers, lists = (
+        entries.column("schema_id"),
+        [entries.column(name) for name in ("write_columns", "value_stats_columns")],
+    )
+    if all(column.null_count == len(column) for column in lists):
+        of_rows = numbers.to_numpy()
+        groups = {(number, None, None): np.flatnonzero(of_rows == number) for number in pc.unique(numbers).to_pylist()}
+    else:
+        rows_of: dict[tuple[int, Names, Names], list[int]] = {}
+        for row, key in enumerate(zip(numbers.to_pylist(), *map(_tuples, lists), strict=True)):
+            rows_of.setdefault(key, []).append(row)
+        groups |= rows_of
+    found = []
+    for (schema_id, written, covered), rows in groups.items():
+        schema = file_schemas[schema_id]
+        fields = schema.fields if written is None else [_field(schema, name) for name in written]
+        of = fields if covered is None else [_field(schema, name) for name in covered]
+        found.append((fields, of, np.array(rows, np.int64)))
+    return found
+
+
+def _tuples(column: pa.ChunkedArray) -> list[Names]:
+    if column.null_count == len(column):
+        return [None] * len(column)
+    return [None if names is None else tuple(names) for names in column.to_pylist()]
+
+
+def _field(schema: Schema, name: str) -> Field:
+    return _ROW_TRACKING.get(name) or schema.field(name)

@@ -1,0 +1,163 @@
+"""Pieces of a Paimon table's metadata that are read apart: manifests of a state, and runs of commits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.metadata_tasks import Reader, Unit, contiguous_runs, of_changes, of_state
+from snapshot_explorer.formats.paimon.metadata.contents import State, index_of, read_listed, state_lists
+from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.layout import Layout
+from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
+from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
+from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
+from snapshot_explorer.formats.paimon.scan.scans import changes_of, paths_of, vectors_in
+from snapshot_explorer.storage import Storage
+
+_COMMITS = 100
+"""The most commits that are a unit."""
+_UNITS = 32
+"""How many units there should be at least, if that makes none of one commit: how large commits are is not known."""
+_BYTES = 4 << 20
+"""Bytes of the manifests that are a unit, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifests:
+    """Some manifests of a version."""
+
+    version: int
+    """The version."""
+    snapshot: Snapshot
+    """Its snapshot."""
+    listed: pa.Table
+    """LIST rows of the manifests."""
+    list_path: str
+    """The list that names them, for messages."""
+    own: int
+    """How many of them, the last ones, are of the version's own commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commits:
+    """Commits without a gap."""
+
+    version: int
+    """The first."""
+    last: int
+    """The last."""
+    for_lifetimes: bool
+    """Whether it is asked when they were made, and not what their changelogs hold."""
+
+
+def state_units(storage: Storage, snapshot: Snapshot) -> list[Unit]:
+    """Return the units that tell the live files of a version. Reads its base and delta lists.
+
+    Raises: as `contents.read_state`.
+    """
+    lists = state_lists(storage, snapshot)
+    listed = lists.manifests
+    own = len(listed) - lists.counts[0]
+    sizes = pc.fill_null(listed.column("size_bytes"), _BYTES).to_numpy()
+    units: list[Unit] = []
+    begin = 0
+    while begin < len(listed):
+        # As many manifests as hold so many bytes, at least one.
+        end = begin + max(1, int(np.searchsorted(np.cumsum(sizes[begin:]), _BYTES, side="right")))
+        some = listed.slice(begin, end - begin)
+        ours = max(0, min(len(some), min(end, len(listed)) - (len(listed) - own)))
+        units.append(Manifests(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours))
+        begin = end
+    return units
+
+
+def change_units(versions: Sequence[int], *, lifetimes: bool) -> list[Unit]:
+    """Return the units that tell what commits changed. Reads nothing.
+
+    Args:
+        versions: Ascending, with or without gaps.
+        lifetimes: Whether they are read for lifetimes.
+    """
+    each = min(_COMMITS, max(2, len(versions) // _UNITS))
+    return [
+        Commits(version=run[begin], last=run[min(begin + each, len(run)) - 1], for_lifetimes=lifetimes)
+        for run in contiguous_runs(versions)
+        for begin in range(0, len(run), each)
+    ]
+
+
+def unit_reader(storage: Storage, layout: Layout) -> Reader:
+    """Return what reads units of a branch."""
+    return partial(_read, storage, layout)
+
+
+def _read(storage: Storage, layout: Layout, unit: Unit) -> Iterator[pa.Table]:
+    schemas = Schemas(storage, layout)
+    if isinstance(unit, Manifests):
+        yield _of_state(storage, schemas, unit)
+    elif isinstance(unit, Commits):
+        yield _of_commits(storage, layout, schemas, unit)
+
+
+def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: Commits) -> pa.Table:
+    snapshots = History(storage, layout).snapshots(range(unit.version, unit.last + 1))
+    changes = changes_of(storage, schemas, snapshots, ("delta",) if unit.for_lifetimes else ("delta", "changelog"))
+    if not unit.for_lifetimes:
+        return of_changes(changes)
+    times = pa.array([one.committed_at for one in snapshots], frames.UTC_MILLIS)
+    places = pc.subtract(changes.column("version"), unit.version)
+    return of_changes(changes, times.take(single_chunk(places)))
+
+
+def _of_state(storage: Storage, schemas: Schemas, unit: Manifests) -> pa.Table:
+    snapshot, options = unit.snapshot, schemas.newest().options
+    schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
+    entries, counts = read_listed(storage, snapshot, unit.listed, unit.list_path)
+    old = sum(counts[: len(counts) - unit.own])
+    entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= old))
+    indexes = index_of(storage, snapshot)
+    # Of other units' files there may be very many.
+    indexes = indexes.filter(pc.is_in(indexes.column("data_file"), single_chunk(entries.column("file_name"))))
+    partitions = partitions_of(entries.column("partition"), schema)
+    frame = files_frame(
+        State(entries=entries, indexes=indexes),
+        version=snapshot.id,
+        partitions=partitions,
+        paths=paths_of(storage, entries, partitions, schema, options, strict=False),
+        vectors=vectors_in(storage, indexes, schema, options),
+    )
+    removed = pc.equal(single_chunk(entries.column("kind")), DELETE)
+    return of_state(
+        frame,
+        snapshot.id,
+        change=pc.if_else(removed, "remove", "add"),
+        identity=identities(entries),
+        # A DELETE takes its file away wherever it stands.
+        rank=removed.cast(pa.int64()),
+    )
+
+
+def identities(entries: pa.Table) -> pa.Array:
+    """Return for each entry the bytes that are equal where all that makes an entry's identity is.
+
+    Source: paimon FileEntry.Identifier.
+    """
+    extra = single_chunk(entries.column("extra_files"))
+    lists = pc.if_else(pc.is_null(extra), pa.scalar([], extra.type), extra)
+    lengths = pa.ListArray.from_arrays(lists.offsets, pc.binary_length(lists.values).cast(pa.string()))
+    parts = [single_chunk(entries.column(name)).cast(pa.string()) for name in ("bucket", "level", "file_name")]
+    parts.append(pc.binary_join(lengths, ","))
+    texts = [single_chunk(entries.column(name)) for name in ("partition", "embedded_index", "external_path")]
+    # Lengths come first, so that no two identities are spelled alike whatever is in the values.
+    parts += [pc.fill_null(pc.binary_length(text).cast(pa.string()), "-") for text in texts]
+    joined = pc.binary_join(lists, ",")
+    values = [pc.fill_null(text.cast(pa.binary()), b"") for text in (*texts, joined)]
+    return pc.binary_join_element_wise(*(part.cast(pa.binary()) for part in parts), *values, b"/")

@@ -1,0 +1,1 @@
+"""From a Paimon version to its rows: live files, skipped files, splits, reading a split."""

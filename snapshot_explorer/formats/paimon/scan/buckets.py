@@ -1,0 +1,165 @@
+"""The buckets in which rows of given keys lie: Paimon's hash over the bucket key as a BinaryRow."""
+
+import struct
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, arrow_field
+from snapshot_explorer.model import Predicate
+
+_MOST_KEYS = 1_000
+"""Keys that are hashed for a condition; one that allows more is not looked at."""
+_PACKED = {
+    "BOOLEAN": "<?7x",
+    "TINYINT": "<b7x",
+    "SMALLINT": "<h6x",
+    "INT": "<i4x",
+    "DATE": "<i4x",
+    "BIGINT": "<q",
+}
+_TEXTS = ("VARCHAR",)
+"""Not CHAR: ORC files do not keep the blanks at its end, by which the writer hashed it."""
+_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
+_INLINE = 7
+_COMPACT_DECIMAL = 18
+_MILLIS = 3
+_SEED = 42
+_BITS = 0xFFFF_FFFF
+
+
+def ruled_out(
+    entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema], predicate: Predicate
+) -> npt.NDArray[np.bool_]:
+    """Return for each entry whether no row that passes can be in its bucket.
+
+    That is so where the condition fixes every column of the bucket key to values that all hash to other buckets. Only
+    buckets that Paimon's default function chose are judged, among as many as the entry itself says; a file whose
+    schema had another bucket key is left alone.
+
+    Source: paimon docs, "Data Distribution"; paimon DefaultBucketFunction, FixedBucketRowKeyExtractor.
+    """
+    nothing = np.zeros(len(entries), np.bool_)
+    key = bucket_key(schema)
+    points = predicate.points(pa.schema([arrow_field(field) for field in key])) if key else None
+    if not key or points is None or np.prod([len(values) for values in points]) > _MOST_KEYS:
+        return nothing
+    hashes = [hash_of(encode(values, key)) for values in product(*points)]
+    alike = [number for number, theirs in file_schemas.items() if _identity(bucket_key(theirs)) == _identity(key)]
+    judged = np.asarray(pc.is_in(entries.column("schema_id"), pa.array(alike, pa.int64())))
+    totals = np.asarray(entries.column("total_buckets").fill_null(0))
+    buckets = np.asarray(entries.column("bucket"))
+    out = nothing
+    for total in {int(total) for total in np.unique(totals) if total > 0}:
+        out |= judged & (totals == total) & (buckets >= 0) & ~np.isin(buckets, [bucket_of(h, total) for h in hashes])
+    return out
+
+
+def bucket_key(schema: Schema) -> tuple[Field, ...] | None:
+    """Return the columns whose hash is the bucket; None where rows are put into buckets in another way."""
+    options = schema.options
+    if options.get("bucket", "").strip() in ("-1", "-2"):
+        return None
+    if options.get("bucket-function.type", "default").strip().lower() != "default":
+        return None
+    named = tuple(name.strip() for name in options.get("bucket-key", "").split(",") if name.strip())
+    by_name = {field.name: field for field in schema.fields}
+    fields = [by_name.get(name) for name in named or schema.trimmed_primary_keys]
+    key = tuple(field for field in fields if field is not None and _is_hashed(field.type))
+    return key if key and len(key) == len(fields) else None
+
+
+def _is_hashed(kind: DataType) -> bool:
+    return kind.root in (*_PACKED, *_TEXTS, *_TIMES, "DECIMAL")
+
+
+def _identity(key: Sequence[Field] | None) -> list[tuple[object, ...]]:
+    return [
+        (field.id, field.type.root, field.type.length, field.type.precision, field.type.scale) for field in key or ()
+    ]
+
+
+def encode(values: Sequence[pa.Scalar], fields: Sequence[Field]) -> bytes:
+    """Return values as a BinaryRow, without the arity in front. They are of the types that a bucket key may have.
+
+    Source: paimon BinaryRow, BinaryRowWriter.
+    """
+    bits = bytearray((len(fields) + 63 + 8) // 64 * 8)
+    begin = len(bits) + 8 * len(fields)
+    slots, variable = b"", b""
+    for index, (value, field) in enumerate(zip(values, fields, strict=True)):
+        if not value.is_valid:
+            bits[(index + 8) // 8] |= 1 << (index + 8) % 8
+        slot, more = _slot(value, field.type, begin + len(variable))
+        slots, variable = slots + slot, variable + more
+    return bytes(bits) + slots + variable
+
+
+def _slot(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
+    """Return what stands in a field's slot, and what is appended to the row, whose end is given."""
+    if kind.root in _TEXTS:
+        content = value.as_py().encode() if value.is_valid else b""
+        if len(content) <= _INLINE:
+            return (content.ljust(7, b"\0") + bytes([0x80 | len(content)]) if value.is_valid else bytes(8)), b""
+        return struct.pack("<ii", len(content), end), content.ljust(-(-len(content) // 8) * 8, b"\0")
+    if kind.root == "DECIMAL":
+        return _decimal(value, kind, end)
+    if kind.root in _TIMES:
+        return _time(value, kind, end)
+    plain = value.value if kind.root == "DATE" else value.as_py()
+    return (struct.pack(_PACKED[kind.root], plain) if value.is_valid else bytes(8)), b""
+
+
+def _decimal(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
+    is_compact = (kind.precision or 0) <= _COMPACT_DECIMAL
+    if not value.is_valid:
+        return (bytes(8), b"") if is_compact else (struct.pack("<ii", 0, end), bytes(16))
+    number = int(value.as_py().scaleb(kind.scale or 0))
+    if is_compact:
+        return struct.pack("<q", number), b""
+    content = number.to_bytes(_width(number), "big", signed=True)
+    return struct.pack("<ii", len(content), end), content.ljust(16, b"\0")
+
+
+def _width(number: int) -> int:
+    """Return how many bytes Java's BigInteger takes for a number."""
+    return (number if number >= 0 else ~number).bit_length() // 8 + 1
+
+
+def _time(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
+    if (kind.precision or 0) <= _MILLIS:
+        return struct.pack("<q", value.value) if value.is_valid else bytes(8), b""
+    if not value.is_valid:
+        return struct.pack("<ii", 0, end), bytes(8)
+    nanos = value.value * {"us": 1_000, "ns": 1}[value.type.unit]
+    millis, rest = divmod(nanos, 1_000_000)
+    return struct.pack("<ii", rest, end), struct.pack("<q", millis)
+
+
+def hash_of(row: bytes) -> int:
+    """Return the hash of a BinaryRow without its arity: Murmur3 over its words, as a signed 32-bit integer.
+
+    Source: paimon MurmurHashUtils.hashBytesByWords.
+    """
+    found = _SEED
+    for (word,) in struct.iter_unpack("<I", row):
+        mixed = _rotated(word * 0xCC9E2D51 & _BITS, 15) * 0x1B873593 & _BITS
+        found = (_rotated(found ^ mixed, 13) * 5 + 0xE6546B64) & _BITS
+    found ^= len(row)
+    found = (found ^ found >> 16) * 0x85EBCA6B & _BITS
+    found = (found ^ found >> 13) * 0xC2B2AE35 & _BITS
+    found ^= found >> 16
+    return found - (found >> 31 << 32)
+
+
+def _rotated(word: int, bits: int) -> int:
+    return (word << bits | word >> 32 - bits) & _BITS
+
+
+def bucket_of(hashed: int, total: int) -> int:
+    """Return the bucket of a hash among so many. Java's remainder keeps the sign, which is then dropped."""
+    return abs(hashed) % total

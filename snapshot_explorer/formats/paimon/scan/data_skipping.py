@@ -1,0 +1,297 @@
+"""Files in which no row can pass a condition, found in metadata alone, and why.
+
+What is dropped, and when. A partition or a bucket goes as a whole. A file of an append table goes by its statistics.
+In a primary-key table a file goes by its keys, whatever overlaps it: all rows of a key have the key. By its other
+values it goes only if it is read without a merge: elsewhere an old row, whose newer version or delete would be
+dropped with it, would come back, and merged values may pass where those of no single file do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.formats.paimon.features import flag
+from snapshot_explorer.formats.paimon.metadata import binary_row, statistics
+from snapshot_explorer.formats.paimon.metadata.contents import Keep
+from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
+from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.formats.paimon.scan import buckets
+from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.model import Bounds, Predicate, Split
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_ORC_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
+
+Reasons = npt.NDArray[np.object_]
+"""For each entry why it is not read; None where it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Live files, and what is needed to judge them."""
+
+    entries: pa.Table
+    """ENTRIES."""
+    partitions: Partitions
+    """The partition of each."""
+    schema: Schema
+    """The version's schema."""
+    file_schemas: Mapping[int, Schema]
+    """The schemas that the files were written with, by id."""
+    options: Mapping[str, str]
+    """The newest options."""
+
+    def where(self, kept: npt.NDArray[np.bool_]) -> "Files":
+        """Return some of the files."""
+        return replace(self, entries=self.entries.filter(pa.array(kept)), partitions=self.partitions.where(kept))
+
+
+def by_partition(partitions: Partitions, schema: Schema, predicate: Predicate | None) -> npt.NDArray[np.bool_]:
+    """Return for each entry whether rows of its partition may pass."""
+    part = predicate.on(frozenset(schema.partition_keys)) if predicate and schema.partition_keys else None
+    if part is None:
+        return np.ones(len(partitions.of_rows), np.bool_)
+    return _truths(part.mask(partitions.values).take(partitions.of_rows))
+
+
+def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
+    """Return what says which manifests may have entries of partitions that the predicate may match; None for all.
+
+    Judged is the least and greatest value of each partition column in a manifest list, and the number of nulls.
+
+    Source: paimon ManifestsReader.
+    """
+    part = predicate.on(frozenset(schema.partition_keys)) if predicate and schema.partition_keys else None
+    if part is None:
+        return None
+    fields = [schema.field(name) for name in schema.partition_keys]
+
+    def keep(listed: pa.Table) -> npt.NDArray[np.bool_]:
+        try:
+            ends = [
+                binary_row.decode(listed.column(name), fields, lenient=True)
+                for name in ("partition_min", "partition_max")
+            ]
+        except BrokenTableError as error:
+            log.warning("no manifest is skipped by its partitions: %s", error)
+            return np.ones(len(listed), np.bool_)
+        nulls = [statistics.null_counts(listed.column("partition_nulls"), place) for place in range(len(fields))]
+        counts = pc.add(listed.column("added"), listed.column("deleted"))
+        known = Bounds(
+            lower=ends[0],
+            upper=ends[1],
+            null_count=pa.table(nulls, names=list(schema.partition_keys)),
+            rows=single_chunk(counts),
+        )
+        return np.asarray(part.ruled_out(known).is_null().to_numpy(zero_copy_only=False), np.bool_)
+
+    return keep
+
+
+def before_planning(files: Files, predicate: Predicate) -> Reasons:
+    """Return why files are not read whatever they overlap: their bucket and, without a primary key, their values."""
+    reasons = _none(len(files.entries))
+    out = buckets.ruled_out(files.entries, files.schema, files.file_schemas, predicate)
+    reasons[out] = "bucket"
+    if not files.schema.primary_keys and _holds_whole_rows(files):
+        reasons[~out] = _of_values(files.where(~out), predicate)
+    return reasons
+
+
+def after_planning(
+    splits: Sequence[Split], files: Files, paths: Sequence[str], predicate: Predicate
+) -> tuple[list[Split], Reasons]:
+    """Return the splits without the files of a primary-key table that can not match, and why those are not read.
+
+    What is merged and what is not stays as it was planned with all files.
+    """
+    reasons = _none(len(files.entries))
+    if not files.schema.primary_keys or not _holds_whole_rows(files):
+        return list(splits), reasons
+    by_key = dict(zip(paths, _of_keys(files, predicate), strict=True))
+    by_value = dict(zip(paths, _of_values(files, predicate), strict=True))
+    dropped: dict[str, str] = {}
+    kept = []
+    for split in splits:
+        plan = split.detail
+        if not isinstance(plan, Plan):
+            continue
+        alone = by_value if plan.merge is None else {}
+        why = {path: by_key[path] or alone.get(path) for path in split.files}
+        left = tuple(file for file in plan.files if not why[file.path])
+        dropped |= {path: reason for path, reason in why.items() if reason}
+        if len(left) == len(plan.files):
+            kept.append(split)
+        elif left:
+            kept.append(
+                replace(
+                    split,
+                    files=tuple(file.path for file in left),
+                    rows=sum(file.rows for file in left),
+                    size_bytes=sum(file.size_bytes for file in left),
+                    counted=None,
+                    detail=replace(plan, files=left),
+                )
+            )
+    reasons[:] = [dropped.get(path) for path in paths]
+    return kept, reasons
+
+
+def parts_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+    """Return for each file whether rows of its partition and bucket may pass."""
+    kept = by_partition(files.partitions, files.schema, predicate).copy()
+    kept[kept] = ~buckets.ruled_out(files.where(kept).entries, files.schema, files.file_schemas, predicate)
+    return kept
+
+
+def keys_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+    """Return for each file of a primary-key table whether it may have a key of which a row may pass.
+
+    A file without one can be left out of a merge: of a key that passes it has nothing.
+    """
+    kept = parts_may_pass(files, predicate)
+    kept[kept] = [reason is None for reason in _of_keys(files.where(kept), predicate)]
+    return kept
+
+
+def rows_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+    """Return for each file whether a row of it may pass, where rows are judged as they are, before any merge."""
+    kept = keys_may_pass(files, predicate) if files.schema.primary_keys else parts_may_pass(files, predicate)
+    if _holds_whole_rows(files):
+        kept[kept] = [reason is None for reason in _of_values(files.where(kept), predicate)]
+    return kept
+
+
+def _none(count: int) -> Reasons:
+    return np.full(count, None, np.object_)
+
+
+def _truths(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _holds_whole_rows(files: Files) -> bool:
+    """Return whether each file has all columns of its rows; otherwise its statistics say little of the rows."""
+    if flag(files.options, "data-evolution.enabled") or files.schema.flag("data-evolution.enabled"):
+        return False
+    written = files.entries.column("write_columns")
+    if written.null_count == len(written):
+        return True
+    pairs = {
+        (number, tuple(names))
+        for number, names in zip(files.entries.column("schema_id").to_pylist(), written.to_pylist(), strict=True)
+        if names is not None
+    }
+    return all({field.name for field in files.file_schemas[number].fields} <= set(names) for number, names in pairs)
+
+
+def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
+    """Return why files have no key that passes: by the part of the condition on the primary key and partition."""
+    keys = {*files.schema.primary_keys, *files.schema.partition_keys}
+    part = predicate.on(frozenset(keys))
+    if part is None or not len(files.entries):
+        return [None] * len(files.entries)
+    try:
+        known = statistics.key_bounds(files.entries, files.schema, files.file_schemas)
+    except BrokenTableError as error:
+        return _unjudged(files, error)
+    first, *others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys]
+    # The least and greatest whole key are by the writer, not by the file: so is what is known of the first column.
+    judged = _without_orc_ends(known, others if first.type.root in _ORC_TIMES else [first, *others], files)
+    found = part.ruled_out(_with_partition(judged, files))
+    return [None if columns is None else "key range" for columns in found.to_pylist()]
+
+
+def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
+    """Return why files have no value that passes, by their statistics."""
+    fields = [field for field in files.schema.fields if field.name in predicate.columns]
+    if not len(files.entries):
+        return []
+    try:
+        known = statistics.bounds(files.entries, fields, files.file_schemas)
+    except BrokenTableError as error:
+        return _unjudged(files, error)
+    found = predicate.ruled_out(_with_partition(_without_orc_ends(known, fields, files), files))
+    return [None if columns is None else f"statistics of {columns}" for columns in found.to_pylist()]
+
+
+def _unjudged(files: Files, error: BrokenTableError) -> list[str | None]:
+    # The rows do not depend on them: a table that can be read without a condition can be read with one.
+    log.warning("no file is skipped by its statistics: %s", error)
+    return [None] * len(files.entries)
+
+
+def _without_orc_ends(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
+    """Return bounds without those of timestamps and of CHAR in ORC files.
+
+    Those of a TIMESTAMP_LTZ are by the clock of the writer's zone, and writers are known whose greatest TIMESTAMP lies
+    below values that are there. Those of a CHAR have blanks behind them that its values have not.
+    """
+    is_orc = _truths(pc.match_substring(files.entries.column("file_name"), ".orc"))
+    lower, upper = known.lower, known.upper
+    for field in fields:
+        if field.type.root in (*_ORC_TIMES, "CHAR") and is_orc.any():
+            lower, upper = (_masked(ends, field.name, is_orc) for ends in (lower, upper))
+    return replace(known, lower=lower, upper=upper)
+
+
+def _masked(ends: pa.Table, name: str, hidden: npt.NDArray[np.bool_]) -> pa.Table:
+    index = ends.column_names.index(name)
+    field = ends.schema.field(index)
+    return ends.set_column(index, field, pc.if_else(pa.array(hidden), pa.scalar(None, field.type), ends.column(index)))
+
+
+def _with_partition(known: Bounds, files: Files) -> Bounds:
+    """Return bounds in which partition columns have their one value: that of the manifest, which rows are given."""
+    lower, upper, nulls = known.lower, known.upper, known.null_count
+    for name in files.schema.partition_keys:
+        values = files.partitions.values.column(name).take(files.partitions.of_rows)
+        count = pc.if_else(pc.is_null(values), known.rows, pa.scalar(0, pa.int64()))
+        lower, upper, nulls = (
+            _put(table, name, new) for table, new in ((lower, values), (upper, values), (nulls, count))
+        )
+    return replace(known, lower=lower, upper=upper, null_count=nulls)
+
+
+def _put(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, values)
+    return table.append_column(name, values) if table.num_columns else pa.table({name: values})
+
+
+def without_partitions(skipped: pa.Table, *, files: int | None, rows: int | None) -> pa.Table:
+    """Return SKIPPED with one row for all that is skipped by partition, where not every manifest has been read.
+
+    Args:
+        skipped: SKIPPED, from the manifests that have been read.
+        files: How many files are skipped by partition, read of or not; None if unknown.
+        rows: How many rows they have; None if unknown.
+    """
+    told = skipped.filter(pc.not_equal(skipped.column("skipped"), "partition"))
+    row = {"partition": None, "bucket": None, "files": files, "rows": rows, "size_bytes": None, "skipped": "partition"}
+    return pa.concat_tables([told, pa.Table.from_pylist([row], frames.SKIPPED)])
+
+
+def skipped_files(files: Files, reasons: Reasons) -> pa.Table:
+    """Return the SKIPPED frame: the files that are not read, by partition, bucket and reason."""
+    entries = files.entries
+    listed = pa.table(
+        {
+            "position": files.partitions.of_rows,
+            "bucket": entries.column("bucket"),
+            "skipped": pa.array(reasons.tolist(), pa.string()),
+            "rows": entries.column("rows"),
+            "size_bytes": entries.column("size_bytes"),
+        }
+    )
+    return skipped_frame(listed, files.partitions.texts)

@@ -1,0 +1,105 @@
+"""Splits for readers on other machines, and for readers other than this package's own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, cast
+
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.formats.paimon.files import deletion_vectors, evolution
+from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.metadata.schema import DataType
+from snapshot_explorer.formats.paimon.scan.plans import Plan, is_peculiar
+from snapshot_explorer.model import Split, StoredFile, StoredRows
+from snapshot_explorer.storage import Storage
+
+_WIDER = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
+
+
+def split_by_file(split: Split) -> Sequence[Split]:
+    """Return a split cut into one for each of its files; itself where they are merged, or hold parts of rows."""
+    plan = split.detail
+    if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
+        return (split,)
+    return [
+        replace(
+            split,
+            files=(file.path,),
+            rows=file.rows,
+            size_bytes=file.size_bytes,
+            counted=None,
+            detail=replace(plan, files=(file,), file_schemas={file.schema_id: plan.file_schemas[file.schema_id]}),
+        )
+        for file in plan.files
+    ]
+
+
+def native_files(storage: Storage, split: Split) -> StoredRows | None:
+    """Return where other readers find the rows of a split; None where they would not give them.
+
+    They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
+    in a narrower type.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
+        return None
+    known: dict[tuple[int, tuple[str, ...] | None, str], Mapping[str, str | None] | None] = {}
+    files = []
+    for file in plan.files:
+        if file.format not in ("parquet", "orc") or (plan.schema.primary_keys and file.deleted_rows != 0):
+            return None
+        key = (file.schema_id, file.write_columns, file.format)
+        if key not in known:
+            known[key] = _names(plan, file)
+        names = known[key]
+        if names is None:
+            return None
+        files.append(
+            StoredFile(
+                address=storage.local_address(file.path),
+                kind=cast("Literal['parquet', 'orc']", file.format),
+                rows=file.rows,
+                names=names,
+                present=frozenset(name for name in names.values() if name is not None),
+                deleted=_deleted(file),
+            )
+        )
+    return StoredRows(files=tuple(files), partition=plan.partition)
+
+
+def _deleted(file: DataFile) -> int:
+    if file.vector is None:
+        return 0
+    return file.rows if file.vector.cardinality is None else file.vector.cardinality
+
+
+def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
+    """Return for each part, a file each, the positions of the rows that do not count. Reads their deletion vectors.
+
+    Args:
+        storage: Where they are.
+        parts: Results of `split_by_file`, of splits that have `native_files`.
+        rows: How many rows each file has.
+    """
+    files = [part.detail.files[0] if isinstance(part.detail, Plan) else None for part in parts]
+    vectors = [(file.path, file.vector, count) for file, count in zip(files, rows, strict=True) if file and file.vector]
+    gone = deletion_vectors.deleted(storage, vectors)
+    return [NOTHING if file is None else gone.get(file.path, NOTHING) for file in files]
+
+
+def _names(plan: Plan, file: DataFile) -> Mapping[str, str | None] | None:
+    """Return what a file calls each column; None where one is not as the version has it."""
+    fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_keys]
+    how = evolution.mapping(fields, plan.file_schemas[file.schema_id].fields, file.write_columns)
+    for target, source in how.targets:
+        if source is not None and (is_peculiar(source.type, file.format) or not _kept(source.type, target.type)):
+            return None
+    return {target.name: None if source is None else source.name for target, source in how.targets}
+
+
+def _kept(source: DataType, target: DataType) -> bool:
+    """Return whether a value of a file is the table's as it is, or an integer or float of fewer bits."""
+    if evolution.same(source, target):
+        return True
+    if source.root in _WIDER and target.root in _WIDER:
+        return _WIDER[source.root] < _WIDER[target.root]
+    return source.root == "FLOAT" and target.root == "DOUBLE"

@@ -1,0 +1,92 @@
+"""What reading a split needs, and whether any reader may read a file of it as it is."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.paimon.files import evolution
+from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
+from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.merge.key_groups import Rules
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What reading a split needs beyond its files. `Split.detail` of a Paimon split; picklable."""
+
+    files: tuple[DataFile, ...]
+    """The files, in the order to read."""
+    schema: Schema
+    """The version's schema, without options."""
+    file_schemas: Mapping[int, Schema]
+    """The schemas that the files were written with, by id, without options."""
+    partition: pa.Table | None
+    """One row: the typed value of each partition column. None for a table without partitions."""
+    merge: Rules | None
+    """How to merge; None where no two rows have one key."""
+    legacy_zones: bool
+    """Whether ORC files hold TIMESTAMP_LTZ as clock times of the writer's zone."""
+    row_tracking: bool
+    """Whether the rows have ids."""
+    groups: tuple[ColumnGroup, ...]
+    """The files again, where the columns of a row are spread over several. Empty where each has whole rows."""
+    blob_bytes: Mapping[int, int]
+    """Of each blob column, by id, the size of all its files in the version."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read; see `Split.identity`.
+
+        Levels and sequence numbers count only where rows are merged: a compaction may move a file to another level
+        without writing it again.
+        """
+        # Rules hold mappings, which have no hash; their text is made of the same values in the same order.
+        rules = None if self.merge is None else repr(self.merge)
+        files: tuple[Hashable, ...] = self.files
+        if self.merge is None:
+            files = tuple((file.path, file.schema_id, file.vector, file.first_row_id) for file in self.files)
+        return files, self.schema.fields, self.schema.partition_keys, rules, self.groups, self.row_tracking
+
+
+def is_plain(file: DataFile, schema: Schema) -> bool:
+    """Return whether every row of a file that needs no merge counts, and other readers read its format."""
+    return not (file.format == "avro" or file.vector or (schema.primary_keys and file.deleted_rows != 0))
+
+
+def has_plain_columns(file: DataFile, schema: Schema, theirs: Schema) -> bool:
+    """Return whether any reader of the file's format finds in it the version's columns, under the version's names.
+
+    The same for all files of one schema, format and list of written columns.
+
+    Args:
+        file: The file.
+        schema: The version's schema.
+        theirs: The schema that the file was written with.
+    """
+    if file.write_columns is not None and not {field.name for field in schema.fields} <= set(file.write_columns):
+        return False
+    mine = {field.id: field for field in schema.fields}
+    if {field.id for field in theirs.fields} != set(mine):
+        return False
+    return all(
+        field.name == mine[field.id].name
+        and evolution.same(field.type, mine[field.id].type)
+        and not is_peculiar(field.type, file.format)
+        for field in theirs.fields
+    )
+
+
+def is_peculiar(kind: DataType, file_format: str) -> bool:
+    """Return whether a type is stored in a way that other readers take for something else.
+
+    INT96 says nothing of zones; ORC holds a TIME as an integer, a TIMESTAMP_LTZ by the writer's clock, and blanks
+    behind a CHAR, of which its readers and their filters think differently.
+    """
+    if file_format == "parquet" and kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (kind.precision or 0) > 6:  # noqa: PLR2004 - microseconds
+        return True
+    if file_format == "orc" and kind.root in ("TIME", "TIMESTAMP_LTZ", "CHAR"):
+        return True
+    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+    return any(is_peculiar(part, file_format) for part in parts)

@@ -1,0 +1,290 @@
+"""Rows of a split: files opened, their columns brought to the read schema, keys merged."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.positions import bare, masked, without
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_files, evolution, row_tracking
+from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGroup
+from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.files.deletion_vectors import deleted
+from snapshot_explorer.formats.paimon.merge.key_groups import RETRACTS, Merged, Rules, columns_needed, merge, merge_all
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type
+from snapshot_explorer.formats.paimon.scan.planning import splits
+from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.model import Split
+from snapshot_explorer.storage import Storage
+
+__all__ = ["Plan", "read", "splits"]
+
+_BATCH_ROWS = 65_536
+_GREATEST_KIND = 3
+_SEQUENCE = Field(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=DataType(root="BIGINT", nullable=False))
+_KIND = Field(id=2_147_483_645, name="_VALUE_KIND", type=DataType(root="TINYINT", nullable=False))
+
+
+def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
+
+    Files that need no merge are streamed. A section of overlapping files is merged in memory: all its rows, in
+    the columns asked for and those of the key, are held at once.
+
+    Args:
+        storage: Where the files are.
+        split: One that `splits` returned, here or on another machine.
+        columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
+            them the batches hold rows without columns.
+
+    Raises:
+        BadReferenceError: A column is not in the version's schema.
+        BrokenTableError: A file is missing or damaged; the message names it.
+        UnsupportedFeatureError: A value can not be cast or held as the schema asks; the message names file and
+            column.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan):
+        raise BadReferenceError("The split is not one of a Paimon table. Give one that splits() returned.")
+    fields = _fields(plan, columns)
+    blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
+    gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
+    if plan.merge is not None:
+        yield from _merged(storage, plan, plan.merge, fields, gone)
+    elif plan.groups:
+        for group in plan.groups:
+            yield from _grouped(storage, plan, group, fields)
+    else:
+        for file in plan.files:
+            yield from _streamed(storage, plan, file, fields, gone)
+
+
+def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
+    """Return the columns asked for."""
+    known = {field.name: field for field in plan.schema.fields}
+    known |= {field.name: field for field in blobs.descriptor_fields(columns, plan.schema)}
+    unknown = [name for name in columns if name not in known]
+    hidden = {field.name: field for field in row_tracking.hidden_fields(unknown, tracked=plan.row_tracking)}
+    for name in unknown:
+        if name not in hidden:
+            there = ", ".join(field.name for field in plan.schema.fields)
+            raise BadReferenceError(f"The version has no column {name!r}. Columns: {there}.")
+    return [known.get(name) or hidden[name] for name in columns]
+
+
+def _schema(fields: Sequence[Field]) -> pa.Schema:
+    return pa.schema([arrow_field(field) for field in fields])
+
+
+def _streamed(
+    storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field], gone: Mapping[str, Positions]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file that needs no merge; retracts that the writer may not have counted are dropped."""
+    filtered = bool(plan.schema.primary_keys) and file.deleted_rows != 0
+    system = (_KIND,) if filtered else ()
+    for batch, kinds in _alive(storage, plan, file, fields, gone, system=system):
+        if filtered:
+            kept = pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8())))
+            yield masked(batch, kept)
+        else:
+            yield batch
+
+
+def _alive(
+    storage: Storage,
+    plan: Plan,
+    file: DataFile,
+    fields: Sequence[Field],
+    gone: Mapping[str, Positions],
+    *,
+    system: Sequence[Field],
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Yield a file's rows that no deletion vector takes away, as columns of the read schema, beside its own."""
+    rows = _evolved(storage, plan, file, fields, system=system)
+    return without(rows, gone[file.path]) if file.path in gone else rows
+
+
+def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of files that hold columns of the same rows."""
+    streams: list[Iterator[pa.RecordBatch]] = [
+        (batch for batch, _ in _evolved(storage, plan, file, wanted, system=()))
+        for file, wanted in column_groups.sources(
+            group, [field for field in fields if not _is_of_blob(field, plan)], plan.file_schemas
+        )
+    ]
+    for field in (field for field in fields if _is_of_blob(field, plan)):
+        values = blobs.column(
+            storage,
+            [file for file in group.blobs if column_groups.holds(file, field, plan.file_schemas)],
+            first_row_id=group.first_row_id,
+            rows=group.rows,
+            kind=arrow_type(field.type),
+            described=field.type.root != BLOB,
+        )
+        streams.append(blobs.batches(values, field.name, _BATCH_ROWS))
+    schema = _schema(fields)
+    for parts in column_groups.side_by_side(streams):
+        columns = {name: part.column(name) for part in parts for name in part.schema.names}
+        yield _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
+
+
+def _is_of_blob(field: Field, plan: Plan) -> bool:
+    """Return whether a column is one of blobs or of their descriptors, which have the blob column's id."""
+    return any(column.id == field.id and column.type.root == BLOB for column in plan.schema.fields)
+
+
+def _evolved(
+    storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field], *, system: Sequence[Field]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Yield a file's rows as columns of the read schema, beside its system columns."""
+    constants = (
+        {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
+    )
+    stored = [field for field in fields if field.name not in constants and field not in row_tracking.HIDDEN]
+    theirs = plan.file_schemas[file.schema_id].fields
+    how = evolution.mapping(stored, theirs, file.write_columns)
+    physical = [*how.sources, *system, *row_tracking.stored(fields, file)]
+    schema = _schema(fields)
+    start = 0
+    if stored and not how.sources:  # columns that are asked for came later, if the file has those of its own schema
+        data_files.check_schema(storage, file, theirs)
+    for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones):
+        evolved = evolution.evolve(batch, how, file.path) if stored else None
+        arrays = [
+            row_tracking.values(field, batch, file, start)
+            if field in row_tracking.HIDDEN
+            else pa.repeat(constants[field.name], batch.num_rows)
+            if field.name in constants or evolved is None
+            else evolved.column(field.name)
+            for field in fields
+        ]
+        yield _batch(arrays, schema, batch.num_rows), batch.select([field.name for field in system])
+        start += batch.num_rows
+
+
+def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    if len(schema):
+        return pa.RecordBatch.from_arrays(list(arrays), schema=schema)
+    return bare(rows)
+
+
+def _merged(
+    storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field], gone: Mapping[str, Positions]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a section after merging, in the order of its files."""
+    names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted by a column
+    rows = _together(storage, plan, columns_needed(rules, names), gone)
+    if rows is None:
+        return
+    with _telling(plan):
+        merged = merge(rows.table, names, rules, sequence=rows.sequence, kinds=rows.kinds, levels=rows.levels)
+    if not fields:
+        yield _batch((), pa.schema([]), merged.num_rows)
+        return
+    yield from merged.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def last_events(
+    storage: Storage, plan: Plan, rules: Rules, names: Sequence[str]
+) -> tuple[Merged | None, npt.NDArray[np.int64]]:
+    """Return a row per key of the files, deleted keys included, and the sequence number of each; None without rows.
+
+    All rows are in memory at once. Raises: as `read`.
+    """
+    gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
+    rows = _together(storage, plan, columns_needed(rules, names), gone)
+    if rows is None:
+        return None, np.zeros(0, np.int64)
+    with _telling(plan):
+        merged = merge_all(rows.table, names, rules, sequence=rows.sequence, kinds=rows.kinds, levels=rows.levels)
+    return merged, rows.sequence[merged.places]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    """The rows of several files with a primary key."""
+
+    table: pa.Table
+    sequence: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int8]
+    levels: npt.NDArray[np.int32]
+
+
+def _together(storage: Storage, plan: Plan, columns: Sequence[str], gone: Mapping[str, Positions]) -> _Rows | None:
+    """Return all rows that deletion vectors leave; None if there is no file with any."""
+    needed = [plan.schema.field(name) for name in columns]
+    rows: list[pa.RecordBatch] = []
+    system: list[pa.RecordBatch] = []
+    levels: list[npt.NDArray[np.int32]] = []
+    for file in plan.files:
+        for batch, own in _alive(storage, plan, file, needed, gone, system=(_SEQUENCE, _KIND)):
+            _check_system(own, file)
+            rows.append(batch)
+            system.append(own)
+            levels.append(np.full(batch.num_rows, file.level, np.int32))
+    if not rows:
+        return None
+    table, own_table = pa.Table.from_batches(rows), pa.Table.from_batches(system)
+    return _Rows(
+        table=table,
+        sequence=own_table.column(_SEQUENCE.name).to_numpy(),
+        kinds=own_table.column(_KIND.name).to_numpy(),
+        levels=np.concatenate(levels),
+    )
+
+
+@contextmanager
+def _telling(plan: Plan) -> Iterator[None]:
+    """Name the files in what goes wrong with a merge."""
+    try:
+        yield
+    except DamageError as error:
+        raise BrokenTableError(
+            f"The rows of {_named(plan.files)} can not be merged: {error}. Paimon itself, from 2.0 on, "
+            "refuses them too. Leave the column out, or mend the table with Paimon."
+        ) from error
+    except UnsupportedFeatureError as error:
+        raise UnsupportedFeatureError(f"Merging {_named(plan.files)}: {error}") from error
+
+
+def _named(files: Sequence[DataFile]) -> str:
+    """Return the first file's path, and how many others were merged with it."""
+    more = len(files) - 1
+    return files[0].path + (f" and {more} more in its bucket" if more else "")
+
+
+def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
+    """Refuse rows without a sequence number or with an unknown kind."""
+    sequence, kinds = own.columns
+    known = pc.and_(pc.greater_equal(kinds, 0), pc.less_equal(kinds, _GREATEST_KIND))
+    if sequence.null_count or kinds.null_count or not pc.all(known, min_count=0).as_py():
+        raise BrokenTableError(
+            f"The data file {file.path} has rows without a sequence number or of an unknown kind. "
+            "It may have been overwritten; compare it with a copy of the table."
+        )
+
+
+def unmerged(
+    storage: Storage, plan: Plan, file: DataFile, columns: Sequence[str]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
+    """Yield a file's rows as they are, retracts included, with these columns in the types of the read schema.
+
+    Beside them the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`; None for a table without a primary key. Rows that the
+    file's deletion vector takes away are left out, where the plan has one.
+
+    Raises: as `read`.
+    """
+    fields = [plan.schema.field(name) for name in columns]
+    keyed = bool(plan.schema.primary_keys)
+    gone = deleted(storage, ((file.path, file.vector, file.rows),)) if file.vector else {}
+    for batch, own in _alive(storage, plan, file, fields, gone, system=(_SEQUENCE, _KIND) if keyed else ()):
+        if keyed:
+            _check_system(own, file)
+        yield batch, own if keyed else None

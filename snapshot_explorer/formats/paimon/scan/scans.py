@@ -1,0 +1,181 @@
+"""From a version to what reading its rows takes: live files, what a condition spares of them, splits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors, vectors_of
+from snapshot_explorer.formats.paimon.metadata.contents import (
+    State,
+    check_known,
+    read_changes,
+    read_indexes_of,
+    read_state,
+)
+from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PLAN_COLUMNS
+from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.scan import read as rows
+from snapshot_explorer.formats.paimon.scan.data_skipping import (
+    Files,
+    after_planning,
+    before_planning,
+    by_partition,
+    manifests_with,
+    skipped_files,
+    without_partitions,
+)
+from snapshot_explorer.formats.paimon.scan.file_frames import changes_frame
+from snapshot_explorer.model import Predicate, ReadPlan, Split
+from snapshot_explorer.storage import Storage
+
+
+def scan(
+    storage: Storage,
+    schemas: Schemas,
+    snapshot: Snapshot,
+    predicate: Predicate | None = None,
+    *,
+    level: int | None = None,
+) -> ReadPlan:
+    """Return the units of reading the rows of a version, and what the predicate spares.
+
+    Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened. Nor are
+    manifests read in which no partition may match; what is skipped by partition is one row of SKIPPED then.
+
+    Args:
+        storage: The table's storage.
+        schemas: The branch's schemas.
+        snapshot: The version.
+        predicate: Which rows are wanted; all without it.
+        level: Read the files of this level alone, as if there were no others.
+
+    Raises:
+        UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+
+    Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
+    """
+    schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
+    columns = PLAN_COLUMNS if predicate is None else None
+    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate), columns=columns)
+    if level is not None:
+        state = replace(state, entries=state.entries.filter(pc.equal(state.entries.column("level"), level)))
+    partitions = partitions_of(state.entries.column("partition"), schema)
+    kept = by_partition(partitions, schema, predicate)
+    reasons = np.array([None if might else "partition" for might in kept], np.object_)
+    every = Files(
+        entries=state.entries.drop_columns(["is_new"]),
+        partitions=partitions,
+        schema=schema,
+        file_schemas=file_schemas(schemas, state.entries.filter(pa.array(kept))),
+        options=options,
+    )
+    if predicate is not None:
+        reasons[kept] = before_planning(every.where(kept), predicate)
+    left = np.array([reason is None for reason in reasons], np.bool_)
+    files = every.where(left)
+    paths = paths_of(storage, files.entries, files.partitions, schema, options, strict=True).to_pylist()
+    splits = _planned(storage, files, state.indexes, paths, snapshot.id)
+    if predicate is not None:
+        splits, reasons[left] = after_planning(splits, files, paths, predicate)
+    skipped = skipped_files(every, reasons)
+    if state.unread:
+        found = state.entries.column("rows").filter(pa.array(kept))
+        skipped = without_partitions(
+            skipped,
+            files=None if state.files is None else state.files - len(found),
+            rows=None if snapshot.total_rows is None else snapshot.total_rows - (pc.sum(found).as_py() or 0),
+        )
+    return ReadPlan(splits=tuple(splits), skipped=skipped)
+
+
+def _planned(storage: Storage, files: Files, indexes: pa.Table, paths: Sequence[str], version: int) -> list[Split]:
+    return rows.splits(
+        schema=files.schema,
+        options=files.options,
+        entries=files.entries,
+        vectors=vectors_in(storage, indexes, files.schema, files.options, strict=True),
+        partitions=[files.partitions.texts[position] for position in files.partitions.of_rows.to_pylist()],
+        paths=paths,
+        file_schemas=files.file_schemas,
+        version=version,
+    )
+
+
+def state_where(
+    storage: Storage,
+    snapshot: Snapshot,
+    schema: Schema,
+    predicate: Predicate | None,
+    columns: Sequence[str] | None = FILE_COLUMNS,
+) -> tuple[State, Partitions]:
+    """Return the live files in the partitions that the predicate may match, with some columns of ENTRIES."""
+    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate), columns=columns)
+    partitions = partitions_of(state.entries.column("partition"), schema)
+    if predicate is None:
+        return state, partitions
+    kept = by_partition(partitions, schema, predicate)
+    return replace(state, entries=state.entries.filter(pa.array(kept))), partitions.where(kept)
+
+
+def file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, Schema]:
+    """Return the schemas that files were written with, by id."""
+    return schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
+
+
+def paths_of(
+    storage: Storage,
+    entries: pa.Table,
+    partitions: Partitions,
+    schema: Schema,
+    options: Mapping[str, str],
+    *,
+    strict: bool,
+) -> pa.Array:
+    """Return the path of each entry's file; `strict` as in `partitions.data_paths`."""
+    folders = folders_of(partitions, entries.column("bucket"), schema, options)
+    return data_paths(entries, folders, storage, strict=strict)
+
+
+def vectors_in(
+    storage: Storage, indexes: pa.Table, schema: Schema, options: Mapping[str, str], *, strict: bool = False
+) -> Vectors:
+    """Return the deletion vectors among INDEX_ENTRIES; `strict` as in `deletion_vectors.vectors_of`."""
+    if not len(indexes):
+        return {}
+    partitions = partitions_of(indexes.column("partition"), schema)
+    folders = folders_of(partitions, indexes.column("bucket"), schema, options)
+    return vectors_of(indexes, folders.to_pylist(), options, storage, strict=strict)
+
+
+def changes_of(
+    storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], kinds: Sequence[str] = ("delta", "changelog")
+) -> pa.Table:
+    """Return the CHANGES of commits: of each the files of its delta, then those of its changelog; see `Paimon.changes`.
+
+    Reads their lists and manifests at once, the newest schema and that of the last of them.
+    """
+    newest = schemas.newest()
+    schema = schemas.by_id([snapshots[-1].schema_id])[snapshots[-1].schema_id] if snapshots else newest
+    vectors = [vectors_in(storage, index, schema, newest.options) for index in read_indexes_of(storage, snapshots)]
+    tables = []
+    for kind in kinds:
+        changes = read_changes(storage, snapshots, kind, columns=FILE_COLUMNS)
+        check_known(snapshots, changes, kind)
+        partitions = partitions_of(changes.entries.column("partition"), schema)
+        paths = paths_of(storage, changes.entries, partitions, schema, newest.options, strict=False)
+        tables.append(changes_frame(snapshots, changes, kind, partitions=partitions, paths=paths, vectors=vectors))
+    return _by_version(tables, snapshots)
+
+
+def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[Snapshot]) -> pa.Table:
+    """Return rows of several tables in the order of the versions asked for, of one version table after table."""
+    together = pa.concat_tables(tables)
+    order = {one.id: position for position, one in enumerate(snapshots)}
+    places = pa.array([order[version] for version in together.column("version").to_pylist()], pa.int64())
+    return together.take(pc.sort_indices(places))

@@ -1,0 +1,106 @@
+"""Which live files a batch read looks at, and which deletion vectors it applies."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.formats.paimon.features import flag, refused
+from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
+from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_ENABLED = "deletion-vectors.enabled"
+_POSTPONED = "-2"
+
+
+def has_vectors(options: Mapping[str, str]) -> bool:
+    """Return whether the table's newest options turn deletion vectors on."""
+    return flag(options, _ENABLED)
+
+
+def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> pa.Array:
+    """Return for each live entry whether a batch read looks at its file.
+
+    With deletion vectors a primary-key table shows nothing of level 0: the compaction that moves its rows up writes
+    the vectors that they need. Nor does a first-row table, whose compaction finds out which rows come first. Files of
+    postponed buckets show when a compaction gives them a real one.
+
+    Args:
+        entries: The live manifest entries.
+        schema: The version's schema, with its own options.
+        options: The newest options.
+        version: For messages.
+
+    Raises:
+        UnsupportedFeatureError: The table has a postponed bucket where its options tell of none, or the version is
+            older than the deletion vectors that the newest options turn on.
+
+    Source: paimon docs, "Deletion Vectors", "First Row", "Postpone Bucket"; paimon DataTableBatchScan.
+    """
+    everything = pa.array([True] * len(entries), pa.bool_())
+    if not schema.primary_keys:
+        return everything
+    postponed = pc.less(entries.column("bucket"), 0)
+    if options.get("bucket", "").strip() != _POSTPONED and pc.any(postponed).as_py():
+        name = entries.filter(postponed).column("file_name")[0].as_py()
+        raise refused(version, f"postponed buckets without the option bucket={_POSTPONED}", f"the data file {name}")
+    shown = pc.invert(postponed)
+    if options.get("merge-engine", "").strip().lower() == "first-row":
+        shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
+    if has_vectors(options) and not flag(options, "deletion-vectors.merge-on-read"):
+        shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
+        if not schema.flag(_ENABLED):
+            _check_switched(entries, version)
+    return shown
+
+
+def _check_switched(entries: pa.Table, version: int) -> None:
+    """Refuse a version without vectors whose rows Paimon now takes for those of a table with vectors."""
+    levels = pc.unique(entries.column("level")).to_pylist()
+    if 0 in levels or len(levels) > 1:
+        raise refused(
+            version,
+            "a merge, but were written before deletion vectors were turned on, so that Paimon merges them no more",
+            f"the option {_ENABLED}=true",
+        )
+
+
+def in_force(vectors: Vectors, entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> Vectors:
+    """Return the deletion vectors that a read applies.
+
+    Paimon looks at them only if the newest options turn them on. Without them a primary-key table is merged, which
+    has the same result; an append table would show rows that were deleted, and is refused.
+
+    Args:
+        vectors: Those of the version.
+        entries: The entries whose files are read.
+        schema: The version's schema.
+        options: The newest options.
+        version: For messages.
+
+    Raises:
+        UnsupportedFeatureError: The rows of an append table would come back.
+
+    Source: paimon docs, "Deletion Vectors"; paimon SnapshotReaderImpl.
+    """
+    if not vectors or has_vectors(options):
+        return vectors
+    names = zip(
+        entries.column("partition").to_pylist(),
+        entries.column("bucket").to_pylist(),
+        entries.column("file_name").to_pylist(),
+        strict=True,
+    )
+    found = next((key for key in names if key in vectors), None)
+    if found is None:
+        return {}
+    if not schema.primary_keys:
+        where = f"the data file {found[2]} has one, but the option {_ENABLED} is off"
+        raise refused(version, "deletion vectors that the newest options turn off", where)
+    log.warning(
+        "version %d has deletion vectors, but the newest options turn them off: its files are merged instead", version
+    )
+    return {}

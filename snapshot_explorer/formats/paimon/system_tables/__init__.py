@@ -1,0 +1,1 @@
+"""Paimon's system tables, with the columns that its own users know."""

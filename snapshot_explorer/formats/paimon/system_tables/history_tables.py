@@ -1,0 +1,223 @@
+"""Paimon's system tables of a whole table: snapshots, schemas, options, tags, branches, consumers, aggregates.
+
+Each function returns what `SELECT * FROM t$NAME` does, without Paimon; `system_types` has the columns.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.errors import BrokenTableError, StorageError
+from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, parse_schema
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, read_snapshots
+from snapshot_explorer.formats.paimon.system_tables.texts import iso_duration, java_type
+from snapshot_explorer.formats.paimon.system_tables.types import schema_of
+from snapshot_explorer.storage import Storage
+
+
+def snapshots(storage: Storage, layout: Layout, history: History) -> pa.Table:
+    """Return a row per snapshot file, ascending. A listing, what tells the newest version, and a small file each.
+
+    Tags and long-lived changelogs are not in it. The watermark is as stored, in milliseconds.
+
+    Raises:
+        StorageError: The listing lacks the newest snapshot.
+    """
+    newest, numbers = history.newest().latest, _numbers(storage, layout, "snapshot")
+    if newest is not None and newest not in numbers:
+        raise StorageError(
+            f"The listing of {layout.folder('snapshot')} in {storage.root} lacks snapshot {newest}, the newest one: "
+            "the storage answered with less than it has. Try again."
+        )
+    found = read_snapshots(storage, [layout.numbered("snapshot", number) for number in numbers])
+    return _rows("snapshots", [_snapshot(one) for one in found if one])
+
+
+def _snapshot(one: Snapshot) -> dict[str, Any]:
+    return {
+        "snapshot_id": one.id,
+        "schema_id": one.schema_id,
+        "commit_user": one.user,
+        "commit_identifier": one.identifier,
+        "commit_kind": one.kind,
+        "commit_time": _wall(one.committed_at),
+        "base_manifest_list": one.base_manifest_list,
+        "delta_manifest_list": one.delta_manifest_list,
+        "changelog_manifest_list": one.changelog_manifest_list,
+        "total_record_count": one.total_rows,
+        "delta_record_count": one.delta_rows,
+        "changelog_record_count": one.changelog_rows,
+        "watermark": orjson.loads(one.stored).get("watermark"),
+        "next_row_id": one.next_row_id,
+        "operation": one.operation,
+        "writer_version": one.writer_version,
+    }
+
+
+def schemas(storage: Storage, layout: Layout) -> pa.Table:
+    """Return a row per schema file, ascending; Paimon's own order is none. A listing, and a small file each.
+
+    Raises:
+        BrokenTableError: A schema file cannot be read; the message names it.
+    """
+    paths = [layout.numbered("schema", number) for number in _numbers(storage, layout, "schema")]
+    contents = zip(paths, storage.read_present(paths), strict=True)
+    return _rows("schemas", [_schema(path, content) for path, content in contents if content is not None])
+
+
+def _schema(path: str, content: bytes) -> dict[str, Any]:
+    schema, raw = parse_schema(content, path), orjson.loads(content)
+    millis = raw.get("timeMillis") or 0
+    try:
+        updated = _wall(datetime.fromtimestamp(millis / 1_000, UTC))
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise BrokenTableError(
+            f"{path} has no readable time: timeMillis is {millis!r}. Compare it with a copy of the table."
+        ) from error
+    return {
+        "schema_id": schema.id,
+        "fields": _json(raw["fields"]),
+        "partition_keys": _json(schema.partition_keys),
+        "primary_keys": _json(schema.primary_keys),
+        "options": _json(schema.options),
+        "comment": schema.comment,
+        "update_time": updated,
+    }
+
+
+def options(newest: Schema) -> pa.Table:
+    """Return a row per option of the newest schema, in its order."""
+    return _rows("options", [{"key": key, "value": value} for key, value in newest.options.items()])
+
+
+def tags(history: History) -> pa.Table:
+    """Return a row per tag, sorted by name; create_time is by the clock of who made it. A small file per tag."""
+    return _rows(
+        "tags",
+        [
+            {
+                "tag_name": name,
+                "snapshot_id": tag.id,
+                "schema_id": tag.schema_id,
+                "commit_time": _wall(tag.committed_at),
+                "record_count": tag.total_rows,
+                "create_time": _millis(tag.tag_created_at),
+                "time_retained": iso_duration(tag.tag_retained),
+            }
+            for name, tag in history.tags().items()
+        ],
+    )
+
+
+def branches(storage: Storage) -> pa.Table:
+    """Return a row per branch, sorted; its create_time is its folder's, null where the storage knows none."""
+    found = [
+        {
+            "branch_name": entry.name.removeprefix("branch-"),
+            "create_time": None if entry.modified is None else _wall(entry.modified),
+        }
+        for entry in storage.list("branch")
+        if entry.is_folder and entry.name.startswith("branch-")
+    ]
+    return _rows("branches", sorted(found, key=lambda row: str(row["branch_name"])))
+
+
+def consumers(storage: Storage, layout: Layout) -> pa.Table:
+    """Return a row per consumer, sorted. A listing, and a small file each.
+
+    Raises:
+        BrokenTableError: A consumer file cannot be read; the message names it.
+    """
+    folder = layout.folder("consumer")
+    names = sorted(entry.name for entry in storage.list(folder) if entry.name.startswith("consumer-"))
+    contents = storage.read_present([f"{folder}/{name}" for name in names])
+    return _rows(
+        "consumers",
+        [
+            {
+                "consumer_id": name.removeprefix("consumer-"),
+                "next_snapshot_id": parsed(content, f"{folder}/{name}", lambda raw: _whole(raw["nextSnapshot"])),
+            }
+            for name, content in zip(names, contents, strict=True)
+            if content is not None
+        ],
+    )
+
+
+def aggregation_fields(newest: Schema) -> pa.Table:
+    """Return a row per column of the newest schema with its `fields.COLUMN.*` options, lists in brackets.
+
+    Source: paimon AggregationFieldsTable.
+    """
+    found: dict[str, list[tuple[str, str]]] = {}
+    for option, value in newest.options.items():
+        prefix, _, rest = option.partition(".")
+        column, dot, _ = rest.partition(".")
+        if prefix == "fields" and dot:
+            found.setdefault(column, []).append((option, value))
+    return _rows(
+        "aggregation_fields",
+        [
+            {
+                "field_name": field.name,
+                "field_type": java_type(field.type),
+                "function": _bracketed([value for _, value in found.get(field.name, ())]),
+                "function_options": _bracketed([option for option, _ in found.get(field.name, ())]),
+                "comment": field.description,
+            }
+            for field in newest.fields
+        ],
+    )
+
+
+def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Return what is taken of a small JSON file.
+
+    Raises:
+        BrokenTableError: The file is no JSON, or lacks what is taken; the message names it.
+    """
+    try:
+        return take(orjson.loads(content))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BrokenTableError(
+            f"{path} can not be read ({type(error).__name__}: {error}). It may have been cut short; if a writer is at "
+            "work, try again."
+        ) from error
+
+
+def _numbers(storage: Storage, layout: Layout, kind: str) -> list[int]:
+    entries = storage.list(layout.folder(kind))
+    return sorted(number for entry in entries if (number := number_of(entry.name, kind)) is not None)
+
+
+def _rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], schema_of(name))
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _bracketed(values: Sequence[str]) -> str:
+    return f"[{', '.join(values)}]"
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
+        raise ValueError(f"{value!r} is no 64-bit number")
+    return value
+
+
+def _wall(moment: datetime) -> datetime:
+    """Return a moment as the clock shows it in UTC, without a zone."""
+    return _millis(moment.astimezone(UTC).replace(tzinfo=None)) or moment
+
+
+def _millis(moment: datetime | None) -> datetime | None:
+    """Return a time to the millisecond, which is all that the column holds."""
+    return moment and moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)

@@ -1,0 +1,148 @@
+"""Text as Paimon's system tables print it: partitions, keys, statistics, durations."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.paimon.metadata import binary_row
+from snapshot_explorer.formats.paimon.metadata.partition_text import legacy_text, sql_text
+from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, spell
+
+_UNORDERED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB", "VECTOR")
+_COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
+_NULL = "null"
+
+
+def braced(texts: Sequence[str | None]) -> str:
+    """Return values as Paimon casts a ROW to text: `{2026-11-01, null}`."""
+    return "{" + ", ".join(_NULL if text is None else text for text in texts) + "}"
+
+
+def row_texts(rows: pa.ChunkedArray | pa.Array, fields: Sequence[Field]) -> list[str | None]:
+    """Return a column of BinaryRows as text such as `{2026-11-01, null}`; None for a row that is null.
+
+    Source: paimon CastExecutors, RowToStringCastRule.
+    """
+    values = binary_row.decode(rows, fields, lenient=True)
+    columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]
+    present = rows.is_valid().to_pylist()
+    return [braced([column[row] for column in columns]) if there else None for row, there in enumerate(present)]
+
+
+def partition_paths(partitions: Partitions, options: Mapping[str, str]) -> list[str]:
+    """Return the distinct partitions as `k=v/k2=v2`, unescaped; empty for a table without partitions.
+
+    Null and blank values share a folder, and so are both `partition.default-name` here.
+
+    Source: paimon PartitionsTable, InternalRowPartitionComputer.
+    """
+    nothing = options.get("partition.default-name", "__DEFAULT_PARTITION__")
+    return [
+        "/".join(f"{name}={value if value and value.strip() else nothing}" for name, value in partition.items())
+        for partition in partitions.texts
+    ]
+
+
+def key_texts(keys: pa.ChunkedArray, schema: Schema) -> list[str | None]:
+    """Return a column of least or greatest keys as `[a, 2026-11-01T00:00]`, as Java prints their internal values.
+
+    Args:
+        keys: BinaryRows of the trimmed primary key.
+        schema: The schema that the files were written with.
+
+    Source: paimon FilesTable; java.util.Arrays.toString.
+    """
+    fields = [schema.field(name) for name in schema.trimmed_primary_keys]
+    if not fields:
+        return [None] * len(keys)
+    values = binary_row.decode(keys, fields, lenient=True)
+    columns = [java_texts(values.column(index), field.type) for index, field in enumerate(fields)]
+    return [
+        "[" + ", ".join(_NULL if text is None else text for text in texts) + "]" for texts in zip(*columns, strict=True)
+    ]
+
+
+def java_texts(values: pa.ChunkedArray | pa.Array, kind: DataType) -> list[str | None]:
+    """Return values as Java prints Paimon's internal form: a DATE as days, a TIMESTAMP as `2026-11-01T00:00`.
+
+    Bytes, of which Java prints an address, are hexadecimal; values of types without an order are None.
+    """
+    if kind.root in _UNORDERED:
+        return [None] * len(values)
+    if kind.root in ("BINARY", "VARBINARY"):
+        return sql_text(values, kind)
+    return legacy_text(values, kind)
+
+
+def mapped(names: Sequence[str], columns: Sequence[Sequence[str | None]], rows: int) -> list[str]:
+    """Return a text per row, `{a=1, b=null}`, with the names in the order of Java's strings."""
+    # Java orders strings by their UTF-16 units.
+    order = sorted(range(len(names)), key=lambda index: names[index].encode("utf-16-be"))
+    return [
+        "{"
+        + ", ".join(f"{names[index]}={_NULL if (text := columns[index][row]) is None else text}" for index in order)
+        + "}"
+        for row in range(rows)
+    ]
+
+
+def format_of(file_name: str) -> str:
+    """Return the format that a data file's name tells, whether or not it is one that is read.
+
+    Source: paimon DataFilePathFactory.formatIdentifier.
+    """
+    words = file_name.split(".")
+    compressed = len(words) > 2 and words[-1] in _COMPRESSIONS  # noqa: PLR2004 - a name, a format and the compression
+    return words[-2] if compressed else words[-1]
+
+
+def iso_duration(span: timedelta | None) -> str | None:
+    """Return a duration as Java prints it, such as `PT36H` or `PT1H0.5S`; days are hours.
+
+    Source: java.time.Duration.toString.
+    """
+    if span is None:
+        return None
+    micros = span // timedelta(microseconds=1)
+    sign, micros = ("-" if micros < 0 else ""), abs(micros)
+    minutes, rest = divmod(micros, 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{rest // 1_000_000}.{rest % 1_000_000:06d}".rstrip("0").rstrip(".")
+    parts = [
+        f"{sign}{hours}H" if hours else "",
+        f"{sign}{minutes}M" if minutes else "",
+        f"{sign}{seconds}S" if rest else "",
+    ]
+    return "PT" + ("".join(parts) or "0S")
+
+
+def java_type(kind: DataType) -> str:
+    """Return a type as Paimon prints it in SQL, with NOT NULL, and with quoted names of nested fields.
+
+    Source: paimon DataType.asSQLString.
+    """
+    plain = _java_type(kind)
+    return plain if kind.nullable else f"{plain} NOT NULL"
+
+
+def _java_type(kind: DataType) -> str:
+    if kind.root == "ROW":
+        fields = (
+            f"`{field.name}` {java_type(field.type)}"
+            + (f" '{_quoted(field.description)}'" if field.description else "")
+            for field in kind.fields
+        )
+        return f"ROW<{', '.join(fields)}>"
+    if kind.root == "VECTOR" and kind.element:
+        return f"VECTOR<{java_type(kind.element)}, {kind.length}>"
+    if kind.element:
+        return f"{kind.root}<{', '.join(java_type(part) for part in (kind.key, kind.element) if part)}>"
+    if kind.root == "TIMESTAMP_LTZ":
+        return f"TIMESTAMP({kind.precision}) WITH LOCAL TIME ZONE"
+    return spell(kind)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")

@@ -1,0 +1,265 @@
+"""The numbers of a table's health at every version, from when its files came and went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow.group_ids import codes_of
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.health.groups import Ints, Mask, is_valid, not_alone, numbers, spare
+from snapshot_explorer.health.medians import medians
+from snapshot_explorer.health.result import with_health
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.lifetimes import FileLifetimes
+    from snapshot_explorer.model import Upkeep
+
+_DRAWN = (
+    "version",
+    "committed_at",
+    "files",
+    "rows",
+    "size_bytes",
+    "median_bytes",
+    "small_files",
+    "spare_files",
+    "level0_files",
+    "most_sorted_runs",
+    "deleted_rows",
+)
+
+
+def health_over(
+    table_format: TableFormat, lifetimes: FileLifetimes, versions: Collection[int] | None, *, path: str
+) -> Frame:
+    """Return HEALTH_OVER of versions, newest first. Reads the newest settings, nothing else.
+
+    Args:
+        table_format: The table.
+        lifetimes: Those of its files.
+        versions: Which versions; None for all that the lifetimes know. Others have no row.
+        path: The table's location, for the title.
+
+    Raises:
+        UnsupportedFeatureError: The format does not tell of upkeep.
+    """
+    title = f"Health of {path} over its versions"
+    if not lifetimes.versions:
+        return Frame(frames.HEALTH_OVER.empty_table(), title=title, noun="versions", drawn=_DRAWN)
+    rows = over_frame(lifetimes, with_health(table_format.version(None)).maintenance_settings())
+    known = np.asarray(lifetimes.versions, np.int64)
+    chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
+    rows = rows.take(pa.array(chosen[::-1]))
+    drawn = tuple(name for name in _DRAWN if not len(rows) or rows[name].null_count < len(rows))
+    total = None if versions is None else len(versions)
+    return Frame(rows, title=title, noun="versions", total=total, drawn=drawn)
+
+
+def over_frame(lifetimes: FileLifetimes, upkeep: Upkeep) -> pa.Table:
+    """Return HEALTH_OVER of all versions that are known, oldest first.
+
+    `vector_files` and `deleted_rows` are null where files have levels (Paimon): there a deletion vector changes while
+    its file stays, and lifetimes do not tell.
+
+    Args:
+        lifetimes: When files came and went.
+        upkeep: What is measured against, at every version alike.
+    """
+    moves = _moves_of(lifetimes)
+    count = moves.count
+    size_bytes, _ = numbers(moves.stays, "size_bytes")
+    files, total = moves.running(np.ones(len(size_bytes), np.int64)), moves.running(size_bytes)
+    median = medians(size_bytes, moves.first, moves.last, count)
+    small = moves.steps(moves.groups, size_bytes < upkeep.small_bytes, size_bytes)
+    spares = spare(small.number, small.size_bytes, upkeep.target_bytes)
+    every = moves.steps(moves.groups, None, size_bytes)
+    levels, no_level = numbers(moves.stays, "level")
+    has_levels = bool(len(levels)) and not no_level.all()
+    per_file = np.maximum(files, 1)
+    columns: dict[str, pa.Array | Ints] = {
+        "version": np.asarray(lifetimes.versions, np.int64),
+        "committed_at": lifetimes.committed_at,
+        "files": files,
+        "rows": moves.known("rows", np.ones(len(levels), np.bool_)),
+        "size_bytes": total,
+        "mean_bytes": pa.array(total // per_file, mask=files == 0),
+        "median_bytes": pa.array(median, mask=files == 0),
+        "small_files": small.total(not_alone(small.number)),
+        "spare_files": small.total(spares),
+        "groups": every.total(np.minimum(every.number, 1)),
+        "level0_files": moves.running((levels == 0).astype(np.int64)) if has_levels else pa.nulls(count, pa.int64()),
+        "most_sorted_runs": pa.nulls(count, pa.int64()),
+        "vector_files": pa.nulls(count, pa.int64()),
+        "deleted_rows": pa.nulls(count, pa.int64()),
+    }
+    if upkeep.runs_trigger is not None:
+        columns["most_sorted_runs"] = moves.most_runs(levels)
+    if no_level.all():
+        has_vector = is_valid(moves.stays, "deletion_vector")
+        columns["vector_files"] = moves.running(has_vector.astype(np.int64))
+        columns["deleted_rows"] = moves.known("deleted_rows", has_vector)
+    schema = frames.HEALTH_OVER
+    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Steps:
+    """How groups of files go: a row for each version that changes a group, by group, then by version."""
+
+    group: Ints
+    """The group."""
+    when: Ints
+    """The position of the version."""
+    number: Ints
+    """How many files the group has from then on."""
+    size_bytes: Ints
+    """The bytes of these."""
+    count: int
+    """How many versions there are."""
+
+    def total(self, values: Ints) -> Ints:
+        """Return the sum over the groups of a value for each step, which lasts to the group's next: at each version."""
+        before = np.zeros(len(values), np.int64)
+        before[1:] = np.where(_is_last(self.group)[:-1], 0, values[:-1])
+        changes = np.zeros(self.count, np.int64)
+        np.add.at(changes, self.when, values - before)
+        return np.cumsum(changes)
+
+    @property
+    def until(self) -> Ints:
+        """Return for each step the position of the group's next one, or where the versions end."""
+        following = np.full(len(self.when), self.count, np.int64)
+        following[:-1] = np.where(_is_last(self.group)[:-1], self.count, self.when[1:])
+        return following
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moves:
+    """When files come and go, by partition and bucket."""
+
+    stays: pa.Table
+    """STAYS."""
+    first: Ints
+    """The position of the version that each comes with."""
+    last: Ints
+    """The position of the version that each is gone with; `count` for those that stay."""
+    groups: Ints
+    """A number per partition and bucket, from 0."""
+    count: int
+    """How many versions there are."""
+
+    def running(self, values: Ints) -> Ints:
+        """Return the sum of the values of the files that are there, at each version."""
+        changes = np.zeros(self.count + 1, np.int64)
+        np.add.at(changes, self.first, values)
+        np.subtract.at(changes, self.last, values)
+        return np.cumsum(changes)[: self.count]
+
+    def known(self, name: str, chosen: Mask) -> pa.Array:
+        """Return the sum of a column over those of the files that are chosen; null where one of them is."""
+        values, unknown = numbers(self.stays, name)
+        lacking = self.running((unknown & chosen).astype(np.int64))
+        return pa.array(self.running(np.where(chosen, values, 0)), mask=lacking > 0)
+
+    def steps(self, groups: Ints, chosen: Mask | None, size_bytes: Ints) -> _Steps:
+        """Return how groups of the files, or of those chosen, go."""
+        some = np.arange(len(self.first)) if chosen is None else np.flatnonzero(chosen)
+        return _steps(groups[some], self.first[some], self.last[some], size_bytes[some], self.count)
+
+    def most_runs(self, levels: Ints) -> Ints:
+        """Return how many sorted runs the bucket has that has most, at each version."""
+        bucket, _ = numbers(self.stays, "bucket")
+        fresh, high = (bucket >= 0) & (levels == 0), np.flatnonzero((bucket >= 0) & (levels > 0))
+        # A run is a file of level 0, or all files of a higher level of a bucket: as long as there are any.
+        keys = self.groups[high] * (int(levels.max(initial=0)) + 1) + levels[high]
+        _, owners, numbered = np.unique(keys, return_index=True, return_inverse=True)
+        nothing = np.zeros(len(high), np.int64)
+        higher = _steps(numbered.astype(np.int64), self.first[high], self.last[high], nothing, self.count)
+        lives = higher.number > 0
+        groups = np.concatenate([self.groups[fresh], self.groups[high][owners][higher.group[lives]]])
+        first = np.concatenate([self.first[fresh], higher.when[lives]])
+        last = np.concatenate([self.last[fresh], higher.until[lives]])
+        runs = _steps(groups, first, last, np.zeros(len(groups), np.int64), self.count)
+        return _greatest(runs.number, runs.when, runs.until, self.count)
+
+
+def _steps(groups: Ints, first: Ints, last: Ints, size_bytes: Ints, count: int) -> _Steps:
+    gone = np.flatnonzero(last < count)
+    keys = np.concatenate([groups, groups[gone]]) * (count + 1) + np.concatenate([first, last[gone]])
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    signs = np.concatenate([np.ones(len(first), np.int64), -np.ones(len(gone), np.int64)])[order]
+    sizes = np.concatenate([size_bytes, -size_bytes[gone]])[order]
+    numbered, summed = np.cumsum(signs), np.cumsum(sizes)
+    # The last change of a group in a version tells what the version has. Before its first, a group has nothing: the
+    # sums run on from the group before, whose end is taken off.
+    ends = _is_last(keys // (count + 1))
+    begins: Ints = np.cumsum(ends) - ends
+    before = [np.concatenate([[0], running[ends]])[begins] for running in (numbered, summed)]
+    tells = _is_last(keys)
+    return _Steps(
+        group=keys[tells] // (count + 1),
+        when=keys[tells] % (count + 1),
+        number=(numbered - before[0])[tells],
+        size_bytes=(summed - before[1])[tells],
+        count=count,
+    )
+
+
+def _moves_of(lifetimes: FileLifetimes) -> _Moves:
+    stays, count = lifetimes.stays.rows, len(lifetimes.versions)
+    first, last = (stays.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
+    partitions = _codes_of_values(lifetimes.stays.partitions)[stays.column("partition").to_numpy()]
+    codes = codes_of([pa.array(partitions), stays.column("bucket")])
+    groups = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return _Moves(stays=stays, first=first, last=np.minimum(last, count), groups=groups, count=count)
+
+
+def _codes_of_values(partitions: pa.MapArray) -> Ints:
+    """Return a number per partition, equal where the values are, by their places.
+
+    Lifetimes call partition columns as they were called when a file was added: by name, one that was renamed since
+    would make two partitions of one.
+    """
+    offsets = partitions.offsets.to_numpy()
+    lengths = np.diff(offsets)
+    places = [
+        partitions.items.take(pa.array(np.where(lengths > place, offsets[:-1] + place, 0), mask=lengths <= place))
+        for place in range(int(lengths.max(initial=0)))
+    ]
+    return codes_of([pa.array(lengths), *places])
+
+
+def _is_last(keys: Ints) -> Mask:
+    """Return which of sorted keys are the last of their kind."""
+    return np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])
+
+
+def _greatest(values: Ints, begins: Ints, ends: Ints, count: int) -> Ints:
+    """Return the greatest of the values whose range holds a position, for each position; 0 where none does.
+
+    A range is covered by two of a power of two; from the widest down these hand on what they have to their halves.
+    """
+    widths = ends - begins
+    values, begins, ends, widths = (part[widths > 0] for part in (values, begins, ends, widths))
+    power = np.frexp(widths.astype(np.float64))[1] - 1
+    most = np.zeros(count, np.int64)
+    for exponent in reversed(range(int(power.max(initial=0)) + 1)):
+        some = power == exponent
+        wide = 1 << exponent
+        np.maximum.at(most, begins[some], values[some])
+        np.maximum.at(most, ends[some] - wide, values[some])
+        if exponent:
+            half = wide // 2
+            handed = most.copy()
+            handed[half:] = np.maximum(handed[half:], most[:-half])
+            most = handed
+    return most

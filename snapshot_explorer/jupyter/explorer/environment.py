@@ -1,0 +1,35 @@
+"""What runs around an explorer: the notebook's variables, and the page that shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.getipython import get_ipython
+
+from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from snapshot_explorer.table import Table
+
+
+def name_of(table: Table, variables: Mapping[str, Any]) -> str:
+    """Return the variable that holds the table."""
+    names = [name for name, value in list(variables.items()) if value is table and not name.startswith("_")]
+    return names[0] if names else "table"
+
+
+def load_limits() -> Limits:
+    """Return what may be loaded without being asked for twice: the settings of `%snapshot`, which `%config` shows."""
+    shell = get_ipython()
+    # By name: the magics import the explorer.
+    magics = None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")
+    if magics is None:
+        return DEFAULT_LIMITS
+    return Limits(rows=magics.load_row_limit, size_bytes=magics.load_size_limit)
+
+
+def has_kernel() -> bool:
+    """Return whether a kernel runs, so that there may be a page for widgets."""
+    return getattr(get_ipython(), "kernel", None) is not None

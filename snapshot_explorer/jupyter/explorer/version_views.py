@@ -1,0 +1,212 @@
+"""What the explorer tells of one version: its commit, its files, how well it is kept. Drawings; no widget."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, Content, paged
+from snapshot_explorer.render import Drawing, Grid, Line, Pairs
+from snapshot_explorer.render.cells import cut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
+    from snapshot_explorer.render import Part
+
+_SHOWN_DETAILS = 60
+_LONGEST_DETAILS = 1_000_000
+_LONGEST_VALUE = 300
+_METRICS = "operationMetrics"
+_MOST_VALUES = 24
+"""Columns of statistics that are shown of files."""
+
+
+def commit(shelf: Shelf, asked: Asked) -> Content:
+    """Return all that is known of B's commit, and what its writer stored about it. Reads nothing that is known."""
+    version = asked["b"]
+    rows = asked.commit
+    if rows is None or not len(rows):
+        rows = shelf.table.history(f"{version}..{version}").to_arrow()
+    facts = rows.drop_columns(["details"]).to_pylist()[0]
+    details = _details(rows["details"][0].as_py())
+    metrics = [(name[len(_METRICS) + 1 :], value) for name, value in details if name.startswith(f"{_METRICS}.")]
+    rest = [pair for pair in details if not pair[0].startswith(f"{_METRICS}.")]
+    parts: list[Part] = [Pairs(tuple((name, value) for name, value in facts.items() if value not in (None, [])))]
+    for heading, pairs in (("What the operation counted:", metrics), ("As it is stored:", rest)):
+        if pairs:
+            cut_off = len(pairs) - _SHOWN_DETAILS
+            said = [Line(f"{cut_off:,} more are not shown; the commit's details have them all.")] if cut_off > 0 else []
+            parts += [Line(heading), Pairs(tuple(pairs[:_SHOWN_DETAILS])), *said]
+    return Content(
+        drawing=Drawing(title=f"Version {version}", parts=tuple(parts)),
+        code=f"{asked.name}.at({version}).commit",
+        source=shelf.cited(version),
+    )
+
+
+def _details(text: str | None) -> list[tuple[str, object]]:
+    """Return JSON as names and values, nested names joined by dots; numbers as they are spelled."""
+    if not text:
+        return []
+    if len(text) > _LONGEST_DETAILS:
+        return [("details", cut(text, _LONGEST_VALUE))]
+    try:
+        found = json.loads(text, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return [("details", cut(text, _LONGEST_VALUE))]
+    return [(name or "details", value) for name, value in _flat("", found)]
+
+
+def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict) and value and name.count(".") < 3:  # noqa: PLR2004 - deeper is told as JSON
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{cut(key, 80)}" if name else cut(key, 80), inner)
+    elif isinstance(value, str):
+        yield name, cut(value, _LONGEST_VALUE)
+    elif value is None or isinstance(value, bool):
+        yield name, value
+    else:
+        yield name, cut(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
+
+
+def files(shelf: Shelf, asked: Asked) -> Content:
+    """Return the live files of B, sorted, a page of them; with what the metadata says of their values if asked."""
+    version, text, order, falling, wide = (
+        asked[name] for name in ("b", "partition", "file_order", "descending", "statistics")
+    )
+    frame = shelf.at(version).files(statistics=wide)
+    rows = frame.to_arrow()
+    kept = rows.filter(_partition_holds(rows, text)) if text else rows
+    page, pages = paged(kept.take(_order(kept, order, falling=falling)), asked.page)
+    drawn = page.select([name for name in rows.column_names if rows[name].null_count < len(rows) and name != "version"])
+    partitioned = bool(shelf.at(version).schema.partition_keys)
+    drawn = drawn if partitioned or "partition" not in drawn.column_names else drawn.drop_columns(["partition"])
+    said = [Line(f"{len(kept):,} of {len(rows):,} files are in partitions that hold {text!r}.")] if text else []
+    drawn, cut_off = _fewer_values(drawn)
+    said += [Line(cut_off)] if cut_off else []
+    code = f"{asked.name}.at({version}).files({'statistics=True' if wide else ''})"
+    return Content(
+        drawing=Drawing(
+            title=f"Files of version {version}",
+            parts=(*said, Grid(drawn, noun="files", limit=PAGE)),
+        ),
+        code=code + _arranged(text, order, falling=falling),
+        source=shelf.cited(version),
+        pages=pages,
+    )
+
+
+def _arranged(text: str, column: str, *, falling: bool) -> str:
+    """Return the code behind that of all files which chooses and sorts them as here; nothing where all are told."""
+    if text or column == "partition":
+        spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
+        code = f".df.assign(partition=lambda files: [{spelled} for one in files.partition])"
+        code += f".loc[lambda files: files.partition.str.contains({text!r}, case=False, regex=False)]" if text else ""
+        return f"{code}.sort_values([{column!r}, 'path'], ascending=[{not falling}, True])"
+    if column == "path" and not falling:
+        return ""
+    return f".to_arrow().sort_by([({column!r}, '{'descending' if falling else 'ascending'}'), ('path', 'ascending')])"
+
+
+def _fewer_values(rows: pa.Table) -> tuple[pa.Table, str]:
+    """Return statistics of the first columns only, and what is said of the others."""
+    most = 0
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_struct(field.type) and field.type.num_fields > _MOST_VALUES:
+            most = max(most, field.type.num_fields)
+            array = rows.column(at).combine_chunks()
+            shown = pa.StructArray.from_arrays(
+                [array.field(index) for index in range(_MOST_VALUES)],
+                fields=[field.type.field(index) for index in range(_MOST_VALUES)],
+                mask=array.is_null(),
+            )
+            rows = rows.set_column(at, pa.field(field.name, shown.type, metadata=field.metadata), shown)
+    return rows, f"Values of {_MOST_VALUES} of {most:,} columns are shown." if most else ""
+
+
+def _partition_holds(rows: pa.Table, text: str) -> pa.Array:
+    return pc.match_substring(_spelled(rows["partition"]), text, ignore_case=True)
+
+
+def _spelled(partitions: pa.ChunkedArray) -> pa.Array:
+    """Return partitions as text, such as dt=2026-01-01/hr=3; few are spelled, however many files there are."""
+    array = partitions.combine_chunks()
+    if not len(array):
+        return pa.array([], pa.string())
+    known: dict[Any, str] = {}
+    keys = [None if one is None else tuple(one) for one in array.to_pylist()]
+    for key in keys:
+        if key not in known:
+            known[key] = "/".join(f"{name}={value}" for name, value in key or ())
+    return pa.array([known[key] for key in keys], pa.string())
+
+
+def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
+    """Return the order of the rows by a column; what is null comes last, equal ones by path."""
+    if column not in rows.column_names:
+        return pa.array(np.arange(len(rows)))
+    key = _spelled(rows["partition"]) if column == "partition" else rows[column]
+    way = "descending" if falling else "ascending"
+    keys = pa.table({"key": key, "path": rows["path"]})
+    sort = [("key", way)] if column == "path" else [("key", way), ("path", "ascending")]
+    return pc.sort_indices(keys, sort_keys=sort)
+
+
+def health(shelf: Shelf, asked: Asked) -> Content:
+    """Return how well B is kept, which versions can be loaded, or what a retention rule would take."""
+    match asked["health"]:
+        case "readability":
+            return _readability(shelf, asked)
+        case "retention":
+            return _retention(shelf, asked)
+        case _:
+            found = shelf.health(asked["b"])
+            return Content(
+                drawing=found.drawing(),
+                code=f"{asked.name}.health({asked['b']})",
+                source=shelf.cited(asked["b"]),
+            )
+
+
+def _readability(shelf: Shelf, asked: Asked) -> Content:
+    """Return runs of versions that can be loaded alike, and each version where the table tells more of it."""
+    told = shelf.table.readability().to_arrow()
+    # Not by the history, which takes the files of the newest version to be there.
+    parts: list[Part] = [Line("Versions that can be loaded, newest first:"), Grid(_runs(told), noun="runs", limit=PAGE)]
+    page, pages = paged(told, asked.page)
+    parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
+    return Content(
+        drawing=Drawing(title=f"What of {shelf.table.path} can be read", parts=tuple(parts)),
+        code=f"{asked.name}.readability()",
+        source=shelf.cited(shelf.table.current.version),
+        pages=pages,
+    )
+
+
+def _runs(commits: pa.Table) -> pa.Table:
+    """Return how many neighbouring versions are loaded alike: readable, from, to, versions."""
+    rows = commits.select(["version", "readable"]).to_pylist()
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        if found and found[-1]["readable"] == row["readable"]:
+            found[-1] |= {"from": row["version"], "versions": found[-1]["versions"] + 1}
+        else:
+            found.append({"readable": row["readable"], "from": row["version"], "to": row["version"], "versions": 1})
+    names = {"readable": pa.string(), "from": pa.int64(), "to": pa.int64(), "versions": pa.int64()}
+    return pa.Table.from_pylist(found, pa.schema(list(names.items())))
+
+
+def _retention(shelf: Shelf, asked: Asked) -> Content:
+    """Return what a rule would take; nothing is deleted."""
+    keep = asked["keep"]
+    return Content(
+        drawing=shelf.table.retention(keep=keep).drawing(),
+        code=f"{asked.name}.retention(keep={keep!r})",
+        source=shelf.cited(shelf.table.current.version),
+    )

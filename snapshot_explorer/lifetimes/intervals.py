@@ -1,0 +1,273 @@
+"""From states and changes of versions to stays: when each data file came and went.
+
+An identity is a path and a level, and where the format has no levels (Delta), a deletion vector: one that is replaced
+ends the stay of the file with the old one and begins that of the file with the new one. In Paimon a deletion vector
+changes while the file stays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.group_ids import Codes, codes_of, codes_of_maps, distinct_maps, split_paths
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+OPEN = np.iinfo(np.int32).max
+"""The end of a stay that has none yet."""
+STAYS = pa.schema(
+    [
+        pa.field("folder", pa.int32(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        *(
+            frames.FILES.field(name).remove_metadata()
+            for name in frames.FILES.names
+            if name not in ("path", "partition")
+        ),
+        pa.field("first", pa.int32(), nullable=False),
+        pa.field("last", pa.int32(), nullable=False),
+    ]
+)
+"""A row is a stay: FILES with folder and partition as places in tables of their own, and the half-open range of
+positions among the versions in which the file is there."""
+FACTS = ("bucket", "rows", "size_bytes", "schema_id")
+"""What a file that is added while it is there must have in common with itself to be the same still."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stays:
+    """When each data file came and went. Positions count the versions of an index, from 0."""
+
+    rows: pa.Table
+    """STAYS, in one piece."""
+    folders: pa.Array
+    """The folders of the files, with the slash behind."""
+    partitions: pa.Array
+    """The distinct partitions."""
+
+    def paths(self, rows: pa.Table) -> pa.Array:
+        """Return the paths of some of the stays."""
+        folders = self.folders.take(single_chunk(rows.column("folder")))
+        return pc.binary_join_element_wise(folders, single_chunk(rows.column("name")), "")
+
+    def partition(self, rows: pa.Table) -> pa.Array:
+        """Return the partitions of some of the stays."""
+        return self.partitions.take(single_chunk(rows.column("partition")))
+
+
+def nothing() -> Stays:
+    """Return no stays."""
+    return Stays(rows=STAYS.empty_table(), folders=pa.array([], pa.string()), partitions=pa.array([], frames.PARTITION))
+
+
+def with_state(stays: Stays, files: pa.Table, position: int) -> Stays:
+    """Return the stays after a version whose files are known, but not what the commits up to it changed.
+
+    Files that were there and are there with the same facts have stayed; it cannot be known better.
+
+    Args:
+        stays: Those of the versions before.
+        files: FILES of the version.
+        position: The version's position.
+    """
+    known = _open(stays)
+    codes = _identities([known.identity, _identity(files)])
+    gone = known.identity.filter(pa.array(~np.isin(codes[: known.count], codes[known.count :])))
+    removed = _Events.of(_as_files(gone), np.full(len(gone), position), adds=False)
+    return _grown(stays, [removed, _Events.of(files, np.full(len(files), position), adds=True)])
+
+
+def with_changes(stays: Stays, changes: pa.Table, positions: npt.NDArray[np.int64]) -> Stays:
+    """Return the stays after versions whose changes are known.
+
+    A file that is added while it is there stays, unless its facts differ: then a new stay begins. Removing a file that
+    is not there changes nothing. A file that one commit adds and removes, in this order, was never there.
+
+    Args:
+        stays: Those of the versions before.
+        changes: CHANGES of the versions, in their order; of data files only.
+        positions: The position of the version of each change.
+    """
+    adds = single_chunk(pc.equal(changes.column("change"), "add")).to_numpy(zero_copy_only=False)
+    versions = changes.column("version")
+    files = changes.select([name for name in frames.FILES.names if name != "added_version"])
+    return _grown(stays, [_Events(files.append_column(frames.FILES.field("added_version"), versions), positions, adds)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Files that come or go."""
+
+    files: pa.Table
+    """FILES."""
+    positions: npt.NDArray[np.int64]
+    """When."""
+    adds: npt.NDArray[np.bool_]
+    """Whether each comes."""
+
+    @classmethod
+    def of(cls, files: pa.Table, positions: npt.NDArray[np.int64], *, adds: bool) -> "_Events":
+        return cls(files.select(frames.FILES.names), positions, np.full(len(files), adds))
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """The stays without an end."""
+
+    places: npt.NDArray[np.int64]
+    """Where they are."""
+    rows: pa.Table
+    """They themselves."""
+    identity: pa.Table
+    """What they are told apart by."""
+
+    @property
+    def count(self) -> int:
+        return len(self.places)
+
+
+def _open(stays: Stays) -> _Open:
+    places = np.flatnonzero(stays.rows.column("last").to_numpy() == OPEN)
+    rows = stays.rows.take(pa.array(places))
+    named = rows.append_column("path", stays.paths(rows))
+    return _Open(places, rows, _identity(named))
+
+
+def _identity(files: pa.Table) -> pa.Table:
+    level = single_chunk(files.column("level"))
+    vector = single_chunk(files.column("deletion_vector"))
+    apart = pc.if_else(level.is_null(), vector, pa.scalar(None, pa.string()))
+    return pa.table({"path": single_chunk(files.column("path")), "level": level, "vector": apart})
+
+
+def _identities(parts: Sequence[pa.Table]) -> Codes:
+    """Return a number per file, equal where the files are the same."""
+    return codes_of(pa.concat_tables(parts).columns)
+
+
+def stay_identities(stays: Stays) -> Codes:
+    """Return a number per stay, equal where they are of the same file."""
+    level = single_chunk(stays.rows.column("level"))
+    vector = pc.if_else(
+        level.is_null(), single_chunk(stays.rows.column("deletion_vector")), pa.scalar(None, pa.string())
+    )
+    return codes_of([stays.rows.column("folder"), stays.rows.column("name"), level, vector])
+
+
+def _as_files(identity: pa.Table) -> pa.Table:
+    """Return FILES of which only the identity is known."""
+    known = {"path": identity.column("path"), "level": identity.column("level")}
+    known["deletion_vector"] = identity.column("vector")
+    columns = [
+        known[field.name] if field.name in known else pa.nulls(len(identity), field.type) for field in frames.FILES
+    ]
+    return pa.table(columns, schema=frames.FILES)
+
+
+def _grown(stays: Stays, events: Sequence[_Events]) -> Stays:
+    """Return the stays after events, which are in the order of time."""
+    known = _open(stays)
+    files = pa.concat_tables([one.files for one in events])
+    if not len(files):
+        return stays
+    adds = np.concatenate([np.ones(known.count, np.bool_), *(one.adds for one in events)])
+    when = np.concatenate([np.full(known.count, -1), *(one.positions for one in events)]).astype(np.int64)
+    codes = _identities([known.identity, _identity(files)])
+    order = np.argsort(codes, kind="stable")
+    facts = pa.concat_tables([known.rows.select(FACTS), files.select(FACTS)])
+    opens, closes = _turns(codes[order], adds[order], facts, order)
+    ends = _ends(codes[order], when[order], opens, closes)
+    begun = order[opens]
+    is_old = begun < known.count
+    last = stays.rows.column("last").to_numpy().copy()
+    last[known.places[begun[is_old]]] = ends[is_old]
+    lasting = ~is_old & (ends > when[begun])
+    chosen = np.flatnonzero(lasting)[np.argsort(begun[lasting], kind="stable")]
+    # Where nothing but adds came, they all begin a stay, in their order.
+    new = files if len(chosen) == len(files) else files.take(pa.array(begun[chosen] - known.count))
+    return _joined(stays, last, new, when[begun[chosen]], ends[chosen])
+
+
+def _turns(
+    codes: Codes, adds: npt.NDArray[np.bool_], facts: pa.Table, order: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return which events begin a stay, and which end one. They are sorted by identity, then by time."""
+    follows = np.concatenate([[False], codes[1:] == codes[:-1]]) if len(codes) else np.zeros(0, np.bool_)
+    alive = follows & np.concatenate([[False], adds[:-1]])
+    again = np.flatnonzero(alive & adds)
+    changed = np.zeros(len(codes), np.bool_)
+    changed[again] = _differ(facts.take(pa.array(order[again - 1])), facts.take(pa.array(order[again])))
+    orphans = int((~alive & ~adds).sum())
+    if orphans:
+        log.debug("%d files are removed that were not there", orphans)
+    return np.flatnonzero(adds & (~alive | changed)), np.flatnonzero(alive & (~adds | changed))
+
+
+def _differ(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
+    different = np.zeros(len(before), np.bool_)
+    for name in before.column_names:
+        # Beside itself, a null is an equal value.
+        both = pa.concat_arrays([single_chunk(before.column(name)), single_chunk(after.column(name))])
+        codes = codes_of([both])
+        different |= codes[: len(before)] != codes[len(before) :]
+    return different
+
+
+def _ends(
+    codes: Codes, when: npt.NDArray[np.int64], opens: npt.NDArray[np.int64], closes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """Return when each stay ends: at the next event that ends one of the same identity."""
+    ends = np.full(len(opens), OPEN, np.int32)
+    following = np.searchsorted(closes, opens, side="right")
+    there = np.flatnonzero(following < len(closes))
+    there = there[codes[closes[following[there]]] == codes[opens[there]]]
+    ends[there] = when[closes[following[there]]]
+    return ends
+
+
+def _joined(
+    stays: Stays,
+    last: npt.NDArray[np.int32],
+    files: pa.Table,
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int32],
+) -> Stays:
+    """Return the stays with new ends, and new stays behind them."""
+    folders, names = split_paths(files.column("path"))
+    all_folders, folder = _with_folders(stays.folders, folders)
+    partitions, partition = _with_partitions(stays.partitions, files.column("partition"))
+    columns = {name: files.column(name) for name in files.column_names} | {
+        "folder": pa.array(folder, pa.int32()),
+        "name": names,
+        "partition": pa.array(partition, pa.int32()),
+        "first": pa.array(begins, pa.int32()),
+        "last": pa.array(ends),
+    }
+    new = pa.table([columns[name] for name in STAYS.names], schema=STAYS)
+    ended = stays.rows.set_column(STAYS.get_field_index("last"), STAYS.field("last"), pa.array(last))
+    return Stays(rows=pa.concat_tables([ended, new]).combine_chunks(), folders=all_folders, partitions=partitions)
+
+
+def _with_folders(known: pa.Array, more: pa.Array) -> tuple[pa.Array, Codes]:
+    """Return the distinct folders of both, the known ones first, and the place of each of the others."""
+    encoded = pa.concat_arrays([known, more]).dictionary_encode()
+    return encoded.dictionary, encoded.indices.to_numpy()[len(known) :].astype(np.int64)
+
+
+def _with_partitions(known: pa.Array, more: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
+    """Return the distinct partitions of both, the known ones first, and the place of each of the others."""
+    distinct, places = distinct_maps(more)
+    every = pa.concat_arrays([known, distinct])
+    codes = codes_of_maps(every)
+    _, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    # In the order of first appearance, so that the known ones keep their places.
+    ranks = np.argsort(np.argsort(firsts))
+    return every.take(pa.array(np.sort(firsts))), ranks[inverse[len(known) :]][places]
