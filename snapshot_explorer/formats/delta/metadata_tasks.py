@@ -224,8 +224,8 @@ def _settings(storage: Storage, commits: Sequence[LogFile], look: Look) -> Actio
 
 def _contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
     for commit, content in zip(commits, storage.read_each([one.path for one in commits]), strict=True):
-        check_size(commit.path, commit.size_bytes, content)
         yield commit.version, commit.path, content
+        check_size(commit.path, commit.size_bytes, content)
 
 
 def _read(storage: Storage, unit: Unit) -> Iterator[pa.Table]:

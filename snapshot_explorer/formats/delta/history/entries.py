@@ -66,10 +66,10 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
 def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
     """Yield the file actions of a commit, or of a checkpoint in JSON, all at once."""
     content = storage.read(path)
-    check_size(path, size_bytes, content)
     parser = Parser(infos=False, limits=storage.limits)
     parser.feed(None, path, content)
     actions = parser.actions()
+    check_size(path, size_bytes, content)
     # The parser keeps each kind apart, in order: which line was of which kind brings them together again.
     kinds = [
         kind

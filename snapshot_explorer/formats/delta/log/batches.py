@@ -105,8 +105,8 @@ class Commits:
         while left:
             some, left = first_batch(left, BYTES_AT_ONCE)
             for commit, content in zip(some, self._storage.read_each([one.path for one in some]), strict=True):
-                check_size(commit.path, commit.size_bytes, content)
                 yield commit.version, commit.path, content
+                check_size(commit.path, commit.size_bytes, content)
 
 
 def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
