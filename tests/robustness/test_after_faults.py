@@ -123,3 +123,11 @@ def test_the_system_table_of_snapshots_lacks_none(stored, kind):
 
     with pytest.raises(errors.StorageError, match="lacks snapshot 5"):
         table.inspect("snapshots")
+
+
+def test_a_listing_of_schemas_that_lacks_one_which_was_read_is_refused(stored):
+    store = stored("paimon/fallback_unpartitioned")
+    table = _plant(store, "list halved", "list .*[^-/]/schema$", lambda one: one.current.plan())
+
+    with pytest.raises(errors.StorageError, match="less than it has"):
+        table.current.plan()

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from snapshot_explorer.errors import BrokenTableError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import BrokenTableError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, parse_schema
 from snapshot_explorer.storage import Storage
@@ -36,6 +36,7 @@ class Schemas:
 
         Raises:
             TableNotFoundError: There is no schema file.
+            StorageError: The listing shows less than has been read.
             UnsupportedFeatureError: The table is of a kind that is not read, such as `format-table`.
 
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
@@ -46,6 +47,14 @@ class Schemas:
             raise TableNotFoundError(
                 f"{self._storage.root} has no schema file in {self._layout.folder('schema')}/, so it is no readable "
                 "Paimon table. Check the path; if the folder was copied, copy it whole."
+            )
+        with self._lock:
+            read = max(self._known, default=0)
+        if read > max(numbers):
+            raise StorageError(
+                f"The listing of {self._layout.folder('schema')} in {self._storage.root} ends at schema "
+                f"{max(numbers)}, but schema {read} has been read: the storage answered with less than it has. "
+                "Try again."
             )
         schema = self.by_id([max(numbers)])[max(numbers)]
         if not self._hidden.isdisjoint(schema.options):
