@@ -82,7 +82,15 @@ def _environment():
 def _classic(folder, master="local[2]"):
     from pyspark.sql import SparkSession
 
-    settings = sparks.CONF | {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
+    events = folder / "events"
+    events.mkdir()
+    settings = sparks.CONF | {
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file://{events}",
+        "spark.eventLog.compress": "false",
+    }
     session = SparkSession.builder.master(master).appName("tests").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     try:

@@ -1,0 +1,68 @@
+"""Storage options reach the executors, and neither plans, event logs, outputs nor errors show them."""
+
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+import snapshot_explorer
+from builders import PaimonTable
+from delta_builder import DeltaTable
+from support.outputs import shown_by
+
+KEY, SECRET, TOKEN = CANARIES = ("canary-key-77aa", "canary/secret+88bb", "canary-token-99cc")
+
+
+def delta(root):
+    table = DeltaTable(*root)
+    for number in range(2):
+        table.append([(number, "a")], name=f"data-{number + 1}.parquet")
+    return table
+
+
+def paimon(root):
+    table = PaimonTable(*root)
+    for number in range(2):
+        table.commit([(number, "a")])
+    return table
+
+
+def events_of(session):
+    """Return Spark's log of its own events, of all that has happened so far."""
+    folder = Path(urlsplit(session.sparkContext.getConf().get("spark.eventLog.dir")).path)
+    time.sleep(0.5)  # events are written by a thread of their own
+    return "".join(path.read_text() for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("make", [delta, paimon])
+def test_no_plan_event_output_or_error_of_spark_shows_a_secret(classic, s3, memory_root, make, capfd):
+    from pyspark.errors import PySparkException
+
+    client, bucket, options = s3
+    written = make(memory_root)
+    keys = {}
+    for path in written.filesystem.find(written.root):
+        keys[path] = "t/" + path.strip("/").removeprefix(written.root.strip("/") + "/")
+        client.put_object(Bucket=bucket, Key=keys[path], Body=written.filesystem.cat_file(path))
+    given = {**options, "key": KEY, "secret": SECRET, "token": TOKEN}
+    table = snapshot_explorer.open_table(f"s3://{bucket}/t", storage_options=given)
+    classic.dataSource.register(snapshot_explorer.SnapshotDataSource.with_storage_options(given))
+
+    rows = table.current.to_spark(classic)
+    source = classic.read.format("snapshot").load(f"s3://{bucket}/t")
+    files = table.lifetimes(engine="spark", spark=classic)
+    assert rows.count() == source.count() == files.count() == 2
+    for frame in (rows, source, files):
+        frame.explain(extended=True)
+        frame.explain(mode="formatted")
+    client.delete_object(Bucket=bucket, Key=next(key for key in keys.values() if key.endswith("data-2.parquet")))
+    with pytest.raises(PySparkException) as caught:
+        source.collect()
+    shown = [*shown_by(caught.value), *capfd.readouterr(), events_of(classic)]
+
+    assert "SparkListenerSQLExecutionStart" in shown[-1]
+    assert "data-2.parquet" in "".join(shown)
+    for canary in CANARIES:
+        assert not [text for text in shown if canary in text]
