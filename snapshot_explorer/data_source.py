@@ -20,7 +20,7 @@ from snapshot_explorer.engines.spark.rows import Reading, read
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import packs
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import detect
 from snapshot_explorer.storage import Storage, rule_of
 from snapshot_explorer.table import Table
@@ -66,7 +66,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     Spark calls it when it analyses a query. The version is settled then: what is committed later changes nothing.
 
     Raises:
-        BadReferenceError: An option is unknown or does not fit the table.
+        InvalidArgumentError: An option is unknown or does not fit the table.
         SnapshotExplorerError: The table can not be opened, as `open_table` says.
     """
     given = _checked(options)
@@ -96,14 +96,14 @@ def _checked(options: Mapping[str, str]) -> dict[str, str]:
         if name.lower() not in _OPTIONS:
             near = difflib.get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.6)
             hint = f"Did you mean {near[0]}? " if near else ""
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"The data source 'snapshot' has no option {name!r}. {hint}Options: {', '.join(_OPTIONS)}. Storage "
                 "options are given by registering SnapshotDataSource.with_storage_options({...}), which shows them "
                 "nowhere."
             )
     given = {name.lower(): value for name, value in options.items()}
     if "path" not in given:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             "The data source 'snapshot' was given no path. Give the table's folder, one: .load('s3://lake/orders'), or "
             "in SQL: USING snapshot OPTIONS (path 's3://lake/orders')."
         )
@@ -113,7 +113,7 @@ def _checked(options: Mapping[str, str]) -> dict[str, str]:
 def _names(text: str) -> list[str]:
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"The option columns is {text!r}, which names no column. Give names with commas between, such as "
             "'id,name', or leave it out."
         )
@@ -124,14 +124,14 @@ def check_schema(given: StructType, own: StructType) -> None:
     """Do nothing if a schema that the user gave selects columns as they are.
 
     Raises:
-        BadReferenceError: A column is not there, or is of another type.
+        InvalidArgumentError: A column is not there, or is of another type.
     """
     there = {column.name: column for column in own}
     for column in given:
         known = there.get(column.name)
         if known is None or column.dataType != known.dataType or (known.nullable and not column.nullable):
             found = "is not there" if known is None else f"is {_told(known)}"
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"The schema given has the column {column.name!r} as {_told(column)}, but in the table it {found}. "
                 "Leave the schema out: a version has its own; option('columns', 'a,b') chooses columns."
             )
@@ -166,6 +166,6 @@ def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
 def _splits(asked: _Described, spared: Condition | None) -> Sequence[Split]:
     try:
         return asked.version.plan(spared).splits
-    except BadReferenceError:
+    except InvalidArgumentError:
         # A filter can not be evaluated on some partition. Spark, which may never have to, applies it in any case.
         return asked.version.plan(asked.where).splits

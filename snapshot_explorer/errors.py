@@ -4,9 +4,9 @@
 SnapshotExplorerError
 ├── TableNotFoundError      (FileNotFoundError)    no table at the path, or a branch that is not there
 ├── SnapshotNotFoundError   (LookupError)          no version answers to the ref, or it has expired
-├── BadReferenceError       (ValueError)           the text is no ref, or an argument makes no sense
+├── InvalidArgumentError       (ValueError)           the text is no ref, or an argument makes no sense
 ├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read, named here
-├── BrokenTableError        (ValueError)           the table's files contradict the format, file named
+├── CorruptTableError        (ValueError)           the table's files contradict the format, file named
 ├── LimitError              (MemoryError)          a file asks for more memory or time than `Limits` allows
 ├── StorageError            (OSError)              the storage did not answer, or refused
 │   └── MissingFileError    (FileNotFoundError)    one file is not there
@@ -36,7 +36,7 @@ class SnapshotNotFoundError(SnapshotExplorerError, LookupError):
     """No version answers to the ref, or the version has expired."""
 
 
-class BadReferenceError(SnapshotExplorerError, ValueError):
+class InvalidArgumentError(SnapshotExplorerError, ValueError):
     """The text is not a ref, or an argument such as a column or a condition does not fit the table."""
 
 
@@ -44,7 +44,7 @@ class UnsupportedFeatureError(SnapshotExplorerError, NotImplementedError):
     """The table uses a feature that is not read. The message names it; no row has been returned."""
 
 
-class BrokenTableError(SnapshotExplorerError, ValueError):
+class CorruptTableError(SnapshotExplorerError, ValueError):
     """A file of the table is missing, cut short, or contradicts the format. The message names it."""
 
 

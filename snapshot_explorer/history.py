@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Kind
@@ -70,9 +70,9 @@ class CommitFilter:
         """Refuse a kind that there is not."""
         if self.kind is not None and self.kind not in get_args(Kind):
             kinds = ", ".join(get_args(Kind))
-            raise BadReferenceError(f"No kind of commit is called {self.kind!r}. Kinds: {kinds}.")
+            raise InvalidArgumentError(f"No kind of commit is called {self.kind!r}. Kinds: {kinds}.")
         if not self.maintenance and self.kind in _UPKEEP:
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"Commits of kind {self.kind} are maintenance: they cannot be asked for and hidden."
             )
 

@@ -10,7 +10,7 @@ Whoever knows a table raises them: `open_table(path, limits=Limits(...))`. They 
 
 from dataclasses import dataclass, fields
 
-from snapshot_explorer.errors import BadReferenceError, LimitError
+from snapshot_explorer.errors import InvalidArgumentError, LimitError
 
 _BYTES_PER_ROW = 8
 """A row of metadata names a file: the random part of its name alone takes 16 bytes, whatever packs it."""
@@ -22,7 +22,7 @@ class Limits:
     """What one file of metadata may unfold to.
 
     Raises:
-        BadReferenceError: A limit is not a whole number of 1 or more.
+        InvalidArgumentError: A limit is not a whole number of 1 or more.
     """
 
     metadata_bytes: int = 256 * _MiB
@@ -41,7 +41,7 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise BadReferenceError(f"limits: {field.name} must be a whole number of 1 or more, got {value!r}.")
+                raise InvalidArgumentError(f"limits: {field.name} must be a whole number of 1 or more, got {value!r}.")
 
     def most_bytes(self, size_bytes: int) -> int:
         """Return how many bytes a metadata file of this stored size may unfold to."""

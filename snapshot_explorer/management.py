@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
 
 from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
-from snapshot_explorer.model import Listing, Verification
+from snapshot_explorer.model import Listing, Validation
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -41,8 +41,8 @@ class Managed(Protocol):
 S = TypeVar("S", bound=Managed)
 
 
-def _nothing_found(_: int) -> Verification:
-    return Verification(table_id=None, notes=())
+def _nothing_found(_: int) -> Validation:
+    return Validation(table_id=None, notes=())
 
 
 def _now_millis() -> int:
@@ -60,7 +60,7 @@ class SnapshotManagement(Generic[S]):
         list_log: Callable[[int | None], Listing],
         make_snapshot: Callable[[Listing], S],
         *,
-        examine: Callable[[int], Verification] = _nothing_found,
+        validate: Callable[[int], Validation] = _nothing_found,
         log_name: str = "log found for the table",
         staleness_limit: timedelta = timedelta(0),
         clock: Callable[[], int] = _now_millis,
@@ -71,7 +71,7 @@ class SnapshotManagement(Generic[S]):
             list_log: Returns what versions there are now, from the start that an earlier listing gave, or by the
                 format's hint; a number of requests that does not grow with them.
             make_snapshot: Makes the snapshot of a listing's newest version; of no version if it is empty.
-            examine: Looks at the newest version before it becomes current; raises if it can not be shown.
+            validate: Looks at the newest version before it becomes current; raises if it can not be shown.
             log_name: What the log file says is not there when it has vanished, such as `delta log found for ...`.
             staleness_limit: How old the last update may be for `update(staleness_acceptable=True)` to
                 answer at once; zero means that every snapshot is stale.
@@ -79,7 +79,7 @@ class SnapshotManagement(Generic[S]):
         """
         self._list_log = list_log
         self._make_snapshot = make_snapshot
-        self._examine = examine
+        self._examine = validate
         self._log_name = log_name
         self._table_id: str | None = None
         self._clock = clock

@@ -195,7 +195,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredFile:
+class NativeFile:
     """A data file whose rows count but for those of a deletion vector, for readers other than the format's own."""
 
     address: str | None
@@ -213,10 +213,10 @@ class StoredFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRows:
+class NativeRows:
     """Where readers other than the format's own find the rows of a split."""
 
-    files: tuple[StoredFile, ...]
+    files: tuple[NativeFile, ...]
     """The files."""
     partition: pa.Table | None
     """One row: the typed value of each partition column. None for a table without partitions."""
@@ -316,7 +316,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class Validation:
     """The result of checking a version's metadata before it becomes current."""
 
     table_id: str | None
@@ -326,7 +326,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upkeep:
+class MaintenanceSettings:
     """What a table's settings, or else its engine's defaults, say of its upkeep: what health is measured against."""
 
     target_bytes: int

@@ -46,10 +46,10 @@ def open_table(
     Raises:
         TableNotFoundError: There is no table, or no such branch.
         UnsupportedFeatureError: It is a kind of table that is not read.
-        BadReferenceError: `external_files` is neither `allow` nor `refuse`.
+        InvalidArgumentError: `external_files` is neither `allow` nor `refuse`.
         StorageError: The storage refused or did not answer.
         MissingDependencyError: The storage needs a package that is not installed.
-        BrokenTableError: The newest snapshot cannot be read; the file is named.
+        CorruptTableError: The newest snapshot cannot be read; the file is named.
         LimitError: A file of metadata asks for more than `limits`; the file and the limit are named.
     """
     storage = Storage(path, storage_options, external_files=external_files, limits=limits)

@@ -14,7 +14,7 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.plans import plan_rows
 from snapshot_explorer.engines.scan import Scan, scan_of
 from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.errors import BadReferenceError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
@@ -83,7 +83,7 @@ class Snapshot:
         are read.
         """
         rows = self._cache.get("manifests", self.resolved.manifests)
-        drawn = frames.telling(rows, but=("version", "list_path"))
+        drawn = frames.non_empty_columns(rows, but=("version", "list_path"))
         return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn)
 
     def entries(self, manifest: str) -> Frame:
@@ -96,8 +96,8 @@ class Snapshot:
             manifest: Its path, as `manifests` spells it, its name, or an end that no other one has.
 
         Raises:
-            BadReferenceError: No manifest is called so, several are, or it holds no data files.
-            BrokenTableError: It is damaged; it is named.
+            InvalidArgumentError: No manifest is called so, several are, or it holds no data files.
+            CorruptTableError: It is damaged; it is named.
         """
         version, paths = self._existing(), self.manifests()["path"].to_pylist()
         return entries_of(self.resolved, manifest_of(manifest, paths, owner=f"version {version}"))
@@ -151,7 +151,7 @@ class Snapshot:
             spark: The session; without it the active one, or a local one that is started.
 
         Raises:
-            BadReferenceError: `partition` names a column that is no partition key, or there is no such engine.
+            InvalidArgumentError: `partition` names a column that is no partition key, or there is no such engine.
             UnsupportedFeatureError: Statistics are asked for on Spark.
         """
         self._check_partition(partition or {})
@@ -177,7 +177,7 @@ class Snapshot:
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read.
-            BadReferenceError: The condition does not fit the schema.
+            InvalidArgumentError: The condition does not fit the schema.
         """
         rows = plan_rows(self.resolved.plan(self._scan(None, where).condition))
         empty = {name for name in ("partition",) if not self.schema.partition_keys}
@@ -200,8 +200,8 @@ class Snapshot:
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.
-            BadReferenceError: A column or the condition does not fit the schema.
-            BrokenTableError: A file is missing or damaged; it is named.
+            InvalidArgumentError: A column or the condition does not fit the schema.
+            CorruptTableError: A file is missing or damaged; it is named.
         """
         scan = self._scan(columns, where, limit)
         return local.to_arrow(self.resolved, self.resolved.plan(scan.condition).splits, scan)
@@ -226,10 +226,10 @@ class Snapshot:
             limit: Return at most this many rows, the first ones.
 
         Raises:
-            BadReferenceError: The commit wrote no changelog, or a column or the condition does not fit the schema.
+            InvalidArgumentError: The commit wrote no changelog, or a column or the condition does not fit the schema.
             SnapshotNotFoundError: The changelog, or a file that tells of the changes, has expired.
             UnsupportedFeatureError: A file of it is of a kind that is not read.
-            BrokenTableError: A file is missing or damaged; it is named.
+            CorruptTableError: A file is missing or damaged; it is named.
         """
         self._existing()
         return read_changes(self.resolved.changelog(), columns, where, limit=limit)
@@ -334,12 +334,12 @@ class Snapshot:
         return tuple(name for name in names if name not in empty)
 
     def _check_partition(self, partition: Mapping[str, str | None]) -> None:
-        """Raise BadReferenceError if a name is no partition key's."""
+        """Raise InvalidArgumentError if a name is no partition key's."""
         for name in partition:
             keys = self.schema.partition_keys
             if name not in keys:
                 have = f"Partition keys: {', '.join(keys)}" if keys else "The table is not partitioned"
-                raise BadReferenceError(f"No partition key is called {name!r}. {have}.")
+                raise InvalidArgumentError(f"No partition key is called {name!r}. {have}.")
 
 
 def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, overload
 from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.health import Health, health_over, read_health
+from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import CommitFilter, Known, drawn, read_history
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
@@ -21,7 +21,7 @@ from snapshot_explorer.render import Drawing, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
 from snapshot_explorer.row_changes import read_changes
 from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.version_resolver import Past
+from snapshot_explorer.version_resolver import VersionResolver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class Table:
         self.management = SnapshotManagement(
             table_format.listing,
             self._newest_snapshot,
-            examine=lambda version: table_format.version(version).verify(),
+            validate=lambda version: table_format.version(version).validate(),
             log_name=f"{table_format.name} log found for the {table_format.name.capitalize()} table at {path}",
             staleness_limit=staleness_limit,
         )
@@ -92,10 +92,10 @@ class Table:
             ref: A version, a ref such as `latest~2`, `tag:v1` or `@2026-11-01`, or a time.
 
         Raises:
-            BadReferenceError: The text is no ref.
+            InvalidArgumentError: The text is no ref.
             SnapshotNotFoundError: No version answers to it.
         """
-        history = Past(self, self._format)
+        history = VersionResolver(self, self._format)
         version = resolve(parse_ref(ref, tags=history.tags), history)
         if version == self.current.version:
             return self.current
@@ -143,13 +143,13 @@ class Table:
             stat: Draw files, rows and bytes added and removed; the data is the same.
 
         Raises:
-            BadReferenceError: An argument is no ref, no kind, or negative.
+            InvalidArgumentError: An argument is no ref, no kind, or negative.
             SnapshotNotFoundError: A ref names no version.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         if limit is not None and limit < 0:
-            raise BadReferenceError(f"limit must be 0 or more, got {limit}. Leave it out for all commits.")
-        versions = Past(self, self._format).between(between, since, until)
+            raise InvalidArgumentError(f"limit must be 0 or more, got {limit}. Leave it out for all commits.")
+        versions = VersionResolver(self, self._format).between(between, since, until)
         rows = self._commits = read_history(self._format, versions, chosen, limit)
         total = len(versions) if chosen.passes_all else None
         return drawn(rows, stat=stat, path=self.path, total=total, limit=limit)
@@ -176,9 +176,9 @@ class Table:
             spark: The session; without it the active one, or a local one that is started.
 
         Raises:
-            BadReferenceError: `cache_dir` is in the table, or is given with Spark, or there is no such engine.
+            InvalidArgumentError: `cache_dir` is in the table, or is given with Spark, or there is no such engine.
             StorageError: `cache_dir` cannot be written.
-            BrokenTableError: A file of the log is missing or damaged; it is named. On an executor Spark's own error
+            CorruptTableError: A file of the log is missing or damaged; it is named. On an executor Spark's own error
                 holds the message.
         """
         if metadata.is_spark(engine):
@@ -208,11 +208,11 @@ class Table:
             spark: The session; without it the active one, or a local one that is started.
 
         Raises:
-            BadReferenceError: `between` is no range, or there is no such engine.
+            InvalidArgumentError: `between` is no range, or there is no such engine.
             SnapshotNotFoundError: A ref names no version, or a commit is gone.
-            BrokenTableError: A file of the log is missing or damaged; it is named.
+            CorruptTableError: A file of the log is missing or damaged; it is named.
         """
-        is_spark, versions = metadata.is_spark(engine), Past(self, self._format).changed(between)
+        is_spark, versions = metadata.is_spark(engine), VersionResolver(self, self._format).changed(between)
         if is_spark:
             return metadata.changes(self._format, versions, spark)
         return Frame(self._format.changes(versions), title=f"Changes of {self.path}", noun="changes")
@@ -223,7 +223,7 @@ class Table:
         Each part is read when it is first asked for. Either version may be the newer one.
 
         Raises:
-            BadReferenceError: A text is no ref.
+            InvalidArgumentError: A text is no ref.
             SnapshotNotFoundError: No version answers to one.
         """
         first, last = (self.at(ref).resolved for ref in (a, b))
@@ -237,24 +237,24 @@ class Table:
         `Snapshot.manifests` read.
 
         Raises:
-            BadReferenceError: The text is no ref.
+            InvalidArgumentError: The text is no ref.
             SnapshotNotFoundError: No version answers to it, or its files can not be told any more.
-            BrokenTableError: A file of the metadata is missing or damaged; it is named.
+            CorruptTableError: A file of the metadata is missing or damaged; it is named.
         """
         return read_health(self.at(ref).resolved, path=self.path)
 
-    def health_over(self, between: str | None = None) -> Frame:
-        """Return the numbers of `health` at every version of a range `A..B`, or at all: HEALTH_OVER, newest first.
+    def health_history(self, between: str | None = None) -> Frame:
+        """Return the numbers of `health` at every version of a range `A..B`, or at all: HEALTH_HISTORY, newest first.
 
         From `lifetimes`, which are read as there; every version is measured against the newest settings.
 
         Raises:
-            BadReferenceError: The text is no range.
+            InvalidArgumentError: The text is no range.
             SnapshotNotFoundError: A ref names no version.
-            BrokenTableError: A file of the log is missing or damaged; it is named.
+            CorruptTableError: A file of the log is missing or damaged; it is named.
         """
-        versions = None if between is None else Past(self, self._format).between(between)
-        return health_over(self._format, self.lifetimes(), versions, path=self.path)
+        versions = None if between is None else VersionResolver(self, self._format).between(between)
+        return health_history(self._format, self.lifetimes(), versions, path=self.path)
 
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
         """Return what a rule would take from the table and what holds the rest; nothing is deleted.
@@ -268,9 +268,9 @@ class Table:
             keep_last: Keep at least so many of the newest versions; for Delta they become hours.
 
         Raises:
-            BadReferenceError: The rule makes no sense, or Delta would not heed it.
+            InvalidArgumentError: The rule makes no sense, or Delta would not heed it.
             UnsupportedFeatureError: It cannot be told exactly.
-            BrokenTableError: A file of the log is missing or damaged; it is named.
+            CorruptTableError: A file of the log is missing or damaged; it is named.
         """
         return retention_of(self._format, self.lifetimes(), keep=keep, keep_last=keep_last, path=self.path)
 
@@ -325,15 +325,15 @@ class Table:
             ref: The version, for one that tells of a version; the latest without it.
 
         Raises:
-            BadReferenceError: There is no such table, or it tells of no version and a ref is given.
+            InvalidArgumentError: There is no such table, or it tells of no version and a ref is given.
             SnapshotNotFoundError: No version answers to the ref, or only its changelog is left.
             UnsupportedFeatureError: Its rows need a feature that is not read; none has been read.
-            BrokenTableError: A file is missing or damaged; it is named.
+            CorruptTableError: A file is missing or damaged; it is named.
         """
         found = next((one for one in self.inspections if one.name == name), None)
         if found is None or not found.at_version:
             if found is not None and ref is not None:
-                raise BadReferenceError(
+                raise InvalidArgumentError(
                     f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
                 )
             return Frame(self._format.inspect(name), title=f"{name} of {self.path}")
@@ -384,12 +384,12 @@ class Table:
                 both states of a bucket in memory.
 
         Raises:
-            BadReferenceError: A ref or an argument makes no sense, `b` is before `a`, or nothing was recorded.
+            InvalidArgumentError: A ref or an argument makes no sense, `b` is before `a`, or nothing was recorded.
             SnapshotNotFoundError: A version between does not exist, or what the mode reads of it has expired.
             UnsupportedFeatureError: The mode needs a feature that is not read; nothing has been read.
-            BrokenTableError: A file is missing or damaged; it is named.
+            CorruptTableError: A file is missing or damaged; it is named.
         """
-        start, end, settled = Past(self, self._format).span(a, b, mode)
+        start, end, settled = VersionResolver(self, self._format).span(a, b, mode)
         changes = self._format.row_changes(start, end, settled)
         if start == end:
             changes = replace(changes, splits=lambda _: ())

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import dropwhile
 from typing import Protocol, get_args, runtime_checkable
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.model import ChangeMode, Listing
 from snapshot_explorer.refs import (
@@ -33,7 +33,7 @@ class SupportsTimeTravelRanges(Protocol):
         ...
 
 
-class Looked(Protocol):
+class VersionSource(Protocol):
     """A table that keeps what it has seen."""
 
     def update(self, *, staleness_acceptable: bool = False) -> Snapshot:
@@ -49,10 +49,12 @@ class Looked(Protocol):
         ...
 
 
-class Past:
+class VersionResolver:
     """A table's past as refs ask about it; each answer is asked for at most once."""
 
-    def __init__(self, table: Looked, table_format: TableFormat, *, listed: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self, table: VersionSource, table_format: TableFormat, *, listed: tuple[int, ...] | None = None
+    ) -> None:
         """Bind to a table; with `listed`, refs name one of these versions, whether it can be loaded or not."""
         self._table = table
         self._format = table_format
@@ -100,7 +102,7 @@ class Past:
             until: Only versions committed at or before this time.
 
         Raises:
-            BadReferenceError: An argument is no range, or no time.
+            InvalidArgumentError: An argument is no range, or no time.
             SnapshotNotFoundError: A ref names no version.
         """
         versions = self.listed
@@ -135,11 +137,11 @@ class Past:
         """Return the versions of two refs between which rows change, and the mode: `diff` for `auto` and two tags.
 
         Raises:
-            BadReferenceError: A text is no ref, there is no such mode, or `b` is before `a`.
+            InvalidArgumentError: A text is no ref, there is no such mode, or `b` is before `a`.
             SnapshotNotFoundError: No version answers to a ref, or one between is not there.
         """
         if mode not in get_args(ChangeMode):
-            raise BadReferenceError(f"No mode is called {mode!r}. Modes: {', '.join(get_args(ChangeMode))}.")
+            raise InvalidArgumentError(f"No mode is called {mode!r}. Modes: {', '.join(get_args(ChangeMode))}.")
         first, last = (parse_ref(ref, tags=self.tags) for ref in (a, b))
         if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
             mode = "diff"
@@ -156,7 +158,7 @@ class Past:
     def _last_at(self, time: datetime) -> int | None:
         """Return the last version committed at or before a time; None if all came after it."""
         try:
-            return resolve(AsOf(time=time), Past(self._table, self._format, listed=self.listed))
+            return resolve(AsOf(time=time), VersionResolver(self._table, self._format, listed=self.listed))
         except NothingBeforeError:
             return None
 
@@ -164,5 +166,5 @@ class Past:
 def _time(name: str, given: str | datetime) -> datetime:
     ref = parse_ref(given)
     if not isinstance(ref, AsOf):
-        raise BadReferenceError(f"{name}={given!r} is no time. Give one such as @2026-11-01, @3d or a datetime.")
+        raise InvalidArgumentError(f"{name}={given!r} is no time. Give one such as @2026-11-01, @3d or a datetime.")
     return ref.time

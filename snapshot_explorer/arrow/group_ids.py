@@ -14,7 +14,7 @@ Codes = npt.NDArray[np.int64]
 _GREATEST = 2**62
 
 
-def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
+def group_ids(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
     """Return a number per row, equal where all the columns are."""
     codes = np.zeros(len(columns[0]), np.int64)
     distinct = 1
@@ -36,13 +36,13 @@ def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
     maps = single_chunk(column)
     alike = _items_alike(maps)
     if alike is not None:
-        return codes_of(alike)
+        return group_ids(alike)
     names = pc.unique(maps.keys).to_pylist()
     values = [pc.map_lookup(maps, pa.scalar(name, maps.type.key_type), "first") for name in names]
     # A key that is missing and one whose value is null look alike, so the keys count too, and how many they are:
     # joined, none is like an empty one.
     keys = pc.binary_join(pa.ListArray.from_arrays(maps.offsets, maps.keys.cast(pa.string())), "\0")
-    return codes_of([maps.is_null(), pa.array(np.diff(maps.offsets.to_numpy())), keys, *values])
+    return group_ids([maps.is_null(), pa.array(np.diff(maps.offsets.to_numpy())), keys, *values])
 
 
 def _items_alike(maps: pa.MapArray) -> list[pa.Array] | None:

@@ -33,7 +33,7 @@ def bytes_metadata(source: pa.NativeFile) -> "pq.FileMetaData":
     """Return the metadata of a parquet file with its INT96 columns as 12 bytes. Reads the footer.
 
     Raises:
-        DamageError: The footer is cut short or damaged.
+        CorruptBytesError: The footer is cut short or damaged.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 

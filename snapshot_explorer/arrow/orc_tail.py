@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
 
 _TAIL = 16_384
@@ -40,7 +40,7 @@ def writer_zone(source: pa.NativeFile) -> str:
     Reads the tail of the file and one small range.
 
     Raises:
-        DamageError: The tail is cut short or contradicts itself.
+        CorruptBytesError: The tail is cut short or contradicts itself.
         UnsupportedFeatureError: The file is packed with a codec that is not read.
     """
     footer, compression = _footer(source)
@@ -56,7 +56,7 @@ def check_types(source: pa.NativeFile) -> None:
     packed with LZO is not looked at.
 
     Raises:
-        DamageError: The types can not be, or the tail is cut short or contradicts itself.
+        CorruptBytesError: The types can not be, or the tail is cut short or contradicts itself.
     """
     try:
         footer, _ = _footer(source)
@@ -66,16 +66,16 @@ def check_types(source: pa.NativeFile) -> None:
     for index, kind in enumerate(value for field, value in _messages(footer) if field == _TYPES):
         depth = depths.get(index)
         if not isinstance(kind, bytes) or depth is None:
-            raise DamageError("its types are no tree")
+            raise CorruptBytesError("its types are no tree")
         if depth > _DEEPEST:
-            raise DamageError(f"its types are nested more than {_DEEPEST} deep")
+            raise CorruptBytesError(f"its types are nested more than {_DEEPEST} deep")
         # Of a field that comes several times the last one counts, and of an integer its lower 32 bits.
         plain = {field: value & 0xFFFF_FFFF for field, value in _messages(kind) if isinstance(value, int)}
         if plain.get(_KIND) == _DECIMAL and plain.get(_PRECISION, 0) > _MOST_DIGITS:
-            raise DamageError(f"a decimal would have {plain[_PRECISION]} digits")
+            raise CorruptBytesError(f"a decimal would have {plain[_PRECISION]} digits")
         for number in _parts(kind):
             if number <= index or number in depths:
-                raise DamageError("its types are no tree")
+                raise CorruptBytesError("its types are no tree")
             depths[number] = depth + 1
 
 
@@ -95,44 +95,44 @@ def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
     """Return the footer of a file, unpacked, and how the file is packed."""
     size = source.size()
     if size < _SHORTEST:
-        raise DamageError("it is cut short")
+        raise CorruptBytesError("it is cut short")
     tail = _range(source, max(0, size - _TAIL), min(size, _TAIL))
     length = tail[-1]
     script = dict(_messages(tail[-1 - length : -1]))
     compression = _Compression(codec=_number(script, 2), block=_number(script, 3) or 2**18)
     footer_length = _number(script, 1)
     if footer_length > min(size, _GREATEST_FOOTER):
-        raise DamageError(f"its footer would have {footer_length} bytes")
+        raise CorruptBytesError(f"its footer would have {footer_length} bytes")
     packed = _range(source, size - 1 - length - footer_length, footer_length)
     try:
         return _unpack(packed, compression), compression
     except zlib.error as error:
-        raise DamageError(f"its footer can not be unpacked ({error})") from error
+        raise CorruptBytesError(f"its footer can not be unpacked ({error})") from error
 
 
 def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression) -> str:
     start = _number(stripe, 1) + _number(stripe, 2) + _number(stripe, 3)
     length = _number(stripe, 4)
     if length > _GREATEST_FOOTER:
-        raise DamageError(f"the footer of a stripe would have {length} bytes")
+        raise CorruptBytesError(f"the footer of a stripe would have {length} bytes")
     found = dict(_messages(_unpack(_range(source, start, length), compression))).get(3, b"")
     return found.decode("utf-8", "replace") if isinstance(found, bytes) else ""
 
 
 def _range(source: pa.NativeFile, start: int, length: int) -> bytes:
     if start < 0 or length < 1:
-        raise DamageError("it points outside of the file")
+        raise CorruptBytesError("it points outside of the file")
     source.seek(start)
     content = bytes(source.read(length))
     if len(content) < length:
-        raise DamageError("it is cut short")
+        raise CorruptBytesError("it is cut short")
     return content
 
 
 def _number(message: dict[int, int | bytes], field: int) -> int:
     value = message.get(field, 0)
     if not isinstance(value, int):
-        raise DamageError(f"field {field} is no number")
+        raise CorruptBytesError(f"field {field} is no number")
     return value
 
 
@@ -150,7 +150,7 @@ def _messages(content: bytes) -> Iterator[tuple[int, int | bytes]]:
         if wire == _BYTES:
             length, at = _varint(content, at)
         if length < 0 or at + length > len(content):
-            raise DamageError("a field of its footer is cut short")
+            raise CorruptBytesError("a field of its footer is cut short")
         yield field, content[at : at + length]
         at += length
 
@@ -163,7 +163,7 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
         if content[at - 1] < 0x80:  # noqa: PLR2004 - the flag for more bytes
             return value, at
         shift += 7
-    raise DamageError("a number of its footer is cut short")
+    raise CorruptBytesError("a number of its footer is cut short")
 
 
 def _unpack(content: bytes, compression: _Compression) -> bytes:
@@ -178,7 +178,7 @@ def _unpack(content: bytes, compression: _Compression) -> bytes:
         at += 3 + (head >> 1)
         unpacked += chunk if head & 1 else _chunk(chunk, compression)
         if len(unpacked) > _GREATEST_FOOTER:
-            raise DamageError("its footer is too large")
+            raise CorruptBytesError("its footer is too large")
     return bytes(unpacked)
 
 
@@ -189,7 +189,7 @@ def _chunk(chunk: bytes, compression: _Compression) -> bytes:
         case 2:
             size, _ = _varint(chunk, 0)
             if size > compression.block:
-                raise DamageError("a chunk is larger than the file allows")
+                raise CorruptBytesError("a chunk is larger than the file allows")
             return bytes(pa.Codec("snappy").decompress(chunk, decompressed_size=size))
         case 4:
             return _lz4(chunk, compression.block)
@@ -213,7 +213,7 @@ def _lz4(chunk: bytes, limit: int) -> bytes:
             token = chunk[at]
             length, at = _lz4_length(chunk, at + 1, token >> 4)
             if at + length > len(chunk):
-                raise DamageError("a packed chunk is cut short")
+                raise CorruptBytesError("a packed chunk is cut short")
             unpacked += chunk[at : at + length]
             at += length
             if at == len(chunk):
@@ -221,11 +221,11 @@ def _lz4(chunk: bytes, limit: int) -> bytes:
             distance = int.from_bytes(chunk[at : at + 2], "little")
             length, at = _lz4_length(chunk, at + 2, token & 15)
             if not 0 < distance <= len(unpacked) or len(unpacked) + length > limit:
-                raise DamageError("a packed chunk is damaged")
+                raise CorruptBytesError("a packed chunk is damaged")
             for _ in range(length + _MATCH):
                 unpacked.append(unpacked[-distance])
     except IndexError as error:
-        raise DamageError("a packed chunk is cut short") from error
+        raise CorruptBytesError("a packed chunk is cut short") from error
 
 
 def _lz4_length(chunk: bytes, at: int, start: int) -> tuple[int, int]:

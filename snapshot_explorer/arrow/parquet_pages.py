@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow import thrift
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.limits import Limits
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def opened(source: pa.NativeFile) -> "pq.ParquetFile":
     """Return a parquet file of metadata, opened. Pages that carry a checksum are verified when they are read.
 
     Raises:
-        DamageError: Its footer holds what pyarrow would end the process for.
+        CorruptBytesError: Its footer holds what pyarrow would end the process for.
         pyarrow.ArrowException: It is no parquet file.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
@@ -81,7 +81,7 @@ def opened(source: pa.NativeFile) -> "pq.ParquetFile":
     groups = thrift.structs(thrift.footer(source), 4)
     for chunks in (thrift.structs(group, 1) for group in groups):
         if len(chunks) != len(file.schema):
-            raise DamageError(f"a row group has {len(chunks)} columns of {len(file.schema)}")
+            raise CorruptBytesError(f"a row group has {len(chunks)} columns of {len(file.schema)}")
         for index, chunk in enumerate(chunks):
             _check_sizes(chunk, file.schema.column(index))
     return file
@@ -91,13 +91,13 @@ def _check_sizes(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:
     """Refuse a chunk whose size statistics do not fit its column's levels: pyarrow ends the process for them."""
     metadata = next((field.value for field in chunk if field.id == _METADATA), None)
     if not isinstance(metadata, list):
-        raise DamageError(f"the column {column.path} has no metadata")
+        raise CorruptBytesError(f"the column {column.path} has no metadata")
     for sizes in (field.value for field in metadata if field.id == _SIZE_STATISTICS and isinstance(field.value, list)):
         for field in sizes:
             most = {2: column.max_repetition_level, 3: column.max_definition_level}.get(field.id)
             counts = len(field.value.values) if isinstance(field.value, thrift.Items) else 0
             if most is not None and counts not in (0, most + 1):
-                raise DamageError(f"the column {column.path} counts {counts} levels of {most + 1}")
+                raise CorruptBytesError(f"the column {column.path} counts {counts} levels of {most + 1}")
 
 
 def check(
@@ -114,7 +114,7 @@ def check(
 
     Raises:
         LimitError: It has too many rows, or would unfold to too many bytes.
-        DamageError: A page has no header that can be.
+        CorruptBytesError: A page has no header that can be.
     """
     size = source.size()
     limits.check_rows(path, size, file.metadata.num_rows)
@@ -193,21 +193,21 @@ def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
         try:
             fields = {field.id: field.value for field in reader.struct()}
             break
-        except DamageError:
+        except CorruptBytesError:
             if length >= end - at:
                 raise
     else:
-        raise DamageError(f"the page at byte {at} has no header")
+        raise CorruptBytesError(f"the page at byte {at} has no header")
     kind, unpacked, packed = (fields.get(number) for number in (1, 2, 3))
     if not isinstance(kind, int) or not isinstance(unpacked, int) or not isinstance(packed, int):
-        raise DamageError(f"the page at byte {at} has no size")
+        raise CorruptBytesError(f"the page at byte {at} has no size")
     if unpacked < 0 or packed < 0:
-        raise DamageError(f"the page at byte {at} has {packed} bytes")
+        raise CorruptBytesError(f"the page at byte {at} has {packed} bytes")
     about = fields.get(7 if kind == _DICTIONARY else _DATA.get(kind, 0))
     told = {field.id: field.value for field in about} if isinstance(about, list) else {}
     values, encoding = told.get(1, 0), told.get(4 if kind == 3 else 2, 0)  # noqa: PLR2004 - a page of version 2
     if not isinstance(values, int) or not isinstance(encoding, int) or values < 0:
-        raise DamageError(f"the page at byte {at} has no number of values")
+        raise CorruptBytesError(f"the page at byte {at} has no number of values")
     return _Page(kind=kind, start=at + reader.place, packed=packed, unpacked=unpacked, values=values, encoding=encoding)
 
 

@@ -7,7 +7,7 @@ than the caller can use.
 import numpy as np
 import numpy.typing as npt
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
 
 Positions = npt.NDArray[np.int64]
@@ -34,7 +34,8 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
         limit: All numbers must be below it, so that a few bytes can not ask for much memory.
 
     Raises:
-        DamageError: The bytes are no bitmap, are cut short, or hold a number twice, out of order or past the limit.
+        CorruptBytesError: The bytes are not a bitmap, are cut short, or hold a number twice, out of order or past the
+            limit.
         UnsupportedFeatureError: They hold more numbers than `MOST_NUMBERS`.
 
     Source: RoaringFormatSpec, "Standard 32-bit Roaring Bitmap".
@@ -49,11 +50,11 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     elif cookie == _WITHOUT_RUNS:
         count = _integer(content, start + 4, 4)
         if count > _CONTAINER:
-            raise DamageError(f"a bitmap of {count} containers")
+            raise CorruptBytesError(f"a bitmap of {count} containers")
         runs = np.zeros(count, bool)
         place, has_offsets = start + 8, True
     else:
-        raise DamageError(f"no bitmap begins with {cookie}")
+        raise CorruptBytesError(f"no bitmap begins with {cookie}")
     heads = np.frombuffer(_part(content, place, 4 * count), "<u2").reshape(count, 2).astype(np.int64)
     place += 4 * count + (4 * count if has_offsets else 0)
     _check_heads(heads, limit)
@@ -63,7 +64,7 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
         found.append(values + (key << 16))
     numbers = np.concatenate(found)
     if len(numbers) and numbers[-1] >= limit:
-        raise DamageError(f"position {numbers[-1]} where {limit} is the end")
+        raise CorruptBytesError(f"position {numbers[-1]} where {limit} is the end")
     return numbers, place
 
 
@@ -79,14 +80,14 @@ def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     for _ in range(count):
         high = int.from_bytes(content[place : place + 4], "little", signed=True)
         if place + 4 > len(content) or high <= before:
-            raise DamageError("it is cut short, or its parts are out of order")
+            raise CorruptBytesError("it is cut short, or its parts are out of order")
         numbers, place = decode(content, place + 4, min(1 << 32, limit - (high << 32)))
         total += len(numbers)
         check_total(total)
         found.append(numbers + (high << 32))
         before = high
     if count < 0 or place > len(content):
-        raise DamageError(f"it has {count} parts in {len(content)} bytes")
+        raise CorruptBytesError(f"it has {count} parts in {len(content)} bytes")
     return np.concatenate(found), place
 
 
@@ -106,12 +107,12 @@ def check_total(total: int) -> None:
 def _check_heads(heads: Positions, limit: int) -> None:
     """Refuse containers out of order, or more numbers than there can be below the limit."""
     if np.any(heads[1:, 0] <= heads[:-1, 0]):
-        raise DamageError("containers out of order")
+        raise CorruptBytesError("containers out of order")
     if len(heads) and int(heads[-1, 0]) << 16 >= limit:
-        raise DamageError(f"position {int(heads[-1, 0]) << 16} or more where {limit} is the end")
+        raise CorruptBytesError(f"position {int(heads[-1, 0]) << 16} or more where {limit} is the end")
     total = int(heads[:, 1].sum()) + len(heads)
     if total > limit:
-        raise DamageError(f"{total} positions where {limit} is the end")
+        raise CorruptBytesError(f"{total} positions where {limit} is the end")
     check_total(total)
 
 
@@ -119,7 +120,7 @@ def container(content: bytes, place: int, count: int, *, is_run: bool) -> tuple[
     """Return the `count` numbers of a container, ascending, and where it ends.
 
     Raises:
-        DamageError: The bytes are cut short, or hold another number of numbers, or not in order.
+        CorruptBytesError: The bytes are cut short, or hold another number of numbers, or not in order.
     """
     if is_run:
         return _runs(content, place, count)
@@ -130,7 +131,7 @@ def container(content: bytes, place: int, count: int, *, is_run: bool) -> tuple[
         values, place = np.frombuffer(_part(content, place, 2 * count), "<u2"), place + 2 * count
     numbers = values.astype(np.int64)
     if len(numbers) != count or np.any(numbers[1:] <= numbers[:-1]):
-        raise DamageError(f"a container of {count} numbers that holds {len(numbers)}, or not in order")
+        raise CorruptBytesError(f"a container of {count} numbers that holds {len(numbers)}, or not in order")
     return numbers, place
 
 
@@ -141,14 +142,14 @@ def _runs(content: bytes, place: int, count: int) -> tuple[Positions, int]:
     starts, lengths = pairs[:, 0], pairs[:, 1] + 1
     ends = starts + lengths
     if np.any(starts[1:] < ends[:-1]) or np.any(ends > _CONTAINER) or int(lengths.sum()) != count:
-        raise DamageError("runs that overlap, are out of order or hold another number of numbers")
+        raise CorruptBytesError("runs that overlap, are out of order or hold another number of numbers")
     before = np.cumsum(lengths) - lengths
     return np.arange(count) + np.repeat(starts - before, lengths), place + 2 + 4 * number
 
 
 def _part(content: bytes, place: int, size: int) -> bytes:
     if place < 0 or place + size > len(content):
-        raise DamageError(f"{size} bytes at {place} of {len(content)}")
+        raise CorruptBytesError(f"{size} bytes at {place} of {len(content)}")
     return content[place : place + size]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 
 _TRUE, _FALSE, _BYTE, _DOUBLE = 1, 2, 3, 7
 _DEEPEST = 32
@@ -53,13 +53,13 @@ class Reader:
 
     def _byte(self) -> int:
         if self._at >= len(self._content):
-            raise DamageError("its metadata is cut short")
+            raise CorruptBytesError("its metadata is cut short")
         self._at += 1
         return self._content[self._at - 1]
 
     def _take(self, length: int) -> bytes:
         if length > len(self._content) - self._at:
-            raise DamageError("its metadata is cut short")
+            raise CorruptBytesError("its metadata is cut short")
         self._at += length
         return self._content[self._at - length : self._at]
 
@@ -71,7 +71,7 @@ class Reader:
             if byte < 0x80:  # noqa: PLR2004 - the flag for more bytes
                 return value
             shift += 7
-        raise DamageError("a number in its metadata is too long")
+        raise CorruptBytesError("a number in its metadata is too long")
 
     def _zigzag(self) -> int:
         value = self._varint()
@@ -81,7 +81,7 @@ class Reader:
         """Return the fields of a struct.
 
         Raises:
-            DamageError: It is cut short, nested too deeply, or holds a value of an unknown kind.
+            CorruptBytesError: It is cut short, nested too deeply, or holds a value of an unknown kind.
         """
         fields: list[Field] = []
         last = 0
@@ -94,7 +94,7 @@ class Reader:
 
     def _value(self, kind: int, depth: int) -> Value:
         if depth > _DEEPEST:
-            raise DamageError("its metadata is nested too deeply")
+            raise CorruptBytesError("its metadata is nested too deeply")
         match kind:
             case 1 | 2 | 3:
                 return self._byte()
@@ -108,13 +108,13 @@ class Reader:
                 return self._items(depth)
             case 12:
                 return self.struct(depth)
-        raise DamageError(f"its metadata has a value of the unknown kind {kind}")
+        raise CorruptBytesError(f"its metadata has a value of the unknown kind {kind}")
 
     def _items(self, depth: int) -> Items:
         head = self._byte()
         size = head >> 4 if head >> 4 < 15 else self._varint()  # noqa: PLR2004 - the nibble for longer lists
         if size > len(self._content) - self._at:
-            raise DamageError("a list in its metadata is cut short")
+            raise CorruptBytesError("a list in its metadata is cut short")
         return Items(head & 15, [self._value(head & 15, depth + 1) for _ in range(size)])
 
 
@@ -122,13 +122,13 @@ def footer(source: pa.NativeFile) -> list[Field]:
     """Return the metadata in the footer of a parquet file.
 
     Raises:
-        DamageError: It is cut short or damaged.
+        CorruptBytesError: It is cut short or damaged.
     """
     size = source.size()
     source.seek(max(0, size - 8))
     length = int.from_bytes(bytes(source.read(4)), "little")
     if length > size - 8:
-        raise DamageError("its footer is longer than the file")
+        raise CorruptBytesError("its footer is longer than the file")
     source.seek(size - 8 - length)
     return Reader(bytes(source.read(length))).struct()
 

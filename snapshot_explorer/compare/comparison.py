@@ -22,11 +22,11 @@ from snapshot_explorer.compare.manifests import compare_manifests, entries_of, m
 from snapshot_explorer.compare.proof import proven
 from snapshot_explorer.compare.schemas import compare_properties, compare_schemas, partition_names
 from snapshot_explorer.errors import (
-    BadReferenceError,
+    InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
-from snapshot_explorer.frames import Frame, telling
+from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
@@ -156,7 +156,7 @@ class Comparison:
             manifest: Its path, as `manifests` spells it, its name, or an end that no other one has.
 
         Raises:
-            BadReferenceError: Neither version has one that is called so, or it holds no data files.
+            InvalidArgumentError: Neither version has one that is called so, or it holds no data files.
         """
         rows = self.manifests.to_arrow()
         known = rows["path"].to_pylist()
@@ -175,7 +175,10 @@ class Comparison:
         """
         rows = files_frame(self._difference, self._changes, backwards=self._backwards)
         return Frame(
-            rows, title=self._title("Files"), noun="files that differ", drawn=telling(rows, but=("schema_id",))
+            rows,
+            title=self._title("Files"),
+            noun="files that differ",
+            drawn=non_empty_columns(rows, but=("schema_id",)),
         )
 
     @cached_property
@@ -183,13 +186,13 @@ class Comparison:
         """Return what differs by partition and bucket: COMPARED_PARTITIONS. Reads as `files` does."""
         rows = partitions_frame(self._difference)
         noun = "partitions and buckets that differ"
-        return Frame(rows, title=self._title("Partitions"), noun=noun, drawn=telling(rows))
+        return Frame(rows, title=self._title("Partitions"), noun=noun, drawn=non_empty_columns(rows))
 
     @cached_property
     def schema(self) -> Frame:
         """Return how the schemas differ, by field id: COMPARED_SCHEMAS. Reads a schema each."""
         rows = compare_schemas(self._a.schema, self._b.schema)
-        return Frame(rows, title=self._title("Schema"), noun="changes of the schema", drawn=telling(rows))
+        return Frame(rows, title=self._title("Schema"), noun="changes of the schema", drawn=non_empty_columns(rows))
 
     @cached_property
     def properties(self) -> Frame:
@@ -219,11 +222,11 @@ class Comparison:
         """Return the same comparison, drawn with these parts only: summary, commits, schema, ...
 
         Raises:
-            BadReferenceError: There is no part of that name.
+            InvalidArgumentError: There is no part of that name.
         """
         for name in names:
             if name not in PARTS:
-                raise BadReferenceError(f"No part is called {name!r}. Parts: {', '.join(PARTS)}.")
+                raise InvalidArgumentError(f"No part is called {name!r}. Parts: {', '.join(PARTS)}.")
         other = copy(self)
         other._shown = names  # noqa: SLF001 - a copy of this object
         return other

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.group_ids import Codes, codes_of, codes_of_maps
+from snapshot_explorer.arrow.group_ids import Codes, codes_of_maps, group_ids
 
 _Mask = npt.NDArray[np.bool_]
 _KEY = ("path", "level", "deletion_vector")
@@ -59,9 +59,9 @@ def compare_files(a: pa.Table, b: pa.Table) -> FileDifference:
     A file is the same where its path is; where a version has a path twice, where level and deletion vector are too.
     """
     both = pa.concat_tables([a.select(_KEY), b.select(_KEY)])
-    codes = codes_of([both.column("path")])
+    codes = group_ids([both.column("path")])
     if any(len(np.unique(part)) < len(part) for part in (codes[: len(a)], codes[len(a) :])):
-        codes = codes_of(both.columns)
+        codes = group_ids(both.columns)
     of_a, of_b = _places(codes[: len(a)], codes[len(a) :]), _places(codes[len(a) :], codes[: len(a)])
     there = of_b >= 0
     before, after = a.take(pa.array(of_b[there])), b.filter(pa.array(there))
@@ -99,7 +99,7 @@ def _valid(files: pa.Table, name: str) -> _Mask:
 
 
 def _unlike(before: pa.Table, after: pa.Table, name: str) -> _Mask:
-    codes = codes_of([pa.concat_arrays([single_chunk(before.column(name)), single_chunk(after.column(name))])])
+    codes = group_ids([pa.concat_arrays([single_chunk(before.column(name)), single_chunk(after.column(name))])])
     unlike: _Mask = codes[: len(before)] != codes[len(before) :]
     return unlike
 
@@ -151,7 +151,7 @@ def _reasons(files: pa.Table, changes: pa.Table | None, event: str) -> tuple[pa.
         return pa.nulls(len(files), pa.bool_()), pa.nulls(len(files), pa.int64())
     events = changes.filter(pc.equal(changes["change"], event))
     names = ("path", "level")
-    codes = codes_of(pa.concat_tables([events.select(names), files.select(names)]).columns)
+    codes = group_ids(pa.concat_tables([events.select(names), files.select(names)]).columns)
     # Of equal codes the last one is found first.
     last = _places(codes[len(events) :], codes[: len(events)][::-1])
     found = pa.array(len(events) - 1 - last, mask=last < 0)
@@ -163,7 +163,7 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
     parts = [difference.removed, difference.added, difference.shared]
     files = pa.concat_tables([part.select(["partition", "bucket", "rows", "size_bytes"]) for part in parts])
     kinds = np.repeat(np.arange(3), [len(part) for part in parts])
-    groups = codes_of([pa.array(codes_of_maps(files.column("partition"))), files.column("bucket")])
+    groups = group_ids([pa.array(codes_of_maps(files.column("partition"))), files.column("bucket")])
     _, firsts, of_rows = np.unique(groups, return_index=True, return_inverse=True)
     count = len(firsts)
     deleted = _more_deleted(difference)

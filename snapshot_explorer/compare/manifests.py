@@ -6,9 +6,9 @@ from difflib import get_close_matches
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.frames import Frame, telling
+from snapshot_explorer.frames import Frame, non_empty_columns
 
 _STATES = ("base", "delta")
 _NAMED = 3
@@ -90,7 +90,7 @@ def _status(path: str, before: Mapping[str, str], after: Mapping[str, str], born
 def entries_of(version: TableVersion, path: str, *, note: str = "") -> Frame:
     """Return the entries of a manifest of a version, in order: ENTRIES. Reads the manifest."""
     rows = version.entries(path)
-    return Frame(rows, title=f"Entries of {path}{note}", noun="entries", drawn=telling(rows))
+    return Frame(rows, title=f"Entries of {path}{note}", noun="entries", drawn=non_empty_columns(rows))
 
 
 def manifest_of(asked: str, paths: Sequence[str], *, owner: str) -> str:
@@ -102,7 +102,7 @@ def manifest_of(asked: str, paths: Sequence[str], *, owner: str) -> str:
         owner: Whose they are, for messages.
 
     Raises:
-        BadReferenceError: None is called so, or several are.
+        InvalidArgumentError: None is called so, or several are.
     """
     if asked in paths:
         return asked
@@ -112,13 +112,13 @@ def manifest_of(asked: str, paths: Sequence[str], *, owner: str) -> str:
         return named[0]
     if named:
         some = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"{len(named):,} manifests of {owner} end with {asked!r}: {some}. Give more of the name."
         )
     near = get_close_matches(_name(asked), [_name(path) for path in paths[:_LOOKED_THROUGH]], 1, cutoff=0)
     hint = f" The nearest is {near[0]}." if near else ""
     known = f"See manifests, which lists all {len(paths):,}." if paths else "There are none."
-    raise BadReferenceError(f"No manifest of {owner} is called {asked!r}.{hint} {known}")
+    raise InvalidArgumentError(f"No manifest of {owner} is called {asked!r}.{hint} {known}")
 
 
 def _name(path: str) -> str:

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.engines import data_skipping as possibility
 from snapshot_explorer.engines import file_skipping as pruning
-from snapshot_explorer.engines.duckdb_ast import children, find, scalar, spelled
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.engines.duckdb_ast import children, find, scalar, to_sql
+from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -135,7 +135,7 @@ class Condition:
         """Return for each row whether it passes; a condition that is null does not pass.
 
         Raises:
-            BadReferenceError: A value can not be evaluated, such as a text that is cast to a number.
+            InvalidArgumentError: A value can not be evaluated, such as a text that is cast to a number.
         """
         import duckdb
 
@@ -144,7 +144,7 @@ class Condition:
             try:
                 passes = _evaluate(cursor, self.text, rows.select(needed))
             except duckdb.Error as error:
-                raise BadReferenceError(
+                raise InvalidArgumentError(
                     f"The condition {self.text!r} can not be evaluated: {_sentence(error)}. "
                     "TRY_CAST gives null where CAST fails."
                 ) from error
@@ -192,7 +192,7 @@ def condition(text: str, schema: pa.Schema) -> Condition:
         schema: The Arrow schema of the rows.
 
     Raises:
-        BadReferenceError: The text is no condition, names a column that is not there, or asks for more than a
+        InvalidArgumentError: The text is no condition, names a column that is not there, or asks for more than a
             row's own values (a subquery, another table, an aggregate).
     """
     session = _Session()
@@ -225,23 +225,25 @@ def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     try:
         answer, alone = _answer(cursor, f"{_PREFIX}{text}\n)"), _answer(cursor, f"{_ALONE}{text}\n")
     except RecursionError as error:
-        raise BadReferenceError("The condition is nested too deeply. Write it with fewer parentheses.") from error
+        raise InvalidArgumentError("The condition is nested too deeply. Write it with fewer parentheses.") from error
     # Where it is at fault itself, that is told, and not the parenthesis that we have added.
     is_wrong = "position" in alone
     if answer.get("error"):
-        raise BadReferenceError(_syntax_error(text, *((alone, _ALONE) if is_wrong else (answer, _PREFIX))))
+        raise InvalidArgumentError(_syntax_error(text, *((alone, _ALONE) if is_wrong else (answer, _PREFIX))))
     statements = answer["statements"]
     node = statements[0]["node"] if len(statements) == 1 else {}
     chosen = node.get("select_list") or []
     if node.get("from_table", {}).get("type") != "EMPTY" or len(chosen) != 1 or _has_clauses(node):
-        raise BadReferenceError(f"{text!r} is more than a condition. {_NEXT}")
+        raise InvalidArgumentError(f"{text!r} is more than a condition. {_NEXT}")
     if is_wrong:
-        raise BadReferenceError(_syntax_error(text, alone, _ALONE))
+        raise InvalidArgumentError(_syntax_error(text, alone, _ALONE))
     tree: dict[str, Any] = chosen[0]
     if tree.get("function_name") == "row":
         if not children(tree):
-            raise BadReferenceError(f"The condition {text!r} is empty. Write what would follow WHERE, or leave it out.")
-        raise BadReferenceError(f"{text!r} is a list of values and no condition. {_NEXT}")
+            raise InvalidArgumentError(
+                f"The condition {text!r} is empty. Write what would follow WHERE, or leave it out."
+            )
+        raise InvalidArgumentError(f"{text!r} is a list of values and no condition. {_NEXT}")
     return tree
 
 
@@ -270,10 +272,10 @@ def _columns(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
     try:
         names = {name for name in _references(tree, schema, frozenset(), text) if name is not None}
     except RecursionError as error:
-        raise BadReferenceError("The condition is nested too deeply. Write it with fewer parentheses.") from error
+        raise InvalidArgumentError("The condition is nested too deeply. Write it with fewer parentheses.") from error
     folded = {name.lower() for name in names}
     if len(folded) < len(names):
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"The condition {text!r} reads columns whose names differ only in case: {', '.join(sorted(names))}. "
             "Read them without a condition and filter the result."
         )
@@ -290,7 +292,7 @@ def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: st
         return
     kind = str(tree.get("class", ""))
     if kind in _REFUSED:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"The condition {text!r} holds {_REFUSED[kind]}. A condition reads the values of one row only."
         )
     if kind == "COLUMN_REF":
@@ -326,7 +328,7 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
     if found is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
         return None
     if found is None:
-        raise BadReferenceError(f"The condition {text!r} names a {unknown_column('.'.join(names), schema.names)}")
+        raise InvalidArgumentError(f"The condition {text!r} names a {unknown_column('.'.join(names), schema.names)}")
     return found
 
 
@@ -344,7 +346,7 @@ def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: st
     """Return what is joined by AND at the top, each as a tree and as SQL."""
     if tree.get("type") != "CONJUNCTION_AND":
         return [(tree, text)]
-    texts = spelled(cursor, tree["children"])
+    texts = to_sql(cursor, tree["children"])
     return list(zip(tree["children"], texts, strict=True)) if texts else [(tree, text)]
 
 
@@ -361,7 +363,7 @@ def _bind(cursor: duckdb.DuckDBPyConnection, text: str, schema: pa.Schema, colum
         cursor.execute(f"SELECT 1{source} WHERE CAST((\n{text}\n) AS BOOLEAN)").fetchall()
         _evaluate(cursor, text, empty)
     except duckdb.Error as error:
-        raise BadReferenceError(f"The condition {text!r} does not fit the table: {_sentence(error)}.") from error
+        raise InvalidArgumentError(f"The condition {text!r} does not fit the table: {_sentence(error)}.") from error
 
 
 def _sentence(error: Exception) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from snapshot_explorer.engines.duckdb_ast import children, find, spelled
+from snapshot_explorer.engines.duckdb_ast import children, find, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,14 +103,14 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class And:
     """Parts joined by AND."""
 
     parts: tuple[Form, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class Or:
     """Parts joined by OR."""
 
     parts: tuple[Form, ...]
@@ -121,7 +121,7 @@ class Opaque:
     """What bounds say nothing of."""
 
 
-Form: TypeAlias = Order | Within | Prefix | Null | Truth | Not | Every | Some | Opaque
+Form: TypeAlias = Order | Within | Prefix | Null | Truth | Not | And | Or | Opaque
 
 
 def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
@@ -129,7 +129,7 @@ def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Sch
     kind = str(tree.get("type", ""))
     if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
         parts = tuple(form(cursor, part, schema) for part in children(tree))
-        return Every(parts) if kind == "CONJUNCTION_AND" else Some(parts)
+        return And(parts) if kind == "CONJUNCTION_AND" else Or(parts)
     if kind == "OPERATOR_NOT":
         return Not(form(cursor, children(tree)[0], schema))
     if kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
@@ -163,7 +163,7 @@ def _comparison(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema:
         compared = _compared(cursor, children(tree)[0], children(tree)[1:], schema)
         if compared is None:
             return Opaque()
-        among = Some(tuple(Within(compared[0], value, value) for value in compared[1]))
+        among = Or(tuple(Within(compared[0], value, value) for value in compared[1]))
         return among if kind == "COMPARE_IN" else Not(among)
     return _prefix(cursor, tree, schema)
 
@@ -201,7 +201,7 @@ def _is_constant(tree: object) -> bool:
 def _constants(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -> list[Constant] | None:
     import duckdb
 
-    texts = spelled(cursor, trees)
+    texts = to_sql(cursor, trees)
     if texts is None:
         return None
     try:
@@ -292,15 +292,15 @@ class Known:
     """Whether it may hold NaN, which is greater than all else and which bounds may leave out."""
 
 
-def may_pass(what: Form, known: Mapping[str, Known]) -> str:
+def might_match(what: Form, known: Mapping[str, Known]) -> str:
     """Return SQL that is true wherever the form may be true of some row, and never null."""
     match what:
-        case Every(parts):
-            return _joined(parts, may_pass, known, "AND")
-        case Some(parts):
-            return _joined(parts, may_pass, known, "OR")
+        case And(parts):
+            return _joined(parts, might_match, known, "AND")
+        case Or(parts):
+            return _joined(parts, might_match, known, "OR")
         case Not(part):
-            return may_fail(part, known)
+            return might_not_match(part, known)
         case Opaque():
             return "true"
         case Null(column):
@@ -308,15 +308,15 @@ def may_pass(what: Form, known: Mapping[str, Known]) -> str:
     return _of_values(what, known, passes=True)
 
 
-def may_fail(what: Form, known: Mapping[str, Known]) -> str:
+def might_not_match(what: Form, known: Mapping[str, Known]) -> str:
     """Return SQL that is true wherever the form may be false of some row, and never null."""
     match what:
-        case Every(parts):
-            return _joined(parts, may_fail, known, "OR")
-        case Some(parts):
-            return _joined(parts, may_fail, known, "AND")
+        case And(parts):
+            return _joined(parts, might_not_match, known, "OR")
+        case Or(parts):
+            return _joined(parts, might_not_match, known, "AND")
         case Not(part):
-            return may_pass(part, known)
+            return might_match(part, known)
         case Opaque():
             return "true"
         case Null(column):
@@ -387,9 +387,9 @@ def equalities(what: Form, column: str) -> tuple[Constant, ...]:
     match what:
         case Within(name, low, high) if name == column and low is high:
             return (low,)
-        case Some(parts):
+        case Or(parts):
             each = [equalities(part, column) for part in parts]
             return tuple(value for values in each for value in values) if all(each) else ()
-        case Every(parts):
+        case And(parts):
             return next((values for part in parts if (values := equalities(part, column))), ())
     return ()

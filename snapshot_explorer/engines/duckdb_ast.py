@@ -31,7 +31,7 @@ def scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str
     return str(cursor.execute(query, [parameter]).fetchall()[0][0])
 
 
-def spelled(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -> list[str] | None:
+def to_sql(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -> list[str] | None:
     """Return expressions as SQL; None if DuckDB does not spell one as an expression that can stand alone."""
     statement = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", "SELECT 1"))
     wholes = []

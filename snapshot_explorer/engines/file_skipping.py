@@ -33,7 +33,7 @@ def ruled_out(
 
     known, rows = _known(bounds, frozenset().union(*(columns for _, columns in parts)))
     cases = [
-        f"WHEN NOT {possibility.may_pass(form, known)} THEN {possibility.quoted(', '.join(sorted(columns)))}"
+        f"WHEN NOT {possibility.might_match(form, known)} THEN {possibility.quoted(', '.join(sorted(columns)))}"
         for form, columns in parts
     ]
     query = f"SELECT CASE {' '.join(cases)} END FROM {_ROWS}"  # noqa: S608 - constants as DuckDB spells them

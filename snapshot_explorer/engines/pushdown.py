@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines import data_skipping as possibility
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,7 +122,7 @@ def _pushed(text: str | None, planned: pa.Schema) -> str | None:
         return None
     try:
         parts = condition(text, planned).parts
-    except BadReferenceError:  # not a condition on a row's own values
+    except InvalidArgumentError:  # not a condition on a row's own values
         return None
     sure = [part.text for part in parts if part.columns and _is_sure(part.form) and _is_plain(part.text, planned)]
     return " AND ".join(f"({part})" for part in sure) or None
@@ -131,7 +131,7 @@ def _pushed(text: str | None, planned: pa.Schema) -> str | None:
 def _is_sure(form: possibility.Form) -> bool:
     """Return whether bounds can be concluded from, with every part of it understood."""
     match form:
-        case possibility.Every(parts) | possibility.Some(parts):
+        case possibility.And(parts) | possibility.Or(parts):
             return all(_is_sure(part) for part in parts)
         case possibility.Not(part):
             return _is_sure(part)

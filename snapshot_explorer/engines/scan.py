@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import Condition, condition, unknown_column
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +35,13 @@ def scan_of(
         limit: How many rows to return at most.
 
     Raises:
-        BadReferenceError: A column does not exist or is named twice, the condition does not fit the schema, or the
+        InvalidArgumentError: A column does not exist or is named twice, the condition does not fit the schema, or the
             limit is negative.
     """
     found = None if where is None else condition(where, schema)
     chosen = _chosen(schema, columns)
     if limit is not None and limit < 0:
-        raise BadReferenceError(f"limit must be 0 or more, got {limit}. Leave it out for all rows.")
+        raise InvalidArgumentError(f"limit must be 0 or more, got {limit}. Leave it out for all rows.")
     kept = frozenset(chosen.names)
     names = [name for name in schema.names if name in kept]
     names += sorted(found.columns - set(names)) if found else []
@@ -52,12 +52,12 @@ def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     if columns is None:
         return schema.remove_metadata()
     if isinstance(columns, str):
-        raise BadReferenceError(f"columns is one text, {columns!r}. Give a list of names: [{columns!r}].")
+        raise InvalidArgumentError(f"columns is one text, {columns!r}. Give a list of names: [{columns!r}].")
     known, seen = set(schema.names), set[str]()
     for name in columns:
         if name not in known:
-            raise BadReferenceError(f"The columns asked for name a {unknown_column(str(name), schema.names)}")
+            raise InvalidArgumentError(f"The columns asked for name a {unknown_column(str(name), schema.names)}")
         if name in seen:
-            raise BadReferenceError(f"The column {name!r} is asked for twice. Name each column once.")
+            raise InvalidArgumentError(f"The column {name!r} is asked for twice. Name each column once.")
         seen.add(name)
     return pa.schema([schema.field(name) for name in columns])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from snapshot_explorer.engines import pushdown
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ def run(
         before: Told what is going to be read of which relation, before anything is. It may raise.
 
     Raises:
-        BadReferenceError: DuckDB refuses the query, or fails at it.
+        InvalidArgumentError: DuckDB refuses the query, or fails at it.
         UnsupportedFeatureError: The result has a type that Arrow has not.
     """
     import duckdb
@@ -124,7 +124,7 @@ def _translated(query: str, failure: Failure) -> Iterator[None]:
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except duckdb.Error as error:
-        raise BadReferenceError(_message(error, query, failure)) from error
+        raise InvalidArgumentError(_message(error, query, failure)) from error
 
 
 def _planned(connection: duckdb.DuckDBPyConnection, query: str, failure: Failure) -> Sequence[pushdown.Scan] | None:
@@ -148,7 +148,7 @@ class _Bound:
         folded = Counter(column.lower() for column in relation.schema.names)
         twice = sorted(column for column in relation.schema.names if folded[column.lower()] > 1)
         if twice:
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"{relation.what} has columns whose names differ only in case: {', '.join(twice)}. DuckDB does not "
                 "tell them apart: read the rows with to_arrow(columns=[...]) instead."
             )

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import BadReferenceError, TableNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.model import (
@@ -23,7 +23,7 @@ from snapshot_explorer.model import (
     RowChanges,
     Split,
     TableSchema,
-    Verification,
+    Validation,
 )
 from snapshot_explorer.storage import Storage
 
@@ -89,7 +89,7 @@ class TableFormat(Protocol):
         """Return a metadata table of the whole table, with the columns its own users know.
 
         Raises:
-            BadReferenceError: There is no metadata table of that name.
+            InvalidArgumentError: There is no metadata table of that name.
         """
         ...
 
@@ -135,11 +135,11 @@ class TableVersion(Protocol):
         They are not part of the schema; `read` accepts them like others.
 
         Raises:
-            BadReferenceError: The format has such a column, but the table does not keep it at the version.
+            InvalidArgumentError: The format has such a column, but the table does not keep it at the version.
         """
         ...
 
-    def verify(self) -> Verification:
+    def validate(self) -> Validation:
         """Read as much metadata as shows that the version can be displayed.
 
         Raises:
@@ -155,7 +155,7 @@ class TableVersion(Protocol):
         """Return the ENTRIES of a manifest of MANIFESTS, in order. Reads it and the files that name it.
 
         Raises:
-            BadReferenceError: The version has no such manifest, or it holds no data files.
+            InvalidArgumentError: The version has no such manifest, or it holds no data files.
         """
         ...
 
@@ -185,7 +185,7 @@ class TableVersion(Protocol):
         """Return the rows that the version's commit changed, under the version's own schema.
 
         Raises:
-            BadReferenceError: The version has no changelog.
+            InvalidArgumentError: The version has no changelog.
         """
         ...
 
@@ -214,11 +214,11 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
 
     Raises:
         TableNotFoundError: The folder is missing, is no table, or is a table of another format.
-        BadReferenceError: There is no format of that name.
+        InvalidArgumentError: There is no format of that name.
     """
     known = {candidate.name: candidate for candidate in FORMATS}
     if name is not None and name not in known:
-        raise BadReferenceError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
+        raise InvalidArgumentError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
     found = next((candidate for candidate in FORMATS if candidate.recognises(storage)), None)
     if found is None:
         raise TableNotFoundError(_what_is_there(storage, name))

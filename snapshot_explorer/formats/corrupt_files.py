@@ -1,6 +1,6 @@
 """The error for a data file that a reader of its format could not make sense of."""
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 
 
 def unreadable(path: str, file_format: str, error: Exception) -> Exception:
@@ -26,7 +26,7 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
         return UnsupportedFeatureError(
             f"The data file {path} holds a type that the installed pyarrow does not know: {said}. Upgrade pyarrow."
         )
-    return BrokenTableError(
+    return CorruptTableError(
         f"The data file {path} can not be read as {file_format}: {said}. It may have been cut short or "
         "overwritten; compare it with a copy of the table."
     )

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, StorageError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
@@ -90,12 +90,12 @@ def check_age(now: datetime, keep: timedelta) -> datetime:
     """Return the time so long before now.
 
     Raises:
-        BadReferenceError: The calendar has no such time.
+        InvalidArgumentError: The calendar has no such time.
     """
     try:
         return now - keep
     except OverflowError as error:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"keep={spelled(keep)} reaches back before the year 1. Give a shorter time, such as keep='365d'."
         ) from error
 
@@ -202,7 +202,7 @@ def missing_files(storage: Storage, paths: pa.Array) -> Missing:
     for path in paths.filter(is_full).to_pylist():
         try:
             full.append((path, storage.resolve_external(path)))
-        except (UnsupportedFeatureError, BrokenTableError):
+        except (UnsupportedFeatureError, CorruptTableError):
             unknown.append(path)
     below = paths.filter(pc.invert(is_full))
     asked = pa.concat_arrays([below, pa.array([path for path, _ in full], pa.string())])

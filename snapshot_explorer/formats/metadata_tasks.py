@@ -30,7 +30,7 @@ Of a change, `version` is the commit, `committed_at` its time where it was asked
 Of a state, `version` is the version of the state and `added_version` the commit that added the file, where known. An
 add counts unless a remove of the same `identity` has a greater `rank`."""
 
-NOTES = pa.schema(
+PREFETCHED = pa.schema(
     [
         pa.field("version", pa.int64(), nullable=False),
         pa.field("path", pa.string(), nullable=False),
@@ -40,7 +40,7 @@ NOTES = pa.schema(
 """A row is a piece of a file of a version that is to be known before other units can be told."""
 
 
-class Unit(Protocol):
+class MetadataTask(Protocol):
     """A piece of metadata. Picklable."""
 
     @property
@@ -50,19 +50,19 @@ class Unit(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateUnits:
+class StateTasks:
     """The units whose RECORDS give the live files of a version."""
 
-    units: Sequence[Unit]
+    units: Sequence[MetadataTask]
     """The units."""
     keeps_last_add: bool
     """Whether the last of several adds of one file counts, where their ranks are equal."""
 
 
-Look = Callable[[Sequence[Unit]], pa.Table]
-"""Reads units that tell NOTES, wherever that is quickest, and returns all of them, in no order."""
-Reader = Callable[[Unit], Iterator[pa.Table]]
-"""Yields the RECORDS of a unit, or its NOTES. Picklable."""
+Prefetch = Callable[[Sequence[MetadataTask]], pa.Table]
+"""Reads units that tell PREFETCHED, wherever that is quickest, and returns all of them, in no order."""
+Reader = Callable[[MetadataTask], Iterator[pa.Table]]
+"""Yields the RECORDS of a unit, or its PREFETCHED. Picklable."""
 
 
 def of_changes(changes: pa.Table, committed_at: pa.Array | None = None) -> pa.Table:

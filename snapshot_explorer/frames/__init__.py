@@ -1,6 +1,6 @@
 """Tables of metadata: the Arrow schema of each, and `Frame`, which holds one and draws itself."""
 
-from snapshot_explorer.frames.frame import Frame, as_pandas, drawn_of_commits, telling
+from snapshot_explorer.frames.frame import Frame, as_pandas, drawn_of_commits, non_empty_columns
 from snapshot_explorer.frames.schemas import (
     CHANGES,
     COMMITS,
@@ -14,8 +14,8 @@ from snapshot_explorer.frames.schemas import (
     FILES,
     FREED,
     HEALTH_FINDINGS,
+    HEALTH_HISTORY,
     HEALTH_LEVELS,
-    HEALTH_OVER,
     HEALTH_PARTITIONS,
     HOLDERS,
     LIFETIMES,
@@ -41,8 +41,8 @@ __all__ = [
     "FILES",
     "FREED",
     "HEALTH_FINDINGS",
+    "HEALTH_HISTORY",
     "HEALTH_LEVELS",
-    "HEALTH_OVER",
     "HEALTH_PARTITIONS",
     "HOLDERS",
     "LIFETIMES",
@@ -56,5 +56,5 @@ __all__ = [
     "Frame",
     "as_pandas",
     "drawn_of_commits",
-    "telling",
+    "non_empty_columns",
 ]

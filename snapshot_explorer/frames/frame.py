@@ -115,7 +115,7 @@ class Frame:
 
         Raises:
             UnsupportedFeatureError: There is no figure of this frame.
-            BadReferenceError: Nothing is counted by that name.
+            InvalidArgumentError: Nothing is counted by that name.
         """
         if self._depict is None:
             raise UnsupportedFeatureError(
@@ -171,7 +171,7 @@ def drawn_of_commits(rows: pa.Table) -> tuple[str, ...]:
     return tuple(name for name in _COMMIT if name not in empty)
 
 
-def telling(rows: pa.Table, *, but: Sequence[str] = ()) -> tuple[str, ...]:
+def non_empty_columns(rows: pa.Table, *, but: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the columns that say something of a row, but for some: those to draw. All of them without rows."""
     names = tuple(name for name in rows.column_names if name not in but)
     return tuple(name for name in names if not _is_silent(rows[name])) if len(rows) else names

@@ -208,7 +208,7 @@ _SMALL = [
     _column(
         "small_files", pa.int64(), "files below the small size that are not alone so in partition and bucket", "files"
     ),
-    _column("spare_files", pa.int64(), "files less, if those were merged to files of the target size", "files"),
+    _column("mergeable_files", pa.int64(), "files less, if those were merged to files of the target size", "files"),
 ]
 _DELETED = [
     _column("vector_files", pa.int64(), "files with a deletion vector; null if unknown", "files"),
@@ -245,7 +245,7 @@ HEALTH_LEVELS = pa.schema(
     ]
 )
 
-HEALTH_OVER = pa.schema(
+HEALTH_HISTORY = pa.schema(
     [
         _column("version", pa.int64(), "the version"),
         COMMITS.field("committed_at"),

@@ -1,6 +1,6 @@
 """How well a table is kept: file sizes, small files, skew, deletes, sorted runs, manifests; over versions too."""
 
-from snapshot_explorer.health.over_time import health_over
+from snapshot_explorer.health.over_time import health_history
 from snapshot_explorer.health.result import Health, read_health
 
-__all__ = ["Health", "health_over", "read_health"]
+__all__ = ["Health", "health_history", "read_health"]

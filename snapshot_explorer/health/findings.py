@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.model import Upkeep
+from snapshot_explorer.model import MaintenanceSettings
 from snapshot_explorer.render.cells import size
 
 STATES = ("act", "watch", "unknown", "ok")
@@ -71,7 +71,9 @@ class Finding:
         return "watch" if self.value >= self.watch_from else "ok"
 
 
-def findings_of(partitions: pa.Table, levels: pa.Table, manifests: pa.Table, upkeep: Upkeep) -> tuple[Finding, ...]:
+def findings_of(
+    partitions: pa.Table, levels: pa.Table, manifests: pa.Table, settings: MaintenanceSettings
+) -> tuple[Finding, ...]:
     """Return the findings of a version, the most pressing first.
 
     Thresholds are the engine's own where it has one; the others are meant to leave tables alone that nobody would
@@ -81,17 +83,17 @@ def findings_of(partitions: pa.Table, levels: pa.Table, manifests: pa.Table, upk
         partitions: HEALTH_PARTITIONS.
         levels: HEALTH_LEVELS.
         manifests: MANIFESTS of the version.
-        upkeep: What is measured against.
+        settings: What is measured against.
 
     Source: paimon UniversalCompaction.pick, MergeTreeCompactManager.shouldWaitForLatestCompaction,
     ManifestFileMerger; delta docs, "Best practices"; paimon docs, "Data Distribution".
     """
     if not len(partitions):
-        return tuple(_of_metadata(manifests, upkeep))
-    found = [*_of_files(partitions, upkeep), *_of_deletes(partitions, upkeep)]
-    if upkeep.runs_trigger is not None and upkeep.runs_stop is not None:
-        found += _of_runs(partitions, levels, upkeep, (upkeep.runs_trigger, upkeep.runs_stop))
-    found += _of_metadata(manifests, upkeep)
+        return tuple(_of_metadata(manifests, settings))
+    found = [*_of_files(partitions, settings), *_of_deletes(partitions, settings)]
+    if settings.runs_trigger is not None and settings.runs_stop is not None:
+        found += _of_runs(partitions, levels, settings, (settings.runs_trigger, settings.runs_stop))
+    found += _of_metadata(manifests, settings)
     return tuple(sorted(found, key=lambda one: STATES.index(one.state)))
 
 
@@ -124,9 +126,9 @@ def noun_of(partitions: pa.Table) -> tuple[str, str]:
     return " and ".join(f"{name}s" for name in names), " and ".join(names)
 
 
-def _of_files(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
+def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:
     noun = noun_of(partitions)
-    files, small, spare = (_sum(partitions, name) for name in ("files", "small_files", "spare_files"))
+    files, small, spare = (_sum(partitions, name) for name in ("files", "small_files", "mergeable_files"))
     watch, act = (max(number, part * files) for number, part in _SPARE)
     yield Finding(
         finding="small files",
@@ -138,7 +140,7 @@ def _of_files(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
         else f"none of {files:,} could be spared: no {noun[1]} has small ones enough to merge",
         threshold=f"{_SPARE[0][0]:,} to spare and a fifth of all files, act from {_SPARE[1][0]:,} and half",
         meaning="Every file is opened, and asked for at the storage, by itself: many small ones make readers slow.",
-        advice=upkeep.compact,
+        advice=settings.compact,
     )
     sizes = partitions["size_bytes"].to_numpy()
     median, most = float(np.median(sizes)), int(sizes.max())
@@ -146,31 +148,31 @@ def _of_files(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
         finding="skew",
         value=round(most / median, 1) if median else None,
         watch_from=_SKEW,
-        counts=most >= _LARGE * upkeep.target_bytes,
+        counts=most >= _LARGE * settings.target_bytes,
         found=f"all is in one {noun[1]}"
         if len(sizes) == 1
         else f"the largest of {len(sizes):,} {noun[0]} has {size(most)}, the median {size(int(median))}",
-        threshold=f"{_SKEW} times the median, where the largest has {size(_LARGE * upkeep.target_bytes)} or more",
+        threshold=f"{_SKEW} times the median, where the largest has {size(_LARGE * settings.target_bytes)} or more",
         meaning="Tasks go by partition and bucket: all others wait for the one that has most to read or to merge.",
         advice="Look at what its rows have in common; choose a bucket key, or partitions, that spread them.",
     )
-    fill = int((sizes < upkeep.small_bytes).sum())
+    fill = int((sizes < settings.small_bytes).sum())
     watch, act = (max(number, part * len(sizes)) for number, part in _SMALL_GROUPS)
     yield Finding(
         finding=f"small {noun[0]}",
         value=fill,
         watch_from=watch,
         act_from=act,
-        found=f"{fill:,} of {len(sizes):,} hold less than {size(upkeep.small_bytes)}",
+        found=f"{fill:,} of {len(sizes):,} hold less than {size(settings.small_bytes)}",
         threshold=f"{_SMALL_GROUPS[0][0]:,} and half of all, act from {_SMALL_GROUPS[1][0]:,}",
         meaning="No compaction merges files of different partitions or buckets: such small ones stay small files.",
-        advice=upkeep.widen,
+        advice=settings.widen,
     )
 
 
-def _of_deletes(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
-    from_bytes = f"in tables of {size(upkeep.small_bytes)} or more"
-    counts = _sum(partitions, "size_bytes") >= upkeep.small_bytes
+def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:
+    from_bytes = f"in tables of {size(settings.small_bytes)} or more"
+    counts = _sum(partitions, "size_bytes") >= settings.small_bytes
     rows = _sum_known(partitions, "rows")
     deleted = _sum_known(partitions, "deleted_rows")
     with_vector, files = _sum(partitions, "vector_files"), _sum(partitions, "files")
@@ -186,15 +188,15 @@ def _of_deletes(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
         finding="rows deleted by vectors",
         value=ratio,
         counts=counts,
-        watch_from=upkeep.deleted_ratio,
-        act_from=max(_MOST_DELETED, upkeep.deleted_ratio),
+        watch_from=settings.deleted_ratio,
+        act_from=max(_MOST_DELETED, settings.deleted_ratio),
         found=told,
-        threshold=f"{upkeep.deleted_ratio:.0%} ({upkeep.deleted_said}), "
-        f"act from {max(_MOST_DELETED, upkeep.deleted_ratio):.0%}, {from_bytes}",
+        threshold=f"{settings.deleted_ratio:.0%} ({settings.deleted_said}), "
+        f"act from {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {from_bytes}",
         meaning="Deleted rows are read still, and the vectors beside them, to be left out.",
-        advice=upkeep.compact,
+        advice=settings.compact,
     )
-    if upkeep.runs_trigger is None:
+    if settings.runs_trigger is None:
         return
     records = _sum_known(partitions, "delete_records")
     ratio = _part(records, rows)
@@ -207,11 +209,13 @@ def _of_deletes(partitions: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
         found="the manifests do not tell" if ratio is None else f"{ratio:.1%} of the rows in files",
         threshold=f"{_DELETE_RECORDS:.0%}, act from {_MOST_DELETED:.0%}, {from_bytes}",
         meaning="They are kept, and merged by every reader, until a full compaction takes them out of the last level.",
-        advice=upkeep.compact,
+        advice=settings.compact,
     )
 
 
-def _of_runs(partitions: pa.Table, levels: pa.Table, upkeep: Upkeep, triggers: tuple[int, int]) -> Iterator[Finding]:
+def _of_runs(
+    partitions: pa.Table, levels: pa.Table, settings: MaintenanceSettings, triggers: tuple[int, int]
+) -> Iterator[Finding]:
     trigger, stop = triggers
     runs = partitions["sorted_runs"].to_numpy()
     most, above = int(runs.max(initial=0)), int((runs > trigger).sum())
@@ -225,7 +229,7 @@ def _of_runs(partitions: pa.Table, levels: pa.Table, upkeep: Upkeep, triggers: t
         f"and level 0 has {fresh:,} files",
         threshold=f"{trigger + 1}, above num-sorted-run.compaction-trigger, act from {stop + 1}, above .stop-trigger",
         meaning="Readers merge the runs of a bucket; above the stop trigger its writers wait for a compaction.",
-        advice=upkeep.compact,
+        advice=settings.compact,
     )
     waiting = partitions.filter(pc.equal(partitions["bucket"], _POSTPONED))
     if len(waiting):
@@ -237,18 +241,18 @@ def _of_runs(partitions: pa.Table, levels: pa.Table, upkeep: Upkeep, triggers: t
             found=f"{count:,} files of {size(_sum(waiting, 'size_bytes'))} wait for a bucket",
             threshold="1 file",
             meaning="Readers do not see their rows before a compaction has put them into buckets.",
-            advice=upkeep.compact,
+            advice=settings.compact,
         )
 
 
-def _of_metadata(manifests: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
+def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:
     base, delta = (manifests.filter(pc.equal(manifests["list"], name)) for name in ("base", "delta"))
-    limit = upkeep.metadata_limit
-    if upkeep.metadata_bytes is None:
-        yield _of_commits(base, delta, upkeep)
+    limit = settings.metadata_limit
+    if settings.metadata_bytes is None:
+        yield _of_commits(base, delta, settings)
         return
     sizes = pa.concat_tables([base, delta])["size_bytes"].drop_null().to_numpy()
-    small = int((sizes < upkeep.metadata_bytes).sum())
+    small = int((sizes < settings.metadata_bytes).sum())
     median = size(int(np.median(sizes))) if len(sizes) else "none"
     watch, act = (limit * times for times in _MANIFESTS)
     yield Finding(
@@ -256,15 +260,15 @@ def _of_metadata(manifests: pa.Table, upkeep: Upkeep) -> Iterator[Finding]:
         value=small,
         watch_from=watch,
         act_from=act,
-        found=f"{small:,} of {len(sizes):,} are below {size(upkeep.metadata_bytes)}; their median is {median}",
-        threshold=f"{watch:,}, act from {act:,}; writers merge {limit:,} ({upkeep.metadata_said})",
+        found=f"{small:,} of {len(sizes):,} are below {size(settings.metadata_bytes)}; their median is {median}",
+        threshold=f"{watch:,}, act from {act:,}; writers merge {limit:,} ({settings.metadata_said})",
         meaning="Whoever plans a read opens every manifest of the version.",
-        advice=upkeep.tidy,
+        advice=settings.tidy,
     )
 
 
-def _of_commits(base: pa.Table, delta: pa.Table, upkeep: Upkeep) -> Finding:
-    watch, act = (max(number, times * upkeep.metadata_limit) for number, times in _COMMITS)
+def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) -> Finding:
+    watch, act = (max(number, times * settings.metadata_limit) for number, times in _COMMITS)
     checkpoint = "no checkpoint"
     if len(base):
         bytes_known = base["size_bytes"].drop_null().to_numpy()
@@ -276,10 +280,10 @@ def _of_commits(base: pa.Table, delta: pa.Table, upkeep: Upkeep) -> Finding:
         watch_from=watch,
         act_from=act,
         found=f"{len(delta):,}, and {checkpoint}: {len(base) + len(delta):,} files of the log are read to open it",
-        threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {upkeep.metadata_limit:,} "
-        f"({upkeep.metadata_said})",
+        threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
+        f"({settings.metadata_said})",
         meaning="Whoever opens the table reads each of these commits, a request each.",
-        advice=upkeep.tidy,
+        advice=settings.tidy,
     )
 
 

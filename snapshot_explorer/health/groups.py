@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.group_ids import codes_of, codes_of_maps
+from snapshot_explorer.arrow.group_ids import codes_of_maps, group_ids
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -101,7 +101,7 @@ def groups_of(files: pa.Table) -> Groups:
     """Return files by partition and bucket."""
     if not len(files):
         return Groups(files=files, of_files=np.zeros(0, np.int64), firsts=np.zeros(0, np.int64))
-    codes = codes_of([pa.array(codes_of_maps(files.column("partition"))), files.column("bucket")])
+    codes = group_ids([pa.array(codes_of_maps(files.column("partition"))), files.column("bucket")])
     _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(firsts)
     ranks = np.argsort(order)

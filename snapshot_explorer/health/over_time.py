@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.arrow.group_ids import codes_of
+from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.groups import Ints, Mask, is_valid, not_alone, numbers, spare
 from snapshot_explorer.health.medians import medians
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import Upkeep
+    from snapshot_explorer.model import MaintenanceSettings
 
 _DRAWN = (
     "version",
@@ -30,17 +30,17 @@ _DRAWN = (
     "size_bytes",
     "median_bytes",
     "small_files",
-    "spare_files",
+    "mergeable_files",
     "level0_files",
     "most_sorted_runs",
     "deleted_rows",
 )
 
 
-def health_over(
+def health_history(
     table_format: TableFormat, lifetimes: FileLifetimes, versions: Collection[int] | None, *, path: str
 ) -> Frame:
-    """Return HEALTH_OVER of versions, newest first. Reads the newest settings, nothing else.
+    """Return HEALTH_HISTORY of versions, newest first. Reads the newest settings, nothing else.
 
     Args:
         table_format: The table.
@@ -53,7 +53,7 @@ def health_over(
     """
     title = f"Health of {path} over its versions"
     if not lifetimes.versions:
-        return Frame(frames.HEALTH_OVER.empty_table(), title=title, noun="versions", drawn=_DRAWN)
+        return Frame(frames.HEALTH_HISTORY.empty_table(), title=title, noun="versions", drawn=_DRAWN)
     rows = over_frame(lifetimes, with_health(table_format.version(None)).maintenance_settings())
     known = np.asarray(lifetimes.versions, np.int64)
     chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
@@ -63,23 +63,23 @@ def health_over(
     return Frame(rows, title=title, noun="versions", total=total, drawn=drawn)
 
 
-def over_frame(lifetimes: FileLifetimes, upkeep: Upkeep) -> pa.Table:
-    """Return HEALTH_OVER of all versions that are known, oldest first.
+def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings) -> pa.Table:
+    """Return HEALTH_HISTORY of all versions that are known, oldest first.
 
     `vector_files` and `deleted_rows` are null where files have levels (Paimon): there a deletion vector changes while
     its file stays, and lifetimes do not tell.
 
     Args:
         lifetimes: When files came and went.
-        upkeep: What is measured against, at every version alike.
+        settings: What is measured against, at every version alike.
     """
     moves = _moves_of(lifetimes)
     count = moves.count
     size_bytes, _ = numbers(moves.stays, "size_bytes")
     files, total = moves.running(np.ones(len(size_bytes), np.int64)), moves.running(size_bytes)
     median = medians(size_bytes, moves.first, moves.last, count)
-    small = moves.steps(moves.groups, size_bytes < upkeep.small_bytes, size_bytes)
-    spares = spare(small.number, small.size_bytes, upkeep.target_bytes)
+    small = moves.steps(moves.groups, size_bytes < settings.small_bytes, size_bytes)
+    spares = spare(small.number, small.size_bytes, settings.target_bytes)
     every = moves.steps(moves.groups, None, size_bytes)
     levels, no_level = numbers(moves.stays, "level")
     has_levels = bool(len(levels)) and not no_level.all()
@@ -93,20 +93,20 @@ def over_frame(lifetimes: FileLifetimes, upkeep: Upkeep) -> pa.Table:
         "mean_bytes": pa.array(total // per_file, mask=files == 0),
         "median_bytes": pa.array(median, mask=files == 0),
         "small_files": small.total(not_alone(small.number)),
-        "spare_files": small.total(spares),
+        "mergeable_files": small.total(spares),
         "groups": every.total(np.minimum(every.number, 1)),
         "level0_files": moves.running((levels == 0).astype(np.int64)) if has_levels else pa.nulls(count, pa.int64()),
         "most_sorted_runs": pa.nulls(count, pa.int64()),
         "vector_files": pa.nulls(count, pa.int64()),
         "deleted_rows": pa.nulls(count, pa.int64()),
     }
-    if upkeep.runs_trigger is not None:
+    if settings.runs_trigger is not None:
         columns["most_sorted_runs"] = moves.most_runs(levels)
     if no_level.all():
         has_vector = is_valid(moves.stays, "deletion_vector")
         columns["vector_files"] = moves.running(has_vector.astype(np.int64))
         columns["deleted_rows"] = moves.known("deleted_rows", has_vector)
-    schema = frames.HEALTH_OVER
+    schema = frames.HEALTH_HISTORY
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
@@ -218,7 +218,7 @@ def _moves_of(lifetimes: FileLifetimes) -> _Moves:
     stays, count = lifetimes.stays.rows, len(lifetimes.versions)
     first, last = (stays.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
     partitions = _codes_of_values(lifetimes.stays.partitions)[stays.column("partition").to_numpy()]
-    codes = codes_of([pa.array(partitions), stays.column("bucket")])
+    codes = group_ids([pa.array(partitions), stays.column("bucket")])
     groups = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     return _Moves(stays=stays, first=first, last=np.minimum(last, count), groups=groups, count=count)
 
@@ -235,7 +235,7 @@ def _codes_of_values(partitions: pa.MapArray) -> Ints:
         partitions.items.take(pa.array(np.where(lengths > place, offsets[:-1] + place, 0), mask=lengths <= place))
         for place in range(int(lengths.max(initial=0)))
     ]
-    return codes_of([pa.array(lengths), *places])
+    return group_ids([pa.array(lengths), *places])
 
 
 def _is_last(keys: Ints) -> Mask:

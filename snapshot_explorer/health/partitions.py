@@ -7,29 +7,29 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.health.groups import Groups, Ints, is_valid, not_alone, numbers, spare
-from snapshot_explorer.model import Upkeep
+from snapshot_explorer.model import MaintenanceSettings
 
 _DIGITS = 4
 
 
-def partitions_frame(groups: Groups, upkeep: Upkeep) -> pa.Table:
+def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
     """Return HEALTH_PARTITIONS, those first that have most files to spare, then most sorted runs, then most bytes.
 
     Ratios are rounded to 4 digits.
 
     Args:
         groups: FILES with `delete_records`, by partition and bucket.
-        upkeep: What is measured against.
+        settings: What is measured against.
     """
     size_bytes = groups.summed(groups.sizes)
     least, median, greatest = groups.spread if groups.count else (size_bytes,) * 3
-    small = groups.sizes < upkeep.small_bytes
+    small = groups.sizes < settings.small_bytes
     small_files = groups.counted(small)
-    spare_files = spare(small_files, groups.summed(groups.sizes, small), upkeep.target_bytes)
+    mergeable_files = spare(small_files, groups.summed(groups.sizes, small), settings.target_bytes)
     rows = groups.total("rows")
     vector_files, deleted_rows = _vectors(groups)
     delete_records = groups.total("delete_records")
-    runs = groups.sorted_runs if upkeep.runs_trigger is not None else None
+    runs = groups.sorted_runs if settings.runs_trigger is not None else None
     firsts = pa.array(groups.firsts)
     columns = {
         "partition": single_chunk(groups.files.column("partition")).take(firsts),
@@ -41,7 +41,7 @@ def partitions_frame(groups: Groups, upkeep: Upkeep) -> pa.Table:
         "median_bytes": median,
         "max_bytes": greatest,
         "small_files": not_alone(small_files),
-        "spare_files": spare_files,
+        "mergeable_files": mergeable_files,
         "share": _ratio(pa.array(size_bytes), int(size_bytes.sum())),
         "skew": _ratio(pa.array(size_bytes), float(np.median(size_bytes)) if groups.count else 0),
         "sorted_runs": pa.nulls(groups.count, pa.int64()) if runs is None else runs,
@@ -54,7 +54,7 @@ def partitions_frame(groups: Groups, upkeep: Upkeep) -> pa.Table:
     schema = frames.HEALTH_PARTITIONS
     table = pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
     runs = np.zeros(groups.count, np.int64) if runs is None else runs
-    return table.take(pa.array(np.lexsort((-size_bytes, -runs, -spare_files))))
+    return table.take(pa.array(np.lexsort((-size_bytes, -runs, -mergeable_files))))
 
 
 def levels_frame(groups: Groups) -> pa.Table:

@@ -18,7 +18,7 @@ from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Upkeep
+    from snapshot_explorer.model import MaintenanceSettings
 
 _WORST = 10
 """Partitions and buckets that are drawn."""
@@ -29,7 +29,7 @@ _GROUP = (
     "size_bytes",
     "median_bytes",
     "small_files",
-    "spare_files",
+    "mergeable_files",
     "skew",
     "sorted_runs",
     "deleted_ratio",
@@ -39,11 +39,18 @@ _GROUP = (
 class Health:
     """How well a table is kept at one version, from metadata alone. Draws itself: a verdict, then findings and sizes.
 
-    What is small, or much, is measured against the table's own settings or its engine's defaults: `upkeep`.
+    What is small, or much, is measured against the table's own settings or its engine's defaults: `settings`.
     """
 
     def __init__(
-        self, path: str, version: int, *, partitions: pa.Table, levels: pa.Table, manifests: pa.Table, upkeep: Upkeep
+        self,
+        path: str,
+        version: int,
+        *,
+        partitions: pa.Table,
+        levels: pa.Table,
+        manifests: pa.Table,
+        settings: MaintenanceSettings,
     ) -> None:
         """Hold what was found; `Table.health` is the way to get one.
 
@@ -53,13 +60,13 @@ class Health:
             partitions: HEALTH_PARTITIONS.
             levels: HEALTH_LEVELS.
             manifests: MANIFESTS.
-            upkeep: What was measured against.
+            settings: What was measured against.
         """
         self.path = path
         """The table's location."""
         self.version = version
         """The version."""
-        self.upkeep = upkeep
+        self.settings = settings
         """What is measured against, and where that is from."""
         self._partitions = partitions
         self._levels = levels
@@ -74,9 +81,9 @@ class Health:
     def partitions(self) -> Frame:
         """Return HEALTH_PARTITIONS: those with most files to spare first, then with most sorted runs, then largest."""
         rows = self._partitions
-        telling = [name for name in rows.column_names if len(rows) and rows[name].null_count < len(rows)]
+        non_empty_columns = [name for name in rows.column_names if len(rows) and rows[name].null_count < len(rows)]
         partitioned = len(rows) and any(rows["partition"].slice(0, 1).to_pylist())
-        drawn = tuple(name for name in telling if name != "partition" or partitioned)
+        drawn = tuple(name for name in non_empty_columns if name != "partition" or partitioned)
         return Frame(rows, title=self._title("Partitions"), noun=self._noun, drawn=drawn)
 
     @cached_property
@@ -110,10 +117,10 @@ class Health:
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(self._facts()))]
         parts.append(Pairs(tuple((f"{one.state}: {one.finding}", one.told) for one in self._found)))
         if any(one.state in ("act", "watch") for one in self._found):
-            parts += [Line(note) for note in self.upkeep.notes]
+            parts += [Line(note) for note in self.settings.notes]
         if len(self._partitions) > 1:
             parts += [Line(f"{self._noun.capitalize()}, those with most files to spare first:"), self._worst()]
-        if self.upkeep.runs_trigger is not None and len(self._levels):
+        if self.settings.runs_trigger is not None and len(self._levels):
             parts += [Line("Levels:"), *self.levels.drawing().parts]
         return Drawing(title=self._title(f"Health of {self.path}"), parts=tuple(parts))
 
@@ -122,7 +129,7 @@ class Health:
         return noun_of(self._partitions)[0] if len(self._partitions) else "partitions"
 
     def _facts(self) -> list[tuple[str, object]]:
-        rows, upkeep = self._partitions, self.upkeep
+        rows, settings = self._partitions, self.settings
         files, size_bytes = (pc.sum(rows[name]).as_py() or 0 for name in ("files", "size_bytes"))
         known = not rows["rows"].null_count
         return [
@@ -130,8 +137,8 @@ class Health:
             ("rows, before any merge", f"{pc.sum(rows['rows']).as_py() or 0:,}" if known else None),
             ("size", size(size_bytes)),
             ("a file has on average", size(size_bytes // files) if files else None),
-            ("a file should have", f"{size(upkeep.target_bytes)}: {upkeep.target_said}"),
-            ("a file is small below", f"{size(upkeep.small_bytes)}: {upkeep.small_said}"),
+            ("a file should have", f"{size(settings.target_bytes)}: {settings.target_said}"),
+            ("a file is small below", f"{size(settings.small_bytes)}: {settings.small_said}"),
         ]
 
     def _worst(self) -> Grid:
@@ -145,7 +152,7 @@ class Health:
 
     @cached_property
     def _found(self) -> tuple[Finding, ...]:
-        return findings_of(self._partitions, self._levels, self._manifests, self.upkeep)
+        return findings_of(self._partitions, self._levels, self._manifests, self.settings)
 
     def _title(self, what: str) -> str:
         return f"{what} at version {self.version}"
@@ -158,7 +165,7 @@ _FINDING = ("state", "finding", "found", "threshold")
 class SupportsHealth(Protocol):
     """A version whose format has settings for its maintenance."""
 
-    def maintenance_settings(self) -> Upkeep:
+    def maintenance_settings(self) -> MaintenanceSettings:
         """Return what the settings in force say of the table's maintenance. Reads its schema."""
         ...
 
@@ -180,20 +187,20 @@ def read_health(version: TableVersion, *, path: str) -> Health:
     Raises:
         UnsupportedFeatureError: The format has no settings for maintenance.
         SnapshotNotFoundError: There is no version yet, or the version's files cannot be read any more.
-        BrokenTableError: A file of the metadata is missing or damaged; it is named.
+        CorruptTableError: A file of the metadata is missing or damaged; it is named.
     """
     if version.number is None:
         raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
     supported = with_health(version)
     groups = groups_of(supported.measured_files())
-    upkeep = supported.maintenance_settings()
+    settings = supported.maintenance_settings()
     return Health(
         path,
         version.number,
-        partitions=partitions_frame(groups, upkeep),
+        partitions=partitions_frame(groups, settings),
         levels=levels_frame(groups),
         manifests=version.manifests(),
-        upkeep=upkeep,
+        settings=settings,
     )
 
 

@@ -202,7 +202,7 @@ def health(call: Call) -> Health | Frame:
     if over is not None and call.arguments.get("ref") is not None:
         raise UsageError("A REF and --over were both given. Give one version, or --over A..B for all of a range.")
     _, table = call.table()
-    return table.health(_ref(call)) if over is None else table.health_over(over)
+    return table.health(_ref(call)) if over is None else table.health_history(over)
 
 
 def show(call: Call) -> Snapshot:

@@ -45,7 +45,7 @@ HEALTH = Command(
     name="health",
     summary="How well a version is kept: small files, skew, ...",
     run=actions.health,
-    python='orders.health(17); orders.health_over("10..latest")',
+    python='orders.health(17); orders.health_history("10..latest")',
     examples=(
         "%snapshot health",
         "%snapshot health latest~10",

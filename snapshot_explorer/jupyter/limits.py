@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from IPython.core.error import UsageError
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
 from snapshot_explorer.jupyter.grammar import Call
 from snapshot_explorer.queries import Reading
@@ -43,7 +43,7 @@ def _of_time(table: Table, version: int | None) -> str:
         return ""
     try:
         return f" of {moment(table.committed_at([version])[0])}"
-    except BrokenTableError:
+    except CorruptTableError:
         return ""
 
 

@@ -13,7 +13,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.lifetimes.intervals import OPEN, Stays, nothing, stay_identities, with_changes, with_state
+from snapshot_explorer.lifetimes.intervals import OPEN, Intervals, nothing, stay_identities, with_changes, with_state
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.totals import totals_figure
@@ -44,7 +44,7 @@ class FileLifetimes:
         title: str = "File lifetimes",
         versions: tuple[int, ...] = (),
         committed_at: pa.Array | None = None,
-        stays: Stays | None = None,
+        stays: Intervals | None = None,
     ) -> None:
         """Know no version yet, or what was kept of others; `with_state` and `extended` tell of more."""
         self._title = title
@@ -105,7 +105,7 @@ class FileLifetimes:
         time: datetime | None = self.committed_at[self._position(version)].as_py()
         return time
 
-    def _with(self, stays: Stays, versions: Sequence[int], committed_at: pa.Array) -> FileLifetimes:
+    def _with(self, stays: Intervals, versions: Sequence[int], committed_at: pa.Array) -> FileLifetimes:
         return FileLifetimes(
             title=self._title,
             versions=(*self.versions, *versions),
@@ -199,7 +199,7 @@ class FileLifetimes:
         """Return the LIFETIMES frame, oldest first."""
         rows = self.to_arrow()
         names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version", "removed_version")
-        drawn = frames.telling(rows.select(names))
+        drawn = frames.non_empty_columns(rows.select(names))
         return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn)
 
     def to_arrow(self) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.group_ids import Codes, codes_of, codes_of_maps, distinct_maps, split_paths
+from snapshot_explorer.arrow.group_ids import Codes, codes_of_maps, distinct_maps, group_ids, split_paths
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -43,7 +43,7 @@ FACTS = ("bucket", "rows", "size_bytes", "schema_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stays:
+class Intervals:
     """When each data file came and went. Positions count the versions of an index, from 0."""
 
     rows: pa.Table
@@ -63,12 +63,14 @@ class Stays:
         return self.partitions.take(single_chunk(rows.column("partition")))
 
 
-def nothing() -> Stays:
+def nothing() -> Intervals:
     """Return no stays."""
-    return Stays(rows=STAYS.empty_table(), folders=pa.array([], pa.string()), partitions=pa.array([], frames.PARTITION))
+    return Intervals(
+        rows=STAYS.empty_table(), folders=pa.array([], pa.string()), partitions=pa.array([], frames.PARTITION)
+    )
 
 
-def with_state(stays: Stays, files: pa.Table, position: int) -> Stays:
+def with_state(stays: Intervals, files: pa.Table, position: int) -> Intervals:
     """Return the stays after a version whose files are known, but not what the commits up to it changed.
 
     Files that were there and are there with the same facts have stayed; it cannot be known better.
@@ -85,7 +87,7 @@ def with_state(stays: Stays, files: pa.Table, position: int) -> Stays:
     return _grown(stays, [removed, _Events.of(files, np.full(len(files), position), adds=True)])
 
 
-def with_changes(stays: Stays, changes: pa.Table, positions: npt.NDArray[np.int64]) -> Stays:
+def with_changes(stays: Intervals, changes: pa.Table, positions: npt.NDArray[np.int64]) -> Intervals:
     """Return the stays after versions whose changes are known.
 
     A file that is added while it is there stays, unless its facts differ: then a new stay begins. Removing a file that
@@ -134,7 +136,7 @@ class _Open:
         return len(self.places)
 
 
-def _open(stays: Stays) -> _Open:
+def _open(stays: Intervals) -> _Open:
     places = np.flatnonzero(stays.rows.column("last").to_numpy() == OPEN)
     rows = stays.rows.take(pa.array(places))
     named = rows.append_column("path", stays.paths(rows))
@@ -150,16 +152,16 @@ def _identity(files: pa.Table) -> pa.Table:
 
 def _identities(parts: Sequence[pa.Table]) -> Codes:
     """Return a number per file, equal where the files are the same."""
-    return codes_of(pa.concat_tables(parts).columns)
+    return group_ids(pa.concat_tables(parts).columns)
 
 
-def stay_identities(stays: Stays) -> Codes:
+def stay_identities(stays: Intervals) -> Codes:
     """Return a number per stay, equal where they are of the same file."""
     level = single_chunk(stays.rows.column("level"))
     vector = pc.if_else(
         level.is_null(), single_chunk(stays.rows.column("deletion_vector")), pa.scalar(None, pa.string())
     )
-    return codes_of([stays.rows.column("folder"), stays.rows.column("name"), level, vector])
+    return group_ids([stays.rows.column("folder"), stays.rows.column("name"), level, vector])
 
 
 def _as_files(identity: pa.Table) -> pa.Table:
@@ -172,7 +174,7 @@ def _as_files(identity: pa.Table) -> pa.Table:
     return pa.table(columns, schema=frames.FILES)
 
 
-def _grown(stays: Stays, events: Sequence[_Events]) -> Stays:
+def _grown(stays: Intervals, events: Sequence[_Events]) -> Intervals:
     """Return the stays after events, which are in the order of time."""
     known = _open(stays)
     files = pa.concat_tables([one.files for one in events])
@@ -216,7 +218,7 @@ def _differ(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
     for name in before.column_names:
         # Beside itself, a null is an equal value.
         both = pa.concat_arrays([single_chunk(before.column(name)), single_chunk(after.column(name))])
-        codes = codes_of([both])
+        codes = group_ids([both])
         different |= codes[: len(before)] != codes[len(before) :]
     return different
 
@@ -234,12 +236,12 @@ def _ends(
 
 
 def _joined(
-    stays: Stays,
+    stays: Intervals,
     last: npt.NDArray[np.int32],
     files: pa.Table,
     begins: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int32],
-) -> Stays:
+) -> Intervals:
     """Return the stays with new ends, and new stays behind them."""
     folders, names = split_paths(files.column("path"))
     all_folders, folder = _with_folders(stays.folders, folders)
@@ -253,7 +255,7 @@ def _joined(
     }
     new = pa.table([columns[name] for name in STAYS.names], schema=STAYS)
     ended = stays.rows.set_column(STAYS.get_field_index("last"), STAYS.field("last"), pa.array(last))
-    return Stays(rows=pa.concat_tables([ended, new]).combine_chunks(), folders=all_folders, partitions=partitions)
+    return Intervals(rows=pa.concat_tables([ended, new]).combine_chunks(), folders=all_folders, partitions=partitions)
 
 
 def _with_folders(known: pa.Array, more: pa.Array) -> tuple[pa.Array, Codes]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from hashlib import blake2b
 from os import PathLike
 
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.stored import file_of, load, save
@@ -39,7 +39,7 @@ def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None
         title: What to call them when they are drawn.
 
     Raises:
-        BrokenTableError: A file of the log is missing or damaged; the message names it.
+        CorruptTableError: A file of the log is missing or damaged; the message names it.
         SnapshotNotFoundError: Versions kept expiring while they were read.
     """
     for left in reversed(range(_TRIES)):
@@ -78,7 +78,7 @@ def keep_lifetimes(
         title: What to call them when they are drawn.
 
     Raises:
-        BadReferenceError: The folder is in the table.
+        InvalidArgumentError: The folder is in the table.
         StorageError: The folder cannot be written.
     """
     file = file_of(cache_dir, table)
@@ -100,7 +100,7 @@ def time_of(table_format: TableFormat, version: int) -> datetime | None:
     """Return when a version was committed; None if nothing says so, as where only a checkpoint is left."""
     try:
         return table_format.committed_at([version])[0]
-    except BrokenTableError as error:
+    except CorruptTableError as error:
         log.debug("no time: %s", error)
         return None
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BadReferenceError, StorageError
+from snapshot_explorer.errors import InvalidArgumentError, StorageError
 from snapshot_explorer.lifetimes.index import FileLifetimes
-from snapshot_explorer.lifetimes.intervals import OPEN, STAYS, Stays
+from snapshot_explorer.lifetimes.intervals import OPEN, STAYS, Intervals
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -37,12 +37,12 @@ def file_of(cache_dir: str | os.PathLike[str], table: Sequence[str | None]) -> P
         table: What tells the table from others, its location first.
 
     Raises:
-        BadReferenceError: The folder is in the table: nothing is ever written there.
+        InvalidArgumentError: The folder is in the table: nothing is ever written there.
     """
     folder = Path(cache_dir).expanduser().resolve()
     location = (table[0] or "").removeprefix("file://")
     if "://" not in location and folder.is_relative_to(Path(location).resolve()):
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"cache_dir={str(cache_dir)!r} is in the table's own folder, where nothing is ever written. "
             "Give a folder outside of the table."
         )
@@ -122,7 +122,7 @@ def _parsed(content: bytes, title: str) -> FileLifetimes:
         _table(source, schema) for schema in (_VERSIONS, _FOLDERS, _PARTITIONS, STAYS)
     )
     about = {key.decode(): value.decode() for key, value in (versions.schema.metadata or {}).items()}
-    stays = Stays(
+    stays = Intervals(
         rows=rows.replace_schema_metadata(),
         folders=single_chunk(folders.column(0)),
         partitions=single_chunk(partitions.column(0)),
@@ -142,7 +142,7 @@ def _table(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
     return found.combine_chunks()
 
 
-def _check(stays: Stays, versions: tuple[int, ...]) -> None:
+def _check(stays: Intervals, versions: tuple[int, ...]) -> None:
     """Check that every place is one that there is."""
     rows = stays.rows
     columns = {name: rows.column(name).to_numpy() for name in ("first", "last", "folder", "partition")}

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from snapshot_explorer import frames
 from snapshot_explorer.engines import sql as duckdb_sql
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.rewrite import Dialect, Spelled, as_written, name, spell
+from snapshot_explorer.queries.rewrite import Dialect, Spelled, name, restore_names, spell
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import Latest, Ref, Tag, Version
 
@@ -101,10 +101,10 @@ def sql(
         before: Called with what DuckDB is going to read, before it reads; what it raises is raised. Spark reads later.
 
     Raises:
-        BadReferenceError: The query names a table that is not there, does more than read, or the engine refuses it.
+        InvalidArgumentError: The query names a table that is not there, does more than read, or the engine refuses it.
         SnapshotNotFoundError: A version is not there.
         UnsupportedFeatureError: A version needs a feature that is not read, or a result has a type that Arrow has not.
-        BrokenTableError: A file is missing or damaged; it is named.
+        CorruptTableError: A file is missing or damaged; it is named.
         MissingDependencyError: The engine is Spark, and PySpark or Java is missing.
     """
     if engine == "duckdb":
@@ -113,7 +113,7 @@ def sql(
         return _on_spark(query, tables, spark)
     close = difflib.get_close_matches(engine, ENGINES, 1)
     hint = f"Did you mean {close[0]}? " if close else ""
-    raise BadReferenceError(f"There is no engine {engine!r} for SQL. {hint}Engines: {', '.join(ENGINES)}.")
+    raise InvalidArgumentError(f"There is no engine {engine!r} for SQL. {hint}Engines: {', '.join(ENGINES)}.")
 
 
 def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | None = None) -> pa.Table:
@@ -165,7 +165,7 @@ def _check_strings(found: _Query) -> None:
     """Refuse strings whose meaning a setting of Spark changes."""
     for token in found.tokens:
         if token.kind == "text" and ("\\" in token.value or "'" in token.value):
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"The string{near(found.text, token.start)} holds a quote or a backslash, and "
                 "spark.sql.parser.escapedStringLiterals is on, which changes what they mean. Turn it off for the query."
             )
@@ -199,7 +199,7 @@ class _Query:
     @classmethod
     def of(cls, text: str, tables: Mapping[str, Versioned]) -> _Query:
         if not isinstance(text, str):
-            raise BadReferenceError(f"A query is a text, not a {type(text).__name__}. Write it in quotes.")
+            raise InvalidArgumentError(f"A query is a text, not a {type(text).__name__}. Write it in quotes.")
         cut = tokens(text)
         found = references(text, cut, tables, datetime.now(UTC))
         sources: list[_Source] = []
@@ -228,7 +228,7 @@ class _Query:
     def failure(self, sentence: str, at: int | None) -> str:
         """Return the message of an error, with the names and the place that the user wrote."""
         written = {number: one.written for number, one in enumerate(self.sources)}
-        said = as_written(sentence, written)
+        said = restore_names(sentence, written)
         return f"The query fails{near(self.text, at)}: {said}{'' if said.endswith('?') else '.'}"
 
 
@@ -238,7 +238,7 @@ def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int | No
     if reference.number_as_text is not None and isinstance(ref, Version):
         tagged = table.tag_versions().get(reference.number_as_text)
         if tagged is not None and tagged != ref.number:
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"'{reference.number_as_text}' is a tag of {reference.table} as well as a version. Write "
                 f"{ref.number} without quotes for the version, or '{Tag(name=reference.number_as_text)}' for the tag."
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.tokens import Token, place
 from snapshot_explorer.refs import Ref, Tag, parse_ref
 
@@ -42,7 +42,7 @@ def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | No
     """Return the clause that the tokens behind a table's name begin with; None if there is none.
 
     Raises:
-        BadReferenceError: What stands in its place names no version.
+        InvalidArgumentError: What stands in its place names no version.
     """
     if not is_clause(following):
         return None
@@ -56,7 +56,7 @@ def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | No
         at = value.start if value else len(query)
         wants = "a time in quotes, such as '2026-11-01T12:00:00Z' or '2h'" if by_time else "17, 'latest~2' or 'tag:v1'"
         word = following[skipped - 3 if following[skipped - 1].keyword == "OF" else skipped - 4].text
-        raise BadReferenceError(f"{word} AS OF is followed by no version{place(query, at)}. Write {wants} there.")
+        raise InvalidArgumentError(f"{word} AS OF is followed by no version{place(query, at)}. Write {wants} there.")
     if by_time:
         return Clause(ref=_time(value, now), size=skipped + 1)
     quoted_number = value.value.strip() if value.kind == "text" and value.value.strip().isdecimal() else None
@@ -71,7 +71,7 @@ def _time(value: Token, now: datetime) -> Ref:
     try:
         return parse_ref(datetime.fromtimestamp(int(value.text), UTC))
     except (ValueError, OverflowError, OSError) as error:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"{value.text} is no time. A number is whole seconds since 1970-01-01 UTC; in quotes: '2026-11-01'."
         ) from error
 
@@ -81,7 +81,7 @@ def _version(value: Token, now: datetime) -> Ref:
     text = value.value.strip()
     try:
         return parse_ref(text, now=now)
-    except BadReferenceError:
+    except InvalidArgumentError:
         if value.kind == "number" or not text or re.match(r"(?i)tag:|@|latest|earliest|-|\d+\s*[~^]", text):
             raise
         return Tag(name=value.value)
@@ -93,7 +93,7 @@ def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
         return None
     found = _AT.match(query, name.end + 1)
     if found is None:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"No version follows {name.text}@{place(query, name.end)}. Write {name.text}@17, {name.text}@latest~2, or "
             f"{name.text} version as of 'tag:v1'."
         )

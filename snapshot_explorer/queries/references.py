@@ -11,7 +11,7 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.clauses import at_sign, clause, is_clause
 from snapshot_explorer.queries.tokens import Token, place
 from snapshot_explorer.refs import Latest, Ref, parse_ref
@@ -87,7 +87,7 @@ def references(query: str, tokens: Sequence[Token], names: Iterable[str], now: d
         now: What `@2h` counts from.
 
     Raises:
-        BadReferenceError: A table is not there, a version makes no sense, or the statement does more than read.
+        InvalidArgumentError: A table is not there, a version makes no sense, or the statement does more than read.
     """
     walk = _Walk(query, [token for token in tokens if token.kind not in ("space", "comment")], tuple(names), now)
     return walk.run()
@@ -129,7 +129,7 @@ class _Walk:
     def _head(self) -> None:
         """Check that the statement reads, and step over EXPLAIN and DESCRIBE."""
         if not self.tokens or self.tokens[0].text == ";":
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 "The query is empty. Write one, such as: select * from orders version as of 17 limit 10."
             )
         if self._next() == "EXPLAIN":
@@ -150,7 +150,7 @@ class _Walk:
             self._refuse(first, first.text[:40])
 
     def _refuse(self, token: Token, what: str) -> None:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"{what}{place(self.query, token.start)} is refused: a query here only reads. Begin it with SELECT, WITH, "
             "VALUES, FROM, EXPLAIN or DESCRIBE."
         )
@@ -167,7 +167,7 @@ class _Walk:
         elif token.text == ";":
             if self.at < len(self.tokens) and any(other.text != ";" for other in self.tokens[self.at :]):
                 following = next(other for other in self.tokens[self.at :] if other.text != ";")
-                raise BadReferenceError(
+                raise InvalidArgumentError(
                     f"A second statement begins{place(self.query, following.start)}. Write one query at a time."
                 )
         else:
@@ -260,10 +260,10 @@ class _Walk:
             while self._next() == "." and self.at + 1 < len(self.tokens):
                 parts.append(self.tokens[self.at + 1].text)
                 self.at += 2
-            raise BadReferenceError(self._unknown(token, ".".join(parts), self.tokens[self.at - 1].value))
+            raise InvalidArgumentError(self._unknown(token, ".".join(parts), self.tokens[self.at - 1].value))
         if token.value.lower() in level.scope:
             if is_clause(following):
-                raise BadReferenceError(
+                raise InvalidArgumentError(
                     f"{token.text}{place(self.query, token.start)} is a query of WITH, which has no versions. Write "
                     "the version behind a table's name, or give that query another name."
                 )
@@ -286,7 +286,7 @@ class _Walk:
             self.at += found.size
             ref, end, number = found.ref, self.tokens[self.at - 1].end, found.number_as_text
         if table is None:
-            raise BadReferenceError(self._unknown(token, token.text, token.value))
+            raise InvalidArgumentError(self._unknown(token, token.text, token.value))
         has_alias = self._has_alias()
         self.found.append(
             Reference(
@@ -310,7 +310,7 @@ class _Walk:
             return False
         behind = following[2:] if following[0].keyword == "AS" else following[1:]
         if is_clause(behind):
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"The version stands behind the alias{place(self.query, behind[0].start)}. Write it behind the table's "
                 "name: orders version as of 17 as o."
             )

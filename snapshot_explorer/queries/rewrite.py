@@ -44,7 +44,7 @@ def name(number: int) -> str:
     return f"snapshot__{number}"
 
 
-def as_written(sentence: str, written: Mapping[int, str]) -> str:
+def restore_names(sentence: str, written: Mapping[int, str]) -> str:
     """Return an engine's sentence with the tables' own names in place of generated ones."""
     return _GENERATED.sub(lambda found: written.get(int(found[1]), found[0]), sentence)
 

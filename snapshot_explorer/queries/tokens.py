@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def tokens(text: str) -> tuple[Token, ...]:
     """Return the tokens of a query.
 
     Raises:
-        BadReferenceError: A string, a quoted name or a comment is never closed.
+        InvalidArgumentError: A string, a quoted name or a comment is never closed.
     """
     return tuple(_tokens(text))
 
@@ -87,11 +87,11 @@ def _tokens(text: str) -> Iterator[Token]:
 def _token(text: str, at: int) -> Token:
     found = _TOKEN.match(text, at)
     if found is None:  # every character is at least a sign
-        raise BadReferenceError(f"The query cannot be read{place(text, at)}.")
+        raise InvalidArgumentError(f"The query cannot be read{place(text, at)}.")
     kind: Kind = next(name for name in ("space", "comment", "text", "name", "number", "word", "sign") if found[name])
     if kind == "sign" and found.group() in _OPENERS:
         what = _OPENERS[found.group()]
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"A {what} is opened{place(text, at)}, but never closed. Close it with {found.group()}; "
             f"the sign itself is written twice within it."
         )
@@ -104,7 +104,7 @@ def _end_of_comment(text: str, start: int) -> int:
         depth += 1 if mark.group() == "/*" else -1
         if not depth:
             return start + mark.end()
-    raise BadReferenceError(f"A comment is opened{place(text, start)}, but never closed. Close it with */.")
+    raise InvalidArgumentError(f"A comment is opened{place(text, start)}, but never closed. Close it with */.")
 
 
 def place(text: str, at: int) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
 from snapshot_explorer.refs.records import Earliest, Ref, Version
 from snapshot_explorer.refs.search import History, resolve
@@ -20,13 +20,13 @@ def resolve_span(first: Ref, last: Ref, history: History, *, whole: bool) -> tup
         whole: Whether every version between must exist; otherwise the two must, and only they.
 
     Raises:
-        BadReferenceError: The last comes before the first.
+        InvalidArgumentError: The last comes before the first.
         SnapshotNotFoundError: A version does not exist.
     """
     end = resolve(last, history)
     start = _start(first, history, whole=whole)
     if start > end:
-        raise BadReferenceError(f"Version {end} comes before {start}. Give the earlier one first.")
+        raise InvalidArgumentError(f"Version {end} comes before {start}. Give the earlier one first.")
     if whole:
         _check_whole(start, end, history.listing())
     return start, end

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, assert_never
 
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
 from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, quoted
 from snapshot_explorer.refs.times import shown, utc
@@ -55,7 +55,7 @@ def resolve(ref: Ref, history: History) -> int:
 
     Raises:
         SnapshotNotFoundError: No version answers to it; the message says which exist.
-        BadReferenceError: A tag's name can be read in two ways.
+        InvalidArgumentError: A tag's name can be read in two ways.
 
     Source: paimon docs, "Time travel"; SnapshotManager.earlierOrEqualTimeMills.
     """
@@ -137,7 +137,7 @@ def _tagged(ref: Tag, history: History) -> int:
     literal = [name for name in (f"{ref.name}~{ref.back}", ref.name + "^" * min(ref.back, LONGEST_TAG)) if name in tags]
     literal = literal if ref.back else []
     if literal and ref.name in tags:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"{ref} can be read in two ways: there are the tags {ref.name!r} and {literal[0]!r}. "
             f"Write tag:{quoted(literal[0])}, or {tags[ref.name]}~{ref.back}."
         )

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.render.commits import (
     LOOKS,
     OTHER,
@@ -132,7 +132,7 @@ def timeline(
         branches: The names of the branches that begin with a version, by version.
 
     Raises:
-        BadReferenceError: Nothing is counted by that name.
+        InvalidArgumentError: Nothing is counted by that name.
     """
     newest_first = _with_branches(commits.sort_by([("version", "descending")]), branches or {})
     history = History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), _measure(y))
@@ -143,7 +143,7 @@ def timeline(
 
 def _measure(y: str) -> Measure:
     if y not in get_args(Measure):
-        raise BadReferenceError(f"A timeline counts {', '.join(get_args(Measure))}, not {y!r}. Try y='rows'.")
+        raise InvalidArgumentError(f"A timeline counts {', '.join(get_args(Measure))}, not {y!r}. Try y='rows'.")
     measure: Measure = y  # type: ignore[assignment]  # just checked
     return measure
 

@@ -39,7 +39,7 @@ def timeline_columns(
         branches: The names of the branches that begin with a version, by version.
 
     Raises:
-        BadReferenceError: Nothing is counted by that name.
+        InvalidArgumentError: Nothing is counted by that name.
     """
     history = history_of(commits, y, branches or {})
     kinds = list(history.of_kinds())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
 from snapshot_explorer.frames import Frame
@@ -125,12 +125,12 @@ def _times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime 
     """Return when versions were committed; None of one that nothing tells of."""
     try:
         return list(table_format.committed_at(versions))
-    except BrokenTableError:
+    except CorruptTableError:
         return [_time(table_format, version) for version in versions]
 
 
 def _time(table_format: TableFormat, version: int) -> datetime | None:
     try:
         return table_format.committed_at([version])[0]
-    except BrokenTableError:
+    except CorruptTableError:
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
@@ -41,7 +41,7 @@ class SupportsExpiry(Protocol):
 
         Raises:
             UnsupportedFeatureError: It cannot be determined exactly; the message says why.
-            BadReferenceError: The rule does not fit the table.
+            InvalidArgumentError: The rule does not fit the table.
         """
         ...
 
@@ -150,7 +150,7 @@ def retention_of(
     """Return what a rule would take from a table; `Table.retention` tells more.
 
     Raises:
-        BadReferenceError: The rule makes no sense.
+        InvalidArgumentError: The rule makes no sense.
         UnsupportedFeatureError: The format does not tell, or not exactly.
     """
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
@@ -165,7 +165,7 @@ def retention_of(
 def _age(keep: str | timedelta | None) -> timedelta | None:
     given = parse_duration(keep) if isinstance(keep, str) else keep
     if keep is not None and (given is None or given < timedelta(0)):
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"keep={keep!r} is no duration. Give a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'."
         )
     return given
@@ -173,7 +173,7 @@ def _age(keep: str | timedelta | None) -> timedelta | None:
 
 def _number(keep_last: int | None) -> int | None:
     if keep_last is not None and not 0 < keep_last <= _MOST:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"keep_last={keep_last} makes no sense: the newest version always stays. Give 1 to {_MOST:,}."
         )
     return keep_last

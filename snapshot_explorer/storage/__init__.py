@@ -81,7 +81,7 @@ class Storage:
     """A table's folder. There is no way to write through it. Safe to use from several threads.
 
     Paths are relative to the root, with `/`, every character taken as it stands; they may not leave it, or they
-    raise BrokenTableError: metadata names them. A full location that `resolve_external` returned, told by its
+    raise CorruptTableError: metadata names them. A full location that `resolve_external` returned, told by its
     `scheme://`, is taken too, and checked again. Picklable (the options travel along, necessarily): executors
     open their own.
 
@@ -115,7 +115,7 @@ class Storage:
             limits: What files of metadata may cost.
 
         Raises:
-            BadReferenceError: The path is no path, or there is no such rule for files outside.
+            InvalidArgumentError: The path is no path, or there is no such rule for files outside.
             MissingDependencyError: The protocol's library is not installed, or nobody knows the protocol.
             UnsupportedFeatureError: The path chains protocols.
         """
@@ -157,7 +157,7 @@ class Storage:
         Raises:
             MissingFileError: The file is not there.
             StorageError: The storage refused or did not answer, or the path is a folder.
-            BrokenTableError: The path leads out of the root.
+            CorruptTableError: The path leads out of the root.
         """
         files, address = self._place(path)
         content = self._told(files.read, address, path)
@@ -285,7 +285,7 @@ class Storage:
         """Return the absolute path of a file of this machine, for other readers; None for one elsewhere.
 
         Raises:
-            BrokenTableError: The path leads out of the root.
+            CorruptTableError: The path leads out of the root.
         """
         return self._place(path)[1] if self._location.protocol == LOCAL else None
 
@@ -298,7 +298,7 @@ class Storage:
         Raises:
             UnsupportedFeatureError: The location is on another storage than the table: it is not followed. Or it is
                 outside of the table's folder, and such files are refused.
-            BrokenTableError: It can be no location.
+            CorruptTableError: It can be no location.
         """
         return full(self._outside.checked(external(location, self._location)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import quote
 
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 
 LOCAL = "file"
 """The protocol of files of this machine."""
@@ -51,12 +51,12 @@ def parse_location(path: object) -> Location:
     the home folder. A relative path counts from the current folder.
 
     Raises:
-        BadReferenceError: The path is empty, is no text, or holds a zero byte.
+        InvalidArgumentError: The path is empty, is no text, or holds a zero byte.
         UnsupportedFeatureError: The location is a chain of protocols, such as `zip://...::s3://...`.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"{shortened(repr(text))} is no path. Give the table's folder, such as /data/orders or s3://lake/orders."
         )
     if _is_chain(text):
@@ -106,11 +106,11 @@ def checked(path: str) -> str:
     """Return a path below the root, without a slash at its end. The empty path is the root.
 
     Raises:
-        BrokenTableError: The path would leave the root, or can be no path: the metadata that names it is broken.
+        CorruptTableError: The path would leave the root, or can be no path: the metadata that names it is broken.
     """
     plain = path.rstrip("/")
     if path.startswith(("/", "\\")) or "\0" in path or _leaves(path) or (":" in path and _DRIVE.match(path)):
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The path {shortened(repr(path))} leads out of the table's folder or is no path. It is not followed: "
             "the metadata that names it is broken or was tampered with."
         )
@@ -131,11 +131,11 @@ def external(location: str, root: Location) -> Location:
 
     Raises:
         UnsupportedFeatureError: It is on another storage than the table.
-        BrokenTableError: It can be no location.
+        CorruptTableError: It can be no location.
     """
     found = _external(location)
     if found is None or "\0" in location or _leaves(location):
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{shortened(repr(location))} is no full location of a file. The metadata that names it is broken."
         )
     if not _same_storage(found, root):

@@ -3,7 +3,7 @@
 from itertools import takewhile
 from typing import Literal, get_args
 
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.storage.location import Location, is_outside, shortened
 
 ExternalFiles = Literal["allow", "refuse"]
@@ -16,11 +16,11 @@ def rule_of(text: object) -> ExternalFiles:
     """Return the rule that a text names.
 
     Raises:
-        BadReferenceError: There is no such rule.
+        InvalidArgumentError: There is no such rule.
     """
     if text in get_args(ExternalFiles):
         return "allow" if text == "allow" else "refuse"
-    raise BadReferenceError(f"external_files must be 'allow' or 'refuse', got {shortened(repr(text))}.")
+    raise InvalidArgumentError(f"external_files must be 'allow' or 'refuse', got {shortened(repr(text))}.")
 
 
 class Outside:

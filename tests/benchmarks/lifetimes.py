@@ -30,7 +30,7 @@ from paimon_manifests import best, entry, manifest, read_zstandard
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.formats.paimon.maintenance.settings import upkeep_of
+from snapshot_explorer.formats.paimon.maintenance.settings import settings_of
 from snapshot_explorer.formats.paimon.metadata import manifests
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
 from snapshot_explorer.health.over_time import over_frame
@@ -38,7 +38,7 @@ from snapshot_explorer.lifetimes import FileLifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
 
 LARGE = 100_000
-KEYED = upkeep_of(
+KEYED = settings_of(
     Schema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
 )
 TIMED = """

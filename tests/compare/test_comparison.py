@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from builders import PaimonTable
 from delta_builder import DeltaTable, add, remove
 from snapshot_explorer.compare import Comparison, manifest_of
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.lifetimes import read_lifetimes
@@ -354,11 +354,11 @@ def test_a_manifest_that_neither_version_names_is_refused(table):
         table.commit()
 
     with pytest.raises(
-        BadReferenceError,
+        InvalidArgumentError,
         match=r"No manifest of version 1 or 2 is called .manifest-3.\. The nearest is manifest-2\. See",
     ):
         compared(opened(table), 1, 2).entries("manifest-3")
-    with pytest.raises(BadReferenceError, match="Version 1 has no manifest 'schema/schema-0'"):
+    with pytest.raises(InvalidArgumentError, match="Version 1 has no manifest 'schema/schema-0'"):
         opened(table).manifest_entries(1, "schema/schema-0")
 
 
@@ -367,7 +367,7 @@ def test_an_index_manifest_has_no_entries_of_data_files():
     comparison = compared(table_format, *states(table_format)[-2:])
     index = next(row["path"] for row in comparison.manifests.to_dict() if "index" in (row["list_a"], row["list_b"]))
 
-    with pytest.raises(BadReferenceError, match="is the index manifest of version"):
+    with pytest.raises(InvalidArgumentError, match="is the index manifest of version"):
         comparison.entries(index)
 
 
@@ -436,7 +436,7 @@ def test_parts_are_drawn_as_they_are_asked_for(table):
     assert "manifest/manifest-2" in drawn
     assert "The schema is the same." in drawn
     assert "data-2" not in drawn
-    with pytest.raises(BadReferenceError, match="No part is called 'rows'. Parts: summary, commits"):
+    with pytest.raises(InvalidArgumentError, match="No part is called 'rows'. Parts: summary, commits"):
         comparison.showing("rows")
 
 
@@ -503,19 +503,19 @@ def test_the_end_of_a_name_is_enough_if_no_other_manifest_has_it():
     assert manifest_of("other/manifest-b-1", paths, owner="it") == "other/manifest-b-1"
     assert manifest_of("manifest-a-0", paths, owner="it") == "manifest/manifest-a-0"
     with pytest.raises(
-        BadReferenceError,
+        InvalidArgumentError,
         match="^2 manifests of it end with '-0': manifest/manifest-a-0, manifest/manifest-b-0. Give more of the name.$",
     ):
         manifest_of("-0", paths, owner="it")
-    with pytest.raises(BadReferenceError, match="2 manifests of it end with 'manifest-b-1'"):
+    with pytest.raises(InvalidArgumentError, match="2 manifests of it end with 'manifest-b-1'"):
         manifest_of("manifest-b-1", paths, owner="it")
     with pytest.raises(
-        BadReferenceError, match=r"No manifest of it is called 'manifest-c-1'\. The nearest is manifest-"
+        InvalidArgumentError, match=r"No manifest of it is called 'manifest-c-1'\. The nearest is manifest-"
     ):
         manifest_of("manifest-c-1", paths, owner="it")
-    with pytest.raises(BadReferenceError, match="No manifest of it is called ''"):
+    with pytest.raises(InvalidArgumentError, match="No manifest of it is called ''"):
         manifest_of("", paths, owner="it")
-    with pytest.raises(BadReferenceError, match=r"is called 'x'\. There are none\."):
+    with pytest.raises(InvalidArgumentError, match=r"is called 'x'\. There are none\."):
         manifest_of("x", [], owner="it")
 
 

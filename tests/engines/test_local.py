@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.model import Split
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("part", pa.int32())])
@@ -31,7 +31,7 @@ class Numbers:
         if split.detail in self.slow:
             time.sleep(0.05)
         if split.detail in self.broken:
-            raise BrokenTableError(f"file {split.detail}")
+            raise CorruptTableError(f"file {split.detail}")
         if not columns:
             yield pa.record_batch([pa.nulls(10)], ["rows"]).select([])
             return
@@ -134,7 +134,7 @@ def test_a_limit_of_zero_reads_nothing():
 def test_arguments_that_make_no_sense_are_refused_before_reading(arguments, said):
     table_format = Numbers()
 
-    with pytest.raises(BadReferenceError, match=said):
+    with pytest.raises(InvalidArgumentError, match=said):
         read(table_format, splits(3), **arguments)
     assert table_format.reads == []
 
@@ -142,7 +142,7 @@ def test_arguments_that_make_no_sense_are_refused_before_reading(arguments, said
 def test_an_error_in_a_split_ends_the_reading():
     table_format = Numbers(broken=(2,))
 
-    with pytest.raises(BrokenTableError, match="file 2"):
+    with pytest.raises(CorruptTableError, match="file 2"):
         read(table_format, splits(500))
     assert len(table_format.reads) < 50
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from snapshot_explorer import samples
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, TableNotFoundError
 
 pytest.importorskip("pyspark.sql.datasource")
 
@@ -21,17 +21,17 @@ ORDERS = str(samples.path("orders"))
     [
         pytest.param(
             {"versionAsOf": "3"},
-            BadReferenceError,
+            InvalidArgumentError,
             "no option 'versionAsOf'. Did you mean version? Options: path, version, branch, format, columns, where, "
             "external_files. Storage options are given by registering SnapshotDataSource.with_storage_options",
             id="an option of another source",
         ),
-        pytest.param({"secret": "hush"}, BadReferenceError, "has no option 'secret'. Options:", id="a credential"),
+        pytest.param({"secret": "hush"}, InvalidArgumentError, "has no option 'secret'. Options:", id="a credential"),
         pytest.param({"version": "99"}, SnapshotNotFoundError, "Version 99 does not exist", id="no such version"),
-        pytest.param({"version": "?"}, BadReferenceError, "'?'", id="no ref"),
-        pytest.param({"columns": "order_ids"}, BadReferenceError, "Did you mean order_id?", id="no such column"),
-        pytest.param({"columns": ","}, BadReferenceError, "names no column. Give names", id="no column at all"),
-        pytest.param({"where": "amount >"}, BadReferenceError, "is not SQL", id="no condition"),
+        pytest.param({"version": "?"}, InvalidArgumentError, "'?'", id="no ref"),
+        pytest.param({"columns": "order_ids"}, InvalidArgumentError, "Did you mean order_id?", id="no such column"),
+        pytest.param({"columns": ","}, InvalidArgumentError, "names no column. Give names", id="no column at all"),
+        pytest.param({"where": "amount >"}, InvalidArgumentError, "is not SQL", id="no condition"),
         pytest.param({"branch": "nope"}, TableNotFoundError, "'nope'", id="no such branch"),
         pytest.param(
             {"format": "delta"}, TableNotFoundError, "is no delta table but a paimon table", id="no such format"
@@ -47,7 +47,7 @@ def test_an_option_that_makes_no_sense_is_refused(options, kind, message):
 
 
 def test_a_path_is_asked_for():
-    with pytest.raises(BadReferenceError, match="was given no path. Give the table's folder"):
+    with pytest.raises(InvalidArgumentError, match="was given no path. Give the table's folder"):
         describe({}, {})
 
 
@@ -68,7 +68,9 @@ def test_a_schema_that_is_given_may_only_choose():
         StructType().add("order_id", StringType()),
         StructType().add("status", StringType(), nullable=False),
     ):
-        with pytest.raises(BadReferenceError, match="The schema given has the column '.*' as .* Leave the schema out"):
+        with pytest.raises(
+            InvalidArgumentError, match="The schema given has the column '.*' as .* Leave the schema out"
+        ):
             check_schema(wrong, own)
 
 

@@ -10,8 +10,8 @@ from delta_builder import DeltaTable, add, remove
 from health_by_hand import by_group, group_by_hand, version_by_hand
 from snapshot_explorer import frames, open_table, samples
 from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.maintenance.settings import upkeep_of as delta_upkeep
-from snapshot_explorer.formats.paimon.maintenance.settings import upkeep_of as paimon_upkeep
+from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
+from snapshot_explorer.formats.paimon.maintenance.settings import settings_of as paimon_upkeep
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
 from snapshot_explorer.health import Health, read_health
 from snapshot_explorer.health.groups import groups_of
@@ -32,17 +32,17 @@ KEYED = paimon_upkeep(
 MEASURED = frames.FILES.append(pa.field("delete_records", pa.int64()))
 
 
-def health_of(files, upkeep=DELTA, manifests=()):
+def health_of(files, settings=DELTA, manifests=()):
     """Return the health of files, given as dicts of what matters of them."""
     plain = {"path": "f", "partition": [], "rows": 100, "size_bytes": MB, "schema_id": 0}
     groups = groups_of(pa.Table.from_pylist([plain | one for one in files], MEASURED))
     return Health(
         "orders",
         7,
-        partitions=partitions_frame(groups, upkeep),
+        partitions=partitions_frame(groups, settings),
         levels=levels_frame(groups),
         manifests=pa.Table.from_pylist(list(manifests), frames.MANIFESTS),
-        upkeep=upkeep,
+        settings=settings,
     )
 
 
@@ -58,7 +58,7 @@ def test_numbers_are_those_of_the_files_counted_by_hand(folder):
 
     found = {(tuple(row["partition"]), row["bucket"]): row for row in health.partitions.to_arrow().to_pylist()}
 
-    expected = {key: group_by_hand(some, health.upkeep) for key, some in by_group(files).items()}
+    expected = {key: group_by_hand(some, health.settings) for key, some in by_group(files).items()}
     assert {key: {name: found[key][name] for name in row} for key, row in expected.items()} == expected
     assert len(found) == len(expected) == health.partitions.num_rows
     assert sum(health.levels["files"].to_pylist()) in (0, len(files))
@@ -69,14 +69,14 @@ def test_numbers_are_those_of_the_files_counted_by_hand(folder):
 def test_every_version_over_time_is_as_it_is_by_itself(name):
     table = open_table(samples.path(name))
 
-    over = {row.pop("version"): row for row in table.health_over().to_dict()}
+    over = {row.pop("version"): row for row in table.health_history().to_dict()}
 
     assert tuple(over) == table.versions()[::-1]
     for version, row in over.items():
         health = table.health(version)
-        expected = version_by_hand(table.at(version).files().to_arrow().to_pylist(), health.upkeep)
+        expected = version_by_hand(table.at(version).files().to_arrow().to_pylist(), health.settings)
         assert {name: row[name] for name in expected} == expected
-        totals = {key: sum(health.partitions[key].to_pylist()) for key in ("files", "small_files", "spare_files")}
+        totals = {key: sum(health.partitions[key].to_pylist()) for key in ("files", "small_files", "mergeable_files")}
         assert {key: row[key] for key in totals} == totals
 
 
@@ -107,7 +107,7 @@ def test_no_data_file_is_read(counted, memory_root):
         table.commit()
     opened = open_table(f"counted://{table.root}")
 
-    str(opened.health()), str(opened.health_over())
+    str(opened.health()), str(opened.health_history())
 
     assert [one.path for one in counted.requests if one.path.endswith(".parquet")] == []
 
@@ -253,7 +253,7 @@ def test_a_version_without_files_has_nothing_to_be_done(memory_root):
     assert health.verdict == "The version has no data files: there is nothing to be done."
     assert health.partitions.num_rows == health.levels.num_rows == 0
     assert "a file has on average   -" in str(health)
-    assert opened.health_over()["median_bytes"].to_pylist() == [None, 500, None]
+    assert opened.health_history()["median_bytes"].to_pylist() == [None, 500, None]
 
 
 def test_a_table_without_versions_has_no_health(memory_root):
@@ -261,7 +261,7 @@ def test_a_table_without_versions_has_no_health(memory_root):
 
     with pytest.raises(SnapshotNotFoundError, match="no version"):
         opened.health()
-    assert opened.health_over().num_rows == 0
+    assert opened.health_history().num_rows == 0
 
 
 def test_the_drawing_is_bounded_and_shows_the_worst_first(memory_root):
@@ -303,10 +303,10 @@ def test_a_health_is_data():
 
 def test_notes_stand_where_something_is_to_be_done():
     schema = Schema(id=0, fields=(), partition_keys=(), primary_keys=(), options={"write-only": "true"}, comment=None)
-    upkeep = paimon_upkeep(schema, "shop.orders")
+    settings = paimon_upkeep(schema, "shop.orders")
 
-    assert "write-only=true: its writers never compact" in str(health_of([{"bucket": 0, "level": 0}] * 60, upkeep))
-    assert "write-only" not in str(health_of([{"bucket": 0, "level": 0}], upkeep))
+    assert "write-only=true: its writers never compact" in str(health_of([{"bucket": 0, "level": 0}] * 60, settings))
+    assert "write-only" not in str(health_of([{"bucket": 0, "level": 0}], settings))
 
 
 def test_a_format_that_tells_nothing_of_upkeep_is_refused_by_name():

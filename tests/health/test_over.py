@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from health_by_hand import by_group, group_by_hand, version_by_hand
 from snapshot_explorer import frames
-from snapshot_explorer.formats.delta.maintenance.settings import upkeep_of as delta_upkeep
-from snapshot_explorer.formats.paimon.maintenance.settings import upkeep_of as paimon_upkeep
+from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
+from snapshot_explorer.formats.paimon.maintenance.settings import settings_of as paimon_upkeep
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.medians import medians
@@ -71,29 +71,29 @@ def lifetimes_of(told, count):
     return FileLifetimes().extended(range(count), times, pa.Table.from_pylist(rows, frames.CHANGES))
 
 
-def assert_by_hand(history, upkeep):
+def assert_by_hand(history, settings):
     told, states = history
 
-    rows = over_frame(lifetimes_of(told, len(states)), upkeep).to_pylist()
+    rows = over_frame(lifetimes_of(told, len(states)), settings).to_pylist()
 
     assert [row.pop("version") for row in rows] == list(range(len(states)))
     assert [row.pop("committed_at") for row in rows] == [EPOCH + dt.timedelta(minutes=at) for at in range(len(states))]
     has_levels = any(row["level"] is not None for row in told)
     for row, files in zip(rows, states, strict=True):
-        expected = version_by_hand(files, upkeep)
+        expected = version_by_hand(files, settings)
         if has_levels and not files:
             expected |= {"level0_files": 0, "vector_files": None, "deleted_rows": None}
         assert row == expected
-    assert_partitions_by_hand(states[-1], upkeep)
+    assert_partitions_by_hand(states[-1], settings)
 
 
-def assert_partitions_by_hand(files, upkeep):
+def assert_partitions_by_hand(files, settings):
     schema = frames.FILES.append(pa.field("delete_records", pa.int64()))
     rows = pa.Table.from_pylist([file | {"partition": list(file["partition"])} for file in files], schema)
 
-    found = partitions_frame(groups_of(rows), upkeep).to_pylist()
+    found = partitions_frame(groups_of(rows), settings).to_pylist()
 
-    by_hand = {key: group_by_hand(some, upkeep) for key, some in by_group(files).items()}
+    by_hand = {key: group_by_hand(some, settings) for key, some in by_group(files).items()}
     told = {(tuple(row["partition"]), row["bucket"]): row for row in found}
     assert {key: {name: told[key][name] for name in row} for key, row in by_hand.items()} == by_hand
     assert len(found) == len(by_hand)
@@ -134,7 +134,7 @@ def test_a_table_without_versions_has_no_numbers():
     rows = over_frame(FileLifetimes(), DELTA)
 
     assert rows.num_rows == 0
-    assert rows.schema.equals(frames.HEALTH_OVER)
+    assert rows.schema.equals(frames.HEALTH_HISTORY)
 
 
 def test_partitions_whose_column_was_renamed_are_one():
@@ -150,6 +150,6 @@ def test_partitions_whose_column_was_renamed_are_one():
     assert rows["small_files"].to_pylist() == [0, 2]
 
 
-@pytest.mark.parametrize("column", frames.HEALTH_OVER.names)
+@pytest.mark.parametrize("column", frames.HEALTH_HISTORY.names)
 def test_every_column_says_what_it_means(column):
-    assert frames.HEALTH_OVER.field(column).metadata[b"meaning"]
+    assert frames.HEALTH_HISTORY.field(column).metadata[b"meaning"]

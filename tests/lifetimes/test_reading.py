@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders import PaimonTable
 from delta_builder import DeltaTable, add, metadata, remove
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
@@ -324,7 +324,7 @@ def test_a_damaged_manifest_is_named(table):
     table.commit()
     table.write("manifest/manifest-2", b"Obj\x01 cut")
 
-    with pytest.raises(BrokenTableError, match="manifest/manifest-2 has 8 bytes where"):
+    with pytest.raises(CorruptTableError, match="manifest/manifest-2 has 8 bytes where"):
         lifetimes_of(opened(table))
 
 
@@ -460,7 +460,7 @@ def test_nothing_is_ever_kept_in_the_table(tmp_path):
     table.commit()
     inside = tmp_path / "t" / "cache"
 
-    with pytest.raises(BadReferenceError, match="cache_dir=.* is in the table's own folder"):
+    with pytest.raises(InvalidArgumentError, match="cache_dir=.* is in the table's own folder"):
         keep_lifetimes(
             Paimon(Storage(table.root)), None, cache_dir=inside, table=(Storage(table.root).root, None), title=""
         )

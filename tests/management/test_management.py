@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer.errors import StorageError, TableNotFoundError
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.model import Listing, Verification
+from snapshot_explorer.model import Listing, Validation
 
 
 @dataclass
@@ -251,12 +251,12 @@ def test_listings_of_the_same_commit_are_equal_whatever_checkpoint_they_begin_wi
 def test_what_contradicts_itself_is_a_warning_and_what_can_not_be_shown_an_error(caplog):
     log = Log(versions=(1,))
 
-    def examine(version):
+    def validate(version):
         if version == 2:
             raise StorageError("the version is damaged")
-        return Verification(table_id="a", notes=("7.crc contradicts the log",))
+        return Validation(table_id="a", notes=("7.crc contradicts the log",))
 
-    management = manage(log, examine=examine)
+    management = manage(log, validate=validate)
     first, log.versions = management.current_snapshot, (1, 2)
 
     assert "7.crc contradicts the log" in caplog.messages
@@ -267,7 +267,7 @@ def test_what_contradicts_itself_is_a_warning_and_what_can_not_be_shown_an_error
 
 def test_another_table_at_the_same_place_is_told(caplog):
     log = Log(versions=(1,))
-    management = manage(log, examine=lambda version: Verification(table_id=f"t{version}", notes=()))
+    management = manage(log, validate=lambda version: Validation(table_id=f"t{version}", notes=()))
     log.versions = (1, 2)
 
     management.update()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import spell
 from snapshot_explorer.queries.tokens import tokens
@@ -180,7 +180,7 @@ def test_for_spark_names_and_strings_are_spelled_to_mean_the_same(query, text):
     ],
 )
 def test_what_makes_no_sense_is_refused(query, message):
-    with pytest.raises(BadReferenceError) as raised:
+    with pytest.raises(InvalidArgumentError) as raised:
         found(query)
 
     assert str(raised.value).startswith(message)
@@ -211,7 +211,7 @@ PIECES = st.sampled_from(
 def test_any_words_are_taken_apart_or_refused(query):
     try:
         places = references(query, tokens(query), TABLES, NOW)
-    except BadReferenceError:
+    except InvalidArgumentError:
         return
 
     assert [one.start for one in places] == sorted(one.start for one in places)
@@ -222,7 +222,7 @@ def test_any_words_are_taken_apart_or_refused(query):
 @given(st.text(max_size=60))
 def test_any_text_is_taken_apart_or_refused(text):
     for query in (text, f"select {text} from orders", f"select * from orders {text}"):
-        with suppress(BadReferenceError):
+        with suppress(InvalidArgumentError):
             spelled(query)
 
 

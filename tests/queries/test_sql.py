@@ -13,7 +13,7 @@ import snapshot_explorer
 from builders import PaimonTable
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import (
-    BadReferenceError,
+    InvalidArgumentError,
     MissingDependencyError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
@@ -75,7 +75,7 @@ def test_another_table_of_the_name_this_wins(tables):
 
 def test_an_engine_is_chosen_by_name(tables):
     assert len(tables["orders"].sql("select 1", "duckdb")) == 1
-    with pytest.raises(BadReferenceError) as raised:
+    with pytest.raises(InvalidArgumentError) as raised:
         tables["orders"].sql("select 1", "sparc")
     assert str(raised.value) == "There is no engine 'sparc' for SQL. Did you mean spark? Engines: duckdb, spark."
 
@@ -86,16 +86,16 @@ def test_an_engine_is_chosen_by_name(tables):
         ("from orders@99", SnapshotNotFoundError, "Version 99 does not exist. Versions 1 to 18 exist; `latest` is 18."),
         ("from orders version as of 'v9'", SnapshotNotFoundError, "No tag is called 'v9'. Tags: opening, v1."),
         ("from orders timestamp as of '1999-01-01'", SnapshotNotFoundError, "1999-01-01"),
-        ("from ordr", BadReferenceError, "No table is called ordr at line 1, column 6. Did you mean orders?"),
+        ("from ordr", InvalidArgumentError, "No table is called ordr at line 1, column 6. Did you mean orders?"),
         (
             "select 1,\n  bayer from orders",
-            BadReferenceError,
+            InvalidArgumentError,
             "The query fails at line 2, column 3 (bayer): Referenced",
         ),
-        ("from orders@1 join orders@2 using (order_id)", BadReferenceError, 'duplicate alias "orders"'),
-        ("select cast(status as int) from orders", BadReferenceError, "line 1, column 8 (cast): Could not convert"),
+        ("from orders@1 join orders@2 using (order_id)", InvalidArgumentError, 'duplicate alias "orders"'),
+        ("select cast(status as int) from orders", InvalidArgumentError, "line 1, column 8 (cast): Could not convert"),
         ("select '1'::timetz", UnsupportedFeatureError, "TIME WITH TIME ZONE"),
-        (17, BadReferenceError, "A query is a text, not a int. Write it in quotes."),
+        (17, InvalidArgumentError, "A query is a text, not a int. Write it in quotes."),
     ],
 )
 def test_what_is_wrong_is_told_in_the_words_of_the_query(tables, query, error, message):
@@ -191,7 +191,7 @@ def test_a_number_in_quotes_that_is_a_tag_too_is_refused(memory_root):
     assert len(table.sql("from this version as of 2")) == 2
     assert len(table.sql("from this version as of 'tag:2'")) == 3
     assert len(table.sql("from this version as of '3'")) == 3
-    with pytest.raises(BadReferenceError) as raised:
+    with pytest.raises(InvalidArgumentError) as raised:
         table.sql("from this version as of '2'")
     assert str(raised.value) == (
         "'2' is a tag of this as well as a version. Write 2 without quotes for the version, or 'tag:2' for the tag."

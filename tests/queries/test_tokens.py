@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.tokens import tokens
 
 PIECES = st.sampled_from(
@@ -20,7 +20,7 @@ PIECES = st.sampled_from(
 def test_tokens_joined_are_the_text(text):
     try:
         found = tokens(text)
-    except BadReferenceError:
+    except InvalidArgumentError:
         return
 
     assert "".join(token.text for token in found) == text
@@ -69,7 +69,7 @@ def test_comments_are_nested_and_end_with_their_line():
     ],
 )
 def test_what_is_never_closed_is_told_with_its_place(text, message):
-    with pytest.raises(BadReferenceError) as raised:
+    with pytest.raises(InvalidArgumentError) as raised:
         tokens(text)
 
     assert str(raised.value).startswith(message)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
 from snapshot_explorer.refs import AsOf, Latest, Tag, Version, not_found, parse_ref, resolve
 
@@ -233,7 +233,7 @@ def test_a_tag_that_ends_like_steps_is_found_unless_it_can_be_read_in_two_ways()
     assert found("tag:v1~2", Past([1, 2, 3], {"v1~2": 2})) == 2
     assert found("tag:v1^^", Past([1, 2, 3], {"v1^^": 2})) == 2
     assert found('tag:"v1~2"', Past([1, 2, 3], {"v1~2": 2, "v1": 3})) == 2
-    assert refused("tag:v1~2", Past([1, 2, 3], {"v1~2": 2, "v1": 3}), BadReferenceError) == (
+    assert refused("tag:v1~2", Past([1, 2, 3], {"v1~2": 2, "v1": 3}), InvalidArgumentError) == (
         "tag:v1~2 can be read in two ways: there are the tags 'v1' and 'v1~2'. Write tag:\"v1~2\", or 3~2."
     )
 

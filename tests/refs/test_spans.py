@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
 from snapshot_explorer.refs import parse_ref, resolve_span
 
@@ -72,5 +72,5 @@ def test_a_wide_gap_costs_nothing():
 
 
 def test_the_order_matters():
-    with pytest.raises(BadReferenceError, match="Version 3 comes before 5. Give the earlier one first."):
+    with pytest.raises(InvalidArgumentError, match="Version 3 comes before 5. Give the earlier one first."):
         span(5, 3, 3, 4, 5)

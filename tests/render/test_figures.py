@@ -4,7 +4,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import COMMITS, COMPARED, COMPARED_PARTITIONS
 from snapshot_explorer.render import text
 from snapshot_explorer.render.commits import MINUS
@@ -72,7 +72,7 @@ def test_bars_count_what_is_asked_for(y, up):
 
 
 def test_what_is_not_counted_is_refused():
-    with pytest.raises(BadReferenceError, match=r"counts rows, files, bytes, not 'cows'. Try y='rows'."):
+    with pytest.raises(InvalidArgumentError, match=r"counts rows, files, bytes, not 'cows'. Try y='rows'."):
         timeline(commits({}), y="cows", title="History")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from delta_builder import BASE_MILLIS, DeltaTable, cdc, remove
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.retention import retention_of
 
 NOW = datetime.fromtimestamp(BASE_MILLIS / 1000, UTC) + timedelta(days=2)
@@ -184,7 +184,9 @@ def test_a_number_beyond_the_history_keeps_all(written, keep_last):
 def test_more_than_the_tables_own_setting_is_refused(written, keep, keep_last):
     table = written(**{"delta.deletedFileRetentionDuration": "interval 10 hours"})
 
-    with pytest.raises(BadReferenceError, match="more than the table's delta.deletedFileRetentionDuration, 10 hours"):
+    with pytest.raises(
+        InvalidArgumentError, match="more than the table's delta.deletedFileRetentionDuration, 10 hours"
+    ):
         retention(table, keep=keep, keep_last=keep_last)
 
 
@@ -238,7 +240,7 @@ def test_a_table_of_one_version_loses_nothing(written):
 def test_an_interval_that_makes_no_sense_is_named(written):
     table = written(**{"delta.deletedFileRetentionDuration": "interval 1 month"})
 
-    with pytest.raises(BrokenTableError, match="RetentionDuration is 'interval 1 month', no interval such as"):
+    with pytest.raises(CorruptTableError, match="RetentionDuration is 'interval 1 month', no interval such as"):
         retention(table)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from builders import PaimonTable
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.retention import retention_of
 
 TABLES = Path(__file__).parents[1] / "data" / "paimon"
@@ -316,25 +316,27 @@ def test_expiry_begins_where_the_hint_says(written):
     ],
 )
 def test_a_setting_that_makes_no_sense_is_named(written, options, message):
-    with pytest.raises(BrokenTableError, match=message):
+    with pytest.raises(CorruptTableError, match=message):
         retention(written(**options))
 
 
 @pytest.mark.parametrize("keep", ["7", "", "d", "-1d", "1x", "7d!", "1.5d", timedelta(days=-1), "9" * 16 + "d"])
 def test_a_keep_that_is_no_duration_is_refused_with_examples(written, keep):
-    with pytest.raises(BadReferenceError, match=r"is no duration\. Give a whole number with a unit: 0d, 36h, 7d, 2w"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"is no duration\. Give a whole number with a unit: 0d, 36h, 7d, 2w"
+    ):
         retention(written(1), keep=keep)
 
 
 def test_a_keep_beyond_the_calendar_is_refused(written):
-    with pytest.raises(BadReferenceError, match="reaches back before the year 1. Give a shorter time"):
+    with pytest.raises(InvalidArgumentError, match="reaches back before the year 1. Give a shorter time"):
         retention(written(1), keep="999999d")
 
 
 @pytest.mark.parametrize("keep_last", [0, -1, 2**31])
 def test_a_keep_last_below_one_is_refused(written, keep_last):
     with pytest.raises(
-        BadReferenceError, match=f"keep_last={keep_last} makes no sense: the newest version always stays"
+        InvalidArgumentError, match=f"keep_last={keep_last} makes no sense: the newest version always stays"
     ):
         retention(written(1), keep_last=keep_last)
 
@@ -357,7 +359,7 @@ def test_a_consumer_file_that_is_damaged_is_named(written):
     table = written()
     table.write("consumer/consumer-etl", b"{")
 
-    with pytest.raises(BrokenTableError, match="consumer/consumer-etl"):
+    with pytest.raises(CorruptTableError, match="consumer/consumer-etl"):
         retention(table)
 
 

@@ -31,7 +31,7 @@ def test_an_empty_index_manifest_is_refused(stored):
     store = stored("paimon/dv_append")
     table = _plant(store, "emptied", "read .*/index-manifest-", lambda one: one.lifetimes())
 
-    with pytest.raises(errors.BrokenTableError, match="index-manifest-"):
+    with pytest.raises(errors.CorruptTableError, match="index-manifest-"):
         table.lifetimes()
 
 
@@ -65,7 +65,7 @@ def test_a_checkpoint_that_was_answered_wrongly_is_read_again(stored):
     first = opened(store).versions()[0]
     expected = opened(store).at(first).to_arrow()
     table = _plant(store, "halved", "read .*checkpoint.parquet$", lambda one: one.at(first).to_arrow())
-    with pytest.raises(errors.BrokenTableError, match="checkpoint"):
+    with pytest.raises(errors.CorruptTableError, match="checkpoint"):
         table.at(first).to_arrow()
 
     assert table.at(first).to_arrow().equals(expected)
@@ -94,7 +94,7 @@ def test_a_commit_that_ends_between_two_lines_too_soon_is_refused(stored):
     assert head.endswith((b"}", b"}\n")), "half of this commit reads as a commit"
     table = _plant(store, "halved", "read .*0007.json$", lambda one: one.changes())
 
-    with pytest.raises(errors.BrokenTableError, match=r"0007\.json gives \d+ bytes where the listing .* cut short"):
+    with pytest.raises(errors.CorruptTableError, match=r"0007\.json gives \d+ bytes where the listing .* cut short"):
         table.changes()
 
 

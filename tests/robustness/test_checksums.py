@@ -8,7 +8,7 @@ import pytest
 from builders import PaimonTable
 from delta_builder import DeltaTable
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 
 VALUE = b"a value to be found"
 
@@ -34,7 +34,7 @@ def test_a_bit_flipped_in_a_page_of_a_delta_table_is_refused(tmp_path, options):
     opened = open_table(tmp_path)
 
     assert opened.current.to_arrow(columns=["id"]).num_rows == 1
-    with pytest.raises(BrokenTableError, match="part-0.parquet .*CRC"):
+    with pytest.raises(CorruptTableError, match="part-0.parquet .*CRC"):
         opened.current.to_arrow()
 
 
@@ -44,7 +44,7 @@ def test_a_bit_flipped_in_a_page_of_a_paimon_table_is_refused(memory_root):
     path = next(one for one in table.filesystem.find(table.root) if one.endswith(".parquet"))
     table.filesystem.pipe_file(path, flipped(table.filesystem.cat_file(path), VALUE))
 
-    with pytest.raises(BrokenTableError, match="data-.*parquet .*CRC"):
+    with pytest.raises(CorruptTableError, match="data-.*parquet .*CRC"):
         open_table(f"memory://{table.root}").current.to_arrow()
 
 
@@ -56,5 +56,5 @@ def test_a_bit_flipped_in_a_page_of_a_checkpoint_is_refused(tmp_path):
     table.clean(table.version + 1)
     table.write(path, flipped(content, VALUE.replace(b" ", b"-")))
 
-    with pytest.raises(BrokenTableError, match="checkpoint.parquet .*CRC"):
+    with pytest.raises(CorruptTableError, match="checkpoint.parquet .*CRC"):
         open_table(tmp_path).current.files()

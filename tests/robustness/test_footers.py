@@ -5,7 +5,7 @@ import pytest
 from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.arrow import thrift
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 
 CHUNKS, METADATA, SIZES, LEVELS = 1, 3, 16, 3
 
@@ -27,7 +27,7 @@ def test_a_checkpoint_that_counts_levels_which_its_columns_lack_is_refused(tmp_p
 
     assert changed
     with pytest.raises(
-        BrokenTableError, match=r"checkpoint.parquet is damaged: the column .* counts \d+ levels of \d+"
+        CorruptTableError, match=r"checkpoint.parquet is damaged: the column .* counts \d+ levels of \d+"
     ):
         open_table(tmp_path).current.files()
 

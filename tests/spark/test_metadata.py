@@ -15,7 +15,7 @@ from builders import PaimonTable
 from delta_builder import DeltaTable, add, metadata, protocol, remove
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.errors import (
-    BadReferenceError,
+    InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
@@ -345,7 +345,7 @@ def test_a_commit_that_is_damaged_is_named(spark, partitioned):
     rows = open_table(partitioned.root).lifetimes(engine="spark", spark=spark)
     partitioned.write("_delta_log/00000000000000000003.json", b'{"commitInfo":{}}\n{"add":')
 
-    with pytest.raises(Exception, match="BrokenTableError: _delta_log/00000000000000000003.json is damaged: line 2"):
+    with pytest.raises(Exception, match="CorruptTableError: _delta_log/00000000000000000003.json is damaged: line 2"):
         rows.collect()
 
 
@@ -356,7 +356,7 @@ def test_a_manifest_that_is_gone_is_named(spark, tmp_path):
     table.remove("manifest/manifest-1")
 
     with pytest.raises(
-        Exception, match="BrokenTableError: Version 1 cannot be read: .*manifest/manifest-1 is not there"
+        Exception, match="CorruptTableError: Version 1 cannot be read: .*manifest/manifest-1 is not there"
     ):
         rows.collect()
 
@@ -392,18 +392,18 @@ def test_an_engine_that_is_not_known_is_refused(partitioned, of):
         "changes of a version": table.current.changes,
     }[of]
 
-    with pytest.raises(BadReferenceError, match="No engine for metadata is called 'dask'. Engines: local, spark."):
+    with pytest.raises(InvalidArgumentError, match="No engine for metadata is called 'dask'. Engines: local, spark."):
         ask(engine="dask")
 
 
 def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_path):
     table = open_table(partitioned.root)
 
-    with pytest.raises(BadReferenceError, match="cache_dir was given with engine='spark', which keeps nothing"):
+    with pytest.raises(InvalidArgumentError, match="cache_dir was given with engine='spark', which keeps nothing"):
         table.lifetimes(engine="spark", cache_dir=tmp_path)
     with pytest.raises(UnsupportedFeatureError, match="Statistics of files were asked for with engine='spark'"):
         table.current.files(engine="spark", statistics=True)
-    with pytest.raises(BadReferenceError, match="No partition key is called 'day'"):
+    with pytest.raises(InvalidArgumentError, match="No partition key is called 'day'"):
         table.current.files({"day": "x"}, engine="spark")
 
 
@@ -413,10 +413,10 @@ def test_units_are_picklable_and_tell_records(name):
     versions = table_format.listing(0).versions
     assert isinstance(table_format, Distributed)
 
-    read = pickle.loads(pickle.dumps(table_format.unit_reader()))
+    read = pickle.loads(pickle.dumps(table_format.task_reader()))
     found = [
-        *table_format.state_units(versions[-1], None),
-        *table_format.change_units(versions[-2:], None, lifetimes=True),
+        *table_format.state_tasks(versions[-1], None),
+        *table_format.change_tasks(versions[-2:], None, lifetimes=True),
     ]
 
     for unit in pickle.loads(pickle.dumps(found)):

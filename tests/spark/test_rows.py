@@ -21,7 +21,7 @@ from delta_builder import DeltaTable, add, metadata
 from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, SnapshotExplorerError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.model import Split
 
 DATA = Path(__file__).parents[1] / "data"
@@ -274,9 +274,9 @@ def test_a_table_without_rows_has_its_columns(spark, tmp_path, numbers):
 def test_arguments_are_refused_before_spark_is_asked(spark, numbers):
     snapshot = open_table(str(numbers)).current
 
-    with pytest.raises(BadReferenceError, match="name a column 'ids', which is not in the table. Did you mean id?"):
+    with pytest.raises(InvalidArgumentError, match="name a column 'ids', which is not in the table. Did you mean id?"):
         snapshot.to_spark(spark, columns=["ids"])
-    with pytest.raises(BadReferenceError, match="limit must be 0 or more, got -1. Leave it out for all rows."):
+    with pytest.raises(InvalidArgumentError, match="limit must be 0 or more, got -1. Leave it out for all rows."):
         snapshot.to_spark(spark, limit=-1)
 
 
@@ -407,7 +407,7 @@ def test_a_damaged_vector_is_told_before_any_job(spark, deleted):
     vector = next(deleted.glob("*.bin"))
     vector.write_bytes(vector.read_bytes()[:6])
 
-    with pytest.raises(BrokenTableError, match="The deletion vector of part-"):
+    with pytest.raises(CorruptTableError, match="The deletion vector of part-"):
         open_table(str(deleted)).current.to_spark(spark)
 
 
@@ -437,7 +437,7 @@ def test_a_missing_file_is_told_before_any_job(spark, numbers):
     gone = next(numbers.glob("*.parquet"))
     gone.unlink()
 
-    with pytest.raises(BrokenTableError, match=f"The data file {gone.name} is not there."):
+    with pytest.raises(CorruptTableError, match=f"The data file {gone.name} is not there."):
         open_table(str(numbers)).current.to_spark(spark)
 
 
@@ -446,7 +446,7 @@ def test_a_damaged_file_is_told_in_our_words(spark, numbers):
     damaged.write_bytes(damaged.read_bytes()[:100])
     frame = open_table(str(numbers)).current.to_spark(spark)
 
-    with pytest.raises(Exception, match=f"BrokenTableError: The data file {damaged.name} can not be read as parquet"):
+    with pytest.raises(Exception, match=f"CorruptTableError: The data file {damaged.name} can not be read as parquet"):
         frame.collect()
 
 
@@ -594,7 +594,7 @@ def test_files_that_lack_what_they_must_hold_are_refused_as_locally(spark, tmp_p
     table.commit(add("f.parquet", size=size, stats={"numRecords": 2} | stats))
     snapshot = open_table(str(tmp_path / "t")).current
 
-    with pytest.raises(BrokenTableError, match=message):
+    with pytest.raises(CorruptTableError, match=message):
         snapshot.to_arrow()
     with pytest.raises(Exception, match=message):
         snapshot.to_spark(spark).collect()

@@ -150,7 +150,7 @@ def test_an_error_of_a_task_is_a_readable_line(read):
 
     rows = read(DATA / "paimon" / "aggregates_refused", version="2")
 
-    with pytest.raises(PySparkException, match="BrokenTableError: The rows of bucket-0/data-.* can not be merged"):
+    with pytest.raises(PySparkException, match="CorruptTableError: The rows of bucket-0/data-.* can not be merged"):
         rows.collect()
 
 

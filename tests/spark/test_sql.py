@@ -4,7 +4,7 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 
 QUERIES = (
     "select * from orders version as of 3",
@@ -80,7 +80,7 @@ def test_nothing_stays_registered_or_cached(spark, tables):
         "select * from orders a join orders@3 b using (order_id)", tables, engine="spark", spark=spark
     )
     got.count()
-    with pytest.raises(BadReferenceError):
+    with pytest.raises(InvalidArgumentError):
         snapshot_explorer.sql("select nope from orders", tables, engine="spark", spark=spark)
 
     assert [one.name for one in spark.catalog.listTables()] == []
@@ -100,20 +100,32 @@ def test_plans_are_explained_and_columns_described(spark, tables):
     [
         (
             "select 'x',\n  orders.nope from orders version as of 3",
-            BadReferenceError,
+            InvalidArgumentError,
             "The query fails at line 2, column 3 (orders): A column, variable, or function parameter with name",
         ),
         (
             "select order_id\nfrom orders version as of 3 oops more words",
-            BadReferenceError,
+            InvalidArgumentError,
             "The query fails at line 2, column 34 (more): Syntax error at or near 'more'.",
         ),
-        ("select frob(1) from orders", BadReferenceError, "The query fails at line 1, column 8 (frob): Cannot resolve"),
+        (
+            "select frob(1) from orders",
+            InvalidArgumentError,
+            "The query fails at line 1, column 8 (frob): Cannot resolve",
+        ),
         ("select * from orders@99", SnapshotNotFoundError, "Version 99 does not exist."),
-        ("select * from spark_catalog.default.x", BadReferenceError, "No table is called spark_catalog.default.x at"),
-        ("select * from parquet.`/etc`", BadReferenceError, "No table is called parquet.`/etc` at line 1, column 15."),
-        ("insert into orders select 1", BadReferenceError, "insert at line 1, column 1 is refused"),
-        ("cache table orders", BadReferenceError, "cache at line 1, column 1 is refused"),
+        (
+            "select * from spark_catalog.default.x",
+            InvalidArgumentError,
+            "No table is called spark_catalog.default.x at",
+        ),
+        (
+            "select * from parquet.`/etc`",
+            InvalidArgumentError,
+            "No table is called parquet.`/etc` at line 1, column 15.",
+        ),
+        ("insert into orders select 1", InvalidArgumentError, "insert at line 1, column 1 is refused"),
+        ("cache table orders", InvalidArgumentError, "cache at line 1, column 1 is refused"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_words_of_the_query(spark, tables, query, error, message):
@@ -129,7 +141,7 @@ def test_what_is_wrong_is_told_in_the_words_of_the_query(spark, tables, query, e
 def test_strings_whose_meaning_a_setting_changes_are_refused(spark, tables):
     spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
     try:
-        with pytest.raises(BadReferenceError) as raised:
+        with pytest.raises(InvalidArgumentError) as raised:
             snapshot_explorer.sql("select '\\d' from orders", tables, engine="spark", spark=spark)
         plain = snapshot_explorer.sql("select 'a' a", tables, engine="spark", spark=spark).collect()
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from snapshot_explorer.errors import BrokenTableError, MissingFileError, StorageError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError
 from snapshot_explorer.storage import Entry, Storage
 
 LITERAL = "p=a b/100%/%2F/#1/what?/st*r/[x]/{y}/é漢/a::b/~c/f.bin"
@@ -196,7 +196,7 @@ def test_a_path_that_leaves_the_root_is_refused(store, path):
     storage = store({"a/b": b""})
 
     for ask in (storage.read, storage.open, storage.exists, storage.list):
-        with pytest.raises(BrokenTableError, match="leads out of the table's folder or is no path"):
+        with pytest.raises(CorruptTableError, match="leads out of the table's folder or is no path"):
             ask(path)
 
 
@@ -352,7 +352,7 @@ def test_of_many_local_files_those_are_missing_that_are_not_there(tmp_path, othe
     asked = [*names, *(f"nope/{name}" for name in names), "away/f"]
     assert Storage(tmp_path).missing(asked) == [*gone, *asked[1000:]]
     assert Storage(tmp_path).missing(full) == [f"file://{tmp_path}/{name}" for name in gone]
-    with pytest.raises(BrokenTableError, match=r"\.\./995"):
+    with pytest.raises(CorruptTableError, match=r"\.\./995"):
         Storage(tmp_path).missing([f"../{name}" for name in names[995:] + names])
 
 

@@ -381,7 +381,7 @@ def calls(table):
     yield "changes_between", lambda: table.changes_between("earliest", "latest")
     yield "changelog", table.current.changelog
     yield "health", lambda: repr(table.health())
-    yield "health_over", table.health_over
+    yield "health_history", table.health_history
     yield (
         "retention",
         lambda: repr(table.retention(keep_last=1) if table.format == "paimon" else table.retention("200h")),

@@ -22,7 +22,7 @@ def calls_of(table, *, ref="latest", where=None, column=None):
         "changes": table.changes,
         "compare": lambda: table.compare("earliest", ref),
         "health": lambda: table.health(ref),
-        "health_over": table.health_over,
+        "health_history": table.health_history,
         "retention": lambda: table.retention(keep="0d"),
         "readability": table.readability,
         "schema": lambda: table.schema(ref),

@@ -110,7 +110,7 @@ def calls(sight):
         "history text": lambda t: t.history(text="e"),
         "history without maintenance": lambda t: t.history(maintenance=False),
         "lifetimes": lambda t: _lifetimes(t.lifetimes()),
-        "health over": lambda t: t.health_over(),
+        "health over": lambda t: t.health_history(),
         "retention": lambda t: _retention(t.retention(keep="1000d")),
         "retention keep last": lambda t: _retention(
             t.retention(

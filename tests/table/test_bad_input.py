@@ -5,8 +5,8 @@ import pytest
 from builders import PaimonTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import (
-    BadReferenceError,
-    BrokenTableError,
+    CorruptTableError,
+    InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     TableNotFoundError,
@@ -54,7 +54,7 @@ def test_a_delta_path_opened_as_a_paimon_table(tmp_path):
 
 
 def test_an_unknown_format(url):
-    with pytest.raises(BadReferenceError, match="No format is called 'hudi'. Formats: paimon"):
+    with pytest.raises(InvalidArgumentError, match="No format is called 'hudi'. Formats: paimon"):
         open_table(url, format="hudi")
 
 
@@ -92,7 +92,7 @@ def test_a_snapshot_file_cut_short(written, url):
     content = written.filesystem.cat_file(f"{written.root}/snapshot/snapshot-4")
     written.write("snapshot/snapshot-4", content[: len(content) // 2])
 
-    with pytest.raises(BrokenTableError, match="snapshot/snapshot-4"):
+    with pytest.raises(CorruptTableError, match="snapshot/snapshot-4"):
         open_table(url)
 
 
@@ -111,21 +111,21 @@ def test_a_manifest_that_is_garbage(written, url, path, content):
     table = open_table(url)
     written.write(path, content)
 
-    with pytest.raises(BrokenTableError, match=path):
+    with pytest.raises(CorruptTableError, match=path):
         table.current.files()
 
 
 def test_a_schema_file_that_is_missing(written, url):
     written.commit([(5, "5")], schemaId=7)
 
-    with pytest.raises(BrokenTableError, match="schema/schema-7"):
+    with pytest.raises(CorruptTableError, match="schema/schema-7"):
         _ = open_table(url).at(5).schema
 
 
 def test_a_schema_file_that_is_garbage(written, url):
     written.write("schema/schema-0", b'{"id": 0, "fields": [')
 
-    with pytest.raises(BrokenTableError, match="schema/schema-0"):
+    with pytest.raises(CorruptTableError, match="schema/schema-0"):
         _ = open_table(url).current.schema
 
 
@@ -140,7 +140,7 @@ def test_a_data_file_that_is_missing(written, url):
 def test_a_data_file_that_is_garbage(written, url, content):
     written.write("bucket-0/data-2.parquet", content)
 
-    with pytest.raises(BrokenTableError, match="bucket-0/data-2.parquet"):
+    with pytest.raises(CorruptTableError, match="bucket-0/data-2.parquet"):
         open_table(url).current.to_arrow()
 
 
@@ -211,13 +211,13 @@ def test_what_stands_in_a_hints_place_changes_nothing(written, url, hint, conten
 
 
 def test_an_unknown_column_names_the_nearest(url):
-    with pytest.raises(BadReferenceError, match="nmae.*name"):
+    with pytest.raises(InvalidArgumentError, match="nmae.*name"):
         open_table(url).current.to_arrow(columns=["nmae"])
 
 
 @pytest.mark.parametrize("where", ["nmae = 'a'", "id ==", "", "id = (select 1)", "1; drop table x"])
 def test_a_condition_that_does_not_fit(url, where):
-    with pytest.raises(BadReferenceError):
+    with pytest.raises(InvalidArgumentError):
         open_table(url).current.to_arrow(where=where)
 
 
@@ -227,5 +227,5 @@ def test_a_file_name_that_leaves_the_table_is_not_followed(written, url, name):
     written.base = [written._manifest("manifest-evil", [entry])]
     written.commit([])
 
-    with pytest.raises(BrokenTableError, match="manifest"):
+    with pytest.raises(CorruptTableError, match="manifest"):
         open_table(url).current.files()

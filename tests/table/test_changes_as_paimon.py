@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 
 DATA = Path(__file__).parents[1] / "data"
 sys.path.append(str(DATA))
@@ -38,7 +38,7 @@ def test_the_rows_are_what_paimon_reads(table, case):
     first, last = map(ref, case["between"])
     mode = "diff" if isinstance(first, str) else case["mode"]
     if case["rows"] is None:
-        with pytest.raises((BadReferenceError, SnapshotNotFoundError, UnsupportedFeatureError)):
+        with pytest.raises((InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError)):
             opened.changes_between(first, last, mode=mode)
         return
 

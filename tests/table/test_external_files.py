@@ -10,7 +10,7 @@ from avro_schemas import newest_manifest
 from builders import PaimonTable
 from delta_builder import DeltaTable
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.storage import Storage
 
 
@@ -146,5 +146,5 @@ def test_many_files_are_a_note_of_bounded_length_and_memory():
 
 
 def test_a_rule_that_is_none_is_refused(clone):
-    with pytest.raises(BadReferenceError, match="external_files must be 'allow' or 'refuse', got 'never'."):
+    with pytest.raises(InvalidArgumentError, match="external_files must be 'allow' or 'refuse', got 'never'."):
         open_table(clone.root, external_files="never")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 
 DATA = Path(__file__).parents[1] / "data"
 sys.path.append(str(DATA))
@@ -54,7 +54,7 @@ def typed(spelled, kind):
 def test_the_rows_are_what_paimon_reads(table, case):
     opened = snapshot_explorer.open_table(str(DATA / "paimon" / table))
     if case["rows"] is None:
-        with pytest.raises(BrokenTableError, match="can not be merged"):
+        with pytest.raises(CorruptTableError, match="can not be merged"):
             opened.inspect(case["table"], case["version"])
         return
 

@@ -4,7 +4,7 @@ import pytest
 
 from builders import PaimonTable
 from snapshot_explorer import open_table, progress, samples
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.progress import listen
 
 
@@ -23,7 +23,7 @@ def test_a_history_has_a_figure(orders):
     assert list(made.data[0].x) == [1, 2, 3, 4]
     assert made.layout.title.text == f"History of {orders.path.rpartition('/')[2]}"
     assert "3 of 4 versions" in orders.history(limit=3).figure().layout.title.text
-    with pytest.raises(BadReferenceError, match="counts rows, files, bytes"):
+    with pytest.raises(InvalidArgumentError, match="counts rows, files, bytes"):
         orders.history().figure(y="cows")
 
 

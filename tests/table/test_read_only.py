@@ -7,7 +7,7 @@ import pytest
 
 from delta_builder import DeltaTable, add, remove
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 
 def digest(folder):
@@ -34,7 +34,7 @@ def use_everything(table):
     comparing = (comparison, comparison.showing("manifests", "commits", "properties"))
     for thing in (table.lifetimes(), *comparing, table.retention("0d"), table.readability()):
         thing._repr_mimebundle_()
-    for thing in (table.health(), table.health_over()):
+    for thing in (table.health(), table.health_history()):
         thing._repr_mimebundle_(), thing.to_dict()
     for mode in ("auto", "delta", "changelog", "diff"):
         with contextlib.suppress(UnsupportedFeatureError):  # where files were rewritten
@@ -51,7 +51,7 @@ def use_everything(table):
             frame.to_pandas(), frame.to_json(), frame.to_dict()
         column = snapshot.schema.columns[0].name
         _ = snapshot.properties
-        with contextlib.suppress(BadReferenceError):  # where the commit wrote no changelog
+        with contextlib.suppress(InvalidArgumentError):  # where the commit wrote no changelog
             snapshot.changelog()
         snapshot.to_arrow(), snapshot.to_pandas([column], f'"{column}" is not null', 3), snapshot.count()
 

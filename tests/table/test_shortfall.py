@@ -22,7 +22,7 @@ CALLS = {
     "retention": lambda table: table.retention(),
     "changes": lambda table: table.changes(),
     "changes_between": lambda table: table.changes_between("earliest", "latest"),
-    "health_over": lambda table: table.health_over(),
+    "health_history": lambda table: table.health_history(),
 }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import Condition, condition
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ def spared_by(filters: Iterable[object], schema: pa.Schema, where: Condition | N
     for text in filter(None, (sql(each, schema) for each in filters)):
         try:
             found = condition(text if found is None else f"(\n{found.text}\n) AND {text}", schema)
-        except BadReferenceError:
+        except InvalidArgumentError:
             continue  # such as columns whose names differ in case alone
     return found
 

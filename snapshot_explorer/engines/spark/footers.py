@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow.parquet as pq
 
-    from snapshot_explorer.model import StoredFile
+    from snapshot_explorer.model import NativeFile
 
 _SPARK = b"org.apache.spark."
 _TODAYS_CALENDAR = (3, 1)
@@ -44,7 +44,7 @@ class Footer:
     """The names of all columns, in small letters."""
 
 
-def footer(file: StoredFile) -> Footer | None:
+def footer(file: NativeFile) -> Footer | None:
     """Return what a file on this machine holds; None where it can not be read, or where its names are ambiguous."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when the first file is looked at: it takes time
     from pyarrow import parquet as pq  # noqa: PLC0415 - likewise

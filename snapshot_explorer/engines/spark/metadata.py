@@ -17,7 +17,7 @@ from snapshot_explorer.engines.spark.metadata_intervals import live, stays
 from snapshot_explorer.engines.spark.metadata_tasks import notes, records
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.engines.spark.sessions import session
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.lifetimes.reading import states_of, time_of
 
 if TYPE_CHECKING:
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.formats.metadata_tasks import Look, Reader, StateUnits, Unit
+    from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 
 
 @runtime_checkable
 class SupportsDistributedMetadata(Protocol):
     """A format whose metadata can be read in many places at once: in units, each read apart from the others."""
 
-    def state_units(self, version: int, look: Look) -> StateUnits:
+    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:
         """Return the units whose RECORDS give the live files of a version.
 
         Raises: as `TableVersion.files`, but for what is read only with the units.
         """
         ...
 
-    def change_units(self, versions: Sequence[int], look: Look, *, lifetimes: bool) -> Sequence[Unit]:
+    def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
         """Return the units whose RECORDS give what commits changed; for lifetimes with times, and files of rows alone.
 
         The versions ascend. A unit is of versions without a gap.
@@ -51,7 +51,7 @@ class SupportsDistributedMetadata(Protocol):
         """
         ...
 
-    def unit_reader(self) -> Reader:
+    def task_reader(self) -> Reader:
         """Return what reads a unit. Picklable, storage options included."""
         ...
 
@@ -75,21 +75,21 @@ def is_spark(engine: str) -> bool:
     """Return whether an engine is Spark, and not the local one.
 
     Raises:
-        BadReferenceError: It is neither.
+        InvalidArgumentError: It is neither.
     """
     if engine not in ENGINES:
-        raise BadReferenceError(f"No engine for metadata is called {engine!r}. Engines: {', '.join(ENGINES)}.")
+        raise InvalidArgumentError(f"No engine for metadata is called {engine!r}. Engines: {', '.join(ENGINES)}.")
     return engine == "spark"
 
 
 def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSession | None = None) -> DataFrame:
     """Return CHANGES of versions as a DataFrame. Lists on the driver; the commits are read on executors.
 
-    Raises: as `SupportsDistributedMetadata.change_units`, and as `sessions.session`.
+    Raises: as `SupportsDistributedMetadata.change_tasks`, and as `sessions.session`.
     """
     used, units = session(spark), _distributed(table_format)
-    found = units.change_units(sorted(versions), _look(used, units), lifetimes=False)
-    told = records(used, units.unit_reader(), ((unit, {}) for unit in found), pa.schema([]))
+    found = units.change_tasks(sorted(versions), _look(used, units), lifetimes=False)
+    told = records(used, units.task_reader(), ((unit, {}) for unit in found), pa.schema([]))
     return told.select(*frames.CHANGES.names)
 
 
@@ -110,7 +110,7 @@ def files(
         partition: Keep files whose partition has these values, as text; None is the null partition.
         statistics: Refused: only the local engine tells statistics.
 
-    Raises: as `SupportsDistributedMetadata.state_units`, and as `sessions.session`.
+    Raises: as `SupportsDistributedMetadata.state_tasks`, and as `sessions.session`.
     """
     if statistics:
         raise UnsupportedFeatureError(
@@ -120,8 +120,8 @@ def files(
     used, units = session(spark), _distributed(table_format)
     if version is None:
         return used.createDataFrame([], spark_schema(frames.FILES))
-    found = units.state_units(version, _look(used, units))
-    told = records(used, units.unit_reader(), ((unit, {}) for unit in found.units), pa.schema([]))
+    found = units.state_tasks(version, _look(used, units))
+    told = records(used, units.task_reader(), ((unit, {}) for unit in found.units), pa.schema([]))
     rows = live(told, keeps_last_add=found.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
         wanted = rows["partition"].getItem(name)
@@ -141,10 +141,10 @@ def lifetimes(
         spark: The session; without it as `sessions.session` says.
         cache_dir: Refused: nothing is kept.
 
-    Raises: as `SupportsDistributedMetadata.state_units` and `change_units`, and as `sessions.session`.
+    Raises: as `SupportsDistributedMetadata.state_tasks` and `change_tasks`, and as `sessions.session`.
     """
     if cache_dir is not None:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             "cache_dir was given with engine='spark', which keeps nothing on this machine. Leave it out, and write the "
             "DataFrame where it is to be found again."
         )
@@ -154,8 +154,8 @@ def lifetimes(
     told = [_told(place, *pair) for place, pair in enumerate(zip_longest(begun, begun[1:]))]
     states = [(unit, more) for run, more in zip(begun, told, strict=True) for unit in run.state.units]
     more_of = {version: more for run, more in zip(begun, told, strict=True) for version in run.rest}
-    changed = units.change_units(sorted(more_of), look, lifetimes=True) if more_of else ()
-    read = units.unit_reader()
+    changed = units.change_tasks(sorted(more_of), look, lifetimes=True) if more_of else ()
+    read = units.task_reader()
     return stays(
         live(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in begun)),
         records(used, read, ((unit, more_of[unit.version]) for unit in changed), _RUN),
@@ -170,19 +170,19 @@ class _Run:
     """The first version."""
     at: datetime | None
     """When it was committed, where something says so."""
-    state: StateUnits
+    state: StateTasks
     """What tells its files."""
     rest: Sequence[int]
     """The versions behind it."""
 
 
-def _begun(table_format: TableFormat, units: SupportsDistributedMetadata, look: Look) -> Iterator[_Run]:
+def _begun(table_format: TableFormat, units: SupportsDistributedMetadata, look: Prefetch) -> Iterator[_Run]:
     """Yield the runs of versions, each from the first on whose files can be told."""
     listing = table_format.listing(0)
     for run in listing.runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
             try:
-                state = units.state_units(version, look)
+                state = units.state_tasks(version, look)
             except SnapshotNotFoundError:
                 continue
             yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[place + 1 :])
@@ -195,8 +195,8 @@ def _told(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]
     return {"run": place, "at": run.at, "until": until, "until_at": until_at}
 
 
-def _look(spark: SparkSession, units: SupportsDistributedMetadata) -> Look:
-    return lambda wanted: notes(spark, units.unit_reader(), wanted)
+def _look(spark: SparkSession, units: SupportsDistributedMetadata) -> Prefetch:
+    return lambda wanted: notes(spark, units.task_reader(), wanted)
 
 
 def _distributed(table_format: TableFormat) -> SupportsDistributedMetadata:

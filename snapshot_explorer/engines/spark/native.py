@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.arrow.roaring import Positions
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Split, StoredFile, StoredRows
+    from snapshot_explorer.model import NativeFile, NativeRows, Split
 
 log = logger_of(__name__)
 
@@ -54,7 +54,7 @@ class SupportsNativeFiles(Protocol):
         """Return a split cut into one per file, in order; the split itself where its files belong together."""
         ...
 
-    def native_files(self, split: Split) -> StoredRows | None:
+    def native_files(self, split: Split) -> NativeRows | None:
         """Return where other readers find the rows of a split; None where they would return others. Reads nothing."""
         ...
 
@@ -191,7 +191,7 @@ class _Proven:
 
     split: Split
     """It alone."""
-    file: StoredFile
+    file: NativeFile
     """Where it is."""
     footer: Footer
     """What it holds."""
@@ -228,7 +228,7 @@ def _proven(
 ) -> tuple[list[_Proven], list[Split]]:
     """Return the files that hold what the table has, and the splits of the others. Reads their footers."""
     rest: list[Split] = []
-    files: list[tuple[Split, StoredFile, pa.Table | None]] = []
+    files: list[tuple[Split, NativeFile, pa.Table | None]] = []
     for split in splits:
         whole = version.native_files(split)
         if whole is None or not all(_is_seen(file.address) for file in whole.files):
@@ -281,7 +281,7 @@ def _is_seen(address: str | None) -> bool:
     return _UNSEEN.fullmatch(address.rpartition("/")[2]) is None
 
 
-def _footers(files: Sequence[StoredFile]) -> list[Footer | None]:
+def _footers(files: Sequence[NativeFile]) -> list[Footer | None]:
     with ThreadPoolExecutor(_THREADS, "snapshot-footers") as pool:
         return list(pool.map(footer, files))
 
@@ -303,7 +303,7 @@ def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Sour
 
 
 def _sources(
-    file: StoredFile, there: Footer, constants: dict[str, _Source | None], schema: pa.Schema
+    file: NativeFile, there: Footer, constants: dict[str, _Source | None], schema: pa.Schema
 ) -> tuple[_Source, ...] | None:
     """Return where each column comes from; None if one has no source of which it is certain."""
     found = [_source(column, file, there, constants) for column in schema]
@@ -315,7 +315,7 @@ def _sources(
     return sources
 
 
-def _source(column: pa.Field, file: StoredFile, there: Footer, constants: dict[str, _Source | None]) -> _Source | None:
+def _source(column: pa.Field, file: NativeFile, there: Footer, constants: dict[str, _Source | None]) -> _Source | None:
     if column.name in constants:
         return constants[column.name]
     if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):

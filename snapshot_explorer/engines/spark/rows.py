@@ -60,7 +60,7 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
 
     Raises:
         UnsupportedFeatureError: A column is of a type that Spark can not hold.
-        BrokenTableError: A data file is not there; on the local disk, or of few files elsewhere.
+        CorruptTableError: A data file is not there; on the local disk, or of few files elsewhere.
         MissingDependencyError: There is no PySpark or no Java.
     """
     wanted, condition, limit = scan.columns, scan.condition, scan.limit

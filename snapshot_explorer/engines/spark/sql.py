@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.engines.spark.sessions import is_connect
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ def run(
         failure: Makes a message of what Spark says and of the position in the text, in characters, if it says one.
 
     Raises:
-        BadReferenceError: Spark refuses the query.
+        InvalidArgumentError: Spark refuses the query.
     """
     from pyspark.errors import PySparkException
 
@@ -59,7 +59,7 @@ def run(
         # Without any frame the braces of the text would stay doubled.
         return spark.sql(marked, **(named or {"no_frame": ""}))
     except PySparkException as error:
-        raise BadReferenceError(failure(_sentence(error), _position(error, text))) from error
+        raise InvalidArgumentError(failure(_sentence(error), _position(error, text))) from error
 
 
 def _sentence(error: PySparkException) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.limits import DEFAULT, Limits
 
 MAGIC = b"Obj\x01"
@@ -137,7 +137,7 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, lim
         limits: What a file may cost.
 
     Raises:
-        BrokenTableError: The file is no Avro file, or is cut short.
+        CorruptTableError: The file is no Avro file, or is cut short.
         LimitError: It has too many rows, or unfolds to too many bytes.
         UnsupportedFeatureError: Its codec or schema is not read.
 
@@ -153,7 +153,7 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, lim
     except (Cut, ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, zlib.error) as error:
         if isinstance(error, UnsupportedFeatureError | LimitError):
             raise
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{path} cannot be read as an Avro file: {error}. It is cut short or damaged; "
             "compare it with a copy of the table, or choose another version."
         ) from error

@@ -23,12 +23,28 @@ from snapshot_explorer.formats.delta.log.file_frames import changes_frame, files
 from snapshot_explorer.formats.delta.log.layout import LogFile
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata
-from snapshot_explorer.formats.delta.log.replay import ADD_RANK, REMOVE_RANK, Tally, complete, followed_by, keys, ranks
+from snapshot_explorer.formats.delta.log.replay import (
+    ADD_RANK,
+    REMOVE_RANK,
+    ReplayState,
+    complete,
+    followed_by,
+    keys,
+    ranks,
+)
 from snapshot_explorer.formats.delta.log.schema import schema_of
 from snapshot_explorer.formats.delta.log.times import Listed
 from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts
-from snapshot_explorer.formats.metadata_tasks import NOTES, Look, Reader, Unit, contiguous_runs, of_changes, of_state
+from snapshot_explorer.formats.metadata_tasks import (
+    PREFETCHED,
+    MetadataTask,
+    Prefetch,
+    Reader,
+    contiguous_runs,
+    of_changes,
+    of_state,
+)
 from snapshot_explorer.storage import Storage
 
 _BYTES = 16 << 20
@@ -116,18 +132,18 @@ def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tup
     )
 
 
-def state_units(storage: Storage, log: Log, version: int, look: Look) -> list[Unit]:
+def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> list[MetadataTask]:
     """Return the units that tell the live files of a version.
 
     Reads of its checkpoint what is no file, and looks for metaData in the commits after it.
 
     Raises:
         SnapshotNotFoundError: The version does not exist, or can not be reconstructed any more.
-        BrokenTableError: It has no protocol or no metadata, or a file is damaged.
+        CorruptTableError: It has no protocol or no metadata, or a file is damaged.
     """
     segment, checkpoint = log.outline(version)
     metadata = _in_force(storage, version, checkpoint.tally, segment.commits, look)
-    units: list[Unit] = []
+    units: list[MetadataTask] = []
     for file in checkpoint.files:
         parts = 1 if file.path.endswith(".json") else max(1, (file.size_bytes or 0) // _CHECKPOINT_BYTES)
         units += [
@@ -140,7 +156,9 @@ def state_units(storage: Storage, log: Log, version: int, look: Look) -> list[Un
     return units
 
 
-def change_units(storage: Storage, log: Log, versions: Sequence[int], look: Look, times: Listed | None) -> list[Unit]:
+def change_tasks(
+    storage: Storage, log: Log, versions: Sequence[int], look: Prefetch, times: Listed | None
+) -> list[MetadataTask]:
     """Return the units that tell what commits changed.
 
     Reads what tells the metadata in force at the first commit of each run, and looks for later ones in the commits.
@@ -152,13 +170,13 @@ def change_units(storage: Storage, log: Log, versions: Sequence[int], look: Look
         look: Reads what is too much to be read here.
         times: What tells when they were made, if that is asked for.
 
-    Raises: as `state_units`.
+    Raises: as `state_tasks`.
     """
     files = dict(zip(versions, log.commit_files(versions), strict=True))
     found = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
     several = [commit for pieces in found for piece in pieces[:-1] for commit in piece]
     later = _settings(storage, several, look).metadatas
-    units: list[Unit] = []
+    units: list[MetadataTask] = []
     for pieces in found:
         metadata = _metadata_near(storage, log, pieces[0][0].version, look)
         for commits in pieces:
@@ -170,7 +188,7 @@ def change_units(storage: Storage, log: Log, versions: Sequence[int], look: Look
     return units
 
 
-def unit_reader(storage: Storage) -> Reader:
+def task_reader(storage: Storage) -> Reader:
     """Return what reads units."""
     return partial(_read, storage)
 
@@ -185,7 +203,7 @@ def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[
     return pieces
 
 
-def _metadata_near(storage: Storage, log: Log, version: int, look: Look) -> Metadata:
+def _metadata_near(storage: Storage, log: Log, version: int, look: Prefetch) -> Metadata:
     """Return the metadata at a version; where it can not be reconstructed, those of the earliest that can."""
     try:
         segment, checkpoint = log.outline(version)
@@ -195,24 +213,26 @@ def _metadata_near(storage: Storage, log: Log, version: int, look: Look) -> Meta
     return _in_force(storage, version, checkpoint.tally, segment.commits, look)
 
 
-def _in_force(storage: Storage, version: int, before: Tally, commits: Sequence[LogFile], look: Look) -> Metadata:
+def _in_force(
+    storage: Storage, version: int, before: ReplayState, commits: Sequence[LogFile], look: Prefetch
+) -> Metadata:
     """Return the metadata that commits after a checkpoint leave in force.
 
     Raises:
-        BrokenTableError: There are none, or no protocol.
+        CorruptTableError: There are none, or no protocol.
     """
     found = _settings(storage, commits, look)
-    tally = followed_by(Tally(protocol=before.protocol, metadata=before.metadata), found)
+    tally = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), found)
     metadata = complete(tally, version, storage.root)[1]
     schema_of(metadata)  # which refuses what is not read, here and now rather than where units are read
     return metadata
 
 
-def _settings(storage: Storage, commits: Sequence[LogFile], look: Look) -> Actions:
+def _settings(storage: Storage, commits: Sequence[LogFile], look: Prefetch) -> Actions:
     """Return the protocols and metaData of commits, read here if they are small."""
     pieces = [Settings(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
     if not pieces:
-        notes = NOTES.empty_table()
+        notes = PREFETCHED.empty_table()
     elif sum(_HERE if one.size_bytes is None else one.size_bytes for one in commits) > _HERE:
         notes = look(pieces)
     else:
@@ -228,7 +248,7 @@ def _contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[in
         check_size(commit.path, commit.size_bytes, content)
 
 
-def _read(storage: Storage, unit: Unit) -> Iterator[pa.Table]:
+def _read(storage: Storage, unit: MetadataTask) -> Iterator[pa.Table]:
     match unit:
         case Settings():
             yield _of_settings(storage, unit)
@@ -252,7 +272,7 @@ def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
             lines = json_text.lines(content, path, storage.limits)
             told = [line if any(word in line for word in _WORDS) else b"" for line in lines]
             found.append({"version": version, "path": path, "content": b"\n".join(told)})
-    return pa.Table.from_pylist(found, NOTES)
+    return pa.Table.from_pylist(found, PREFETCHED)
 
 
 def _of_commits(storage: Storage, unit: Commits) -> pa.Table:

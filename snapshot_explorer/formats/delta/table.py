@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.delta import metadata_tasks as units
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
@@ -22,7 +22,7 @@ from snapshot_explorer.formats.delta.log.times import Times
 from snapshot_explorer.formats.delta.maintenance.retention import Vacuum
 from snapshot_explorer.formats.delta.version import DeltaVersion
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.metadata_tasks import Look, Reader, StateUnits, Unit
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, RowChanges
 from snapshot_explorer.storage import Storage
 
@@ -70,7 +70,7 @@ class Delta:
         Raises:
             TableNotFoundError: The log is gone or, without `start`, empty.
             StorageError: The log lacks versions that it had, other than its oldest ones.
-            BrokenTableError: The log has a gap before the newest version, or begins too late.
+            CorruptTableError: The log has a gap before the newest version, or begins too late.
             UnsupportedFeatureError: A catalog decides which of the staged commits count.
         """
         hint, notes = read_hint(self._storage) if start is None else (start, ())
@@ -82,7 +82,7 @@ class Delta:
             return Listing(versions=(), identity=(), start=0)
         try:
             segment = self._log.newest(found, hint or None)
-        except BrokenTableError:
+        except CorruptTableError:
             # A listing that is made while two commits land may show the second one alone.
             found = self._log.refresh()
             versions, segment = found.versions(), self._log.newest(found, hint or None)
@@ -129,8 +129,8 @@ class Delta:
         """Return DESCRIBE HISTORY, with the columns of Delta's own.
 
         Raises:
-            BadReferenceError: There is no such table.
-            BrokenTableError: A file of the log is missing or damaged; the message names it.
+            InvalidArgumentError: There is no such table.
+            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         return Inspector(self._storage, self._log, self._times).of_table(name)
 
@@ -149,7 +149,7 @@ class Delta:
 
         Raises:
             SnapshotNotFoundError: The commit of a version is gone.
-            BrokenTableError: A commit is damaged; the file and the line are named.
+            CorruptTableError: A commit is damaged; the file and the line are named.
         """
         parts = [
             self._changes(versions[begin : begin + _AT_ONCE]) for begin in range(0, max(1, len(versions)), _AT_ONCE)
@@ -174,19 +174,19 @@ class Delta:
             reader=self.version(last),
         )
 
-    def state_units(self, version: int, look: Look) -> StateUnits:
-        """Return the units that tell the live files of a version; see `units.state_units`."""
-        found = units.state_units(self._storage, self._log, version, look)
-        return StateUnits(units=found, keeps_last_add=True)
+    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:
+        """Return the units that tell the live files of a version; see `units.state_tasks`."""
+        found = units.state_tasks(self._storage, self._log, version, look)
+        return StateTasks(units=found, keeps_last_add=True)
 
-    def change_units(self, versions: Sequence[int], look: Look, *, lifetimes: bool) -> Sequence[Unit]:
-        """Return the units that tell what commits changed; see `units.change_units`."""
+    def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
+        """Return the units that tell what commits changed; see `units.change_tasks`."""
         listed = self._times.listed(versions) if lifetimes else None
-        return units.change_units(self._storage, self._log, versions, look, listed)
+        return units.change_tasks(self._storage, self._log, versions, look, listed)
 
-    def unit_reader(self) -> Reader:
+    def task_reader(self) -> Reader:
         """Return what reads units."""
-        return units.unit_reader(self._storage)
+        return units.task_reader(self._storage)
 
     def __reduce__(self) -> tuple[type["Delta"], tuple[Storage]]:
         return Delta, (self._storage,)

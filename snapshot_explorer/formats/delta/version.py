@@ -16,21 +16,21 @@ from snapshot_explorer.formats.delta.log.file_frames import files_frame, manifes
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol, State
 from snapshot_explorer.formats.delta.log.times import Times
-from snapshot_explorer.formats.delta.maintenance.settings import upkeep_of
+from snapshot_explorer.formats.delta.maintenance.settings import settings_of
 from snapshot_explorer.formats.delta.scan import planning
 from snapshot_explorer.formats.delta.scan import read as rows
 from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.delta.scan.native_files import deleted_positions, native_files, split_by_file
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
 from snapshot_explorer.model import (
+    MaintenanceSettings,
+    NativeRows,
     Predicate,
     ReadPlan,
     RowChanges,
     Split,
-    StoredRows,
     TableSchema,
-    Upkeep,
-    Verification,
+    Validation,
 )
 from snapshot_explorer.storage import Storage
 
@@ -79,21 +79,21 @@ class DeltaVersion:
         """Return those of the names that are columns which rows have only when a reader names them, such as `_row_id`.
 
         Raises:
-            BadReferenceError: The table does not track its rows at the version.
+            InvalidArgumentError: The table does not track its rows at the version.
         """
-        return rows.hidden_columns(names, self._definition[1])
+        return rows.metadata_columns(names, self._definition[1])
 
-    def verify(self) -> Verification:
+    def validate(self) -> Validation:
         """Return the table's id, and how the version's checksum file contradicts the log.
 
         Reads the checksum file, and of the log what holds protocol and metadata: the commits after the checkpoint and,
         where these do not, the checkpoint.
 
         Raises:
-            BrokenTableError: The version has no protocol or no metadata, or a file is damaged.
+            CorruptTableError: The version has no protocol or no metadata, or a file is damaged.
         """
-        table_id, notes = self._log.verify(self._number)
-        return Verification(table_id=table_id, notes=tuple(notes))
+        table_id, notes = self._log.validate(self._number)
+        return Validation(table_id=table_id, notes=tuple(notes))
 
     def manifests(self) -> pa.Table:
         """Return the MANIFESTS frame: the files of the checkpoint as base, the commits after it as delta.
@@ -116,7 +116,7 @@ class DeltaVersion:
 
         Raises:
             SnapshotNotFoundError: The version cannot be reconstructed any more.
-            BrokenTableError: A file is missing or damaged; the message names it.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         state = self._log.state(self._number)
         adds = _in_partitions(state, predicate)
@@ -129,16 +129,16 @@ class DeltaVersion:
         files = self.files()
         return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
 
-    def maintenance_settings(self) -> Upkeep:
-        """Return what the properties say of the table's maintenance; see `upkeep.upkeep_of`."""
-        return upkeep_of(self.properties, self._storage.root)
+    def maintenance_settings(self) -> MaintenanceSettings:
+        """Return what the properties say of the table's maintenance; see `upkeep.settings_of`."""
+        return settings_of(self.properties, self._storage.root)
 
     def inspect(self, name: str) -> pa.Table:
         """Return DESCRIBE DETAIL or another metadata table of a version, with the columns of Delta's own.
 
         Raises:
             SnapshotNotFoundError: The version cannot be reconstructed.
-            BrokenTableError: A file of the log is missing or damaged; the message names it.
+            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         return Inspector(self._storage, self._log, self._times).of_version(name, self._number)
 
@@ -176,7 +176,7 @@ class DeltaVersion:
         """Return a split of rows cut into one per file; one of changes as it is."""
         return split_by_file(split)
 
-    def native_files(self, split: Split) -> StoredRows | None:
+    def native_files(self, split: Split) -> NativeRows | None:
         """Return where other readers find the rows of a split; None with columns found by id."""
         return native_files(self._storage, split)
 

@@ -33,7 +33,7 @@ OPTIONS = frozenset((FALLBACK, PRIMARY))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class FallbackLink:
     """The branch that a table is read together with."""
 
     branch: str
@@ -48,7 +48,7 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class BranchReader:
     """One of two branches."""
 
     branch: str | None
@@ -64,7 +64,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class ClaimedPartitions:
     """The partitions of the branch that comes first."""
 
     keys: frozenset[str]
@@ -75,7 +75,9 @@ class Taken:
     """The same partitions as pairs of text."""
 
 
-def plan(storage: Storage, here: Side, snapshot: Snapshot, alone: Callable[[Schemas, Snapshot], ReadPlan]) -> ReadPlan:
+def plan(
+    storage: Storage, here: BranchReader, snapshot: Snapshot, alone: Callable[[Schemas, Snapshot], ReadPlan]
+) -> ReadPlan:
     """Return the plan of a version, together with what its newest options fall back on.
 
     Args:
@@ -105,7 +107,7 @@ def plan(storage: Storage, here: Side, snapshot: Snapshot, alone: Callable[[Sche
     return joined(plans[0], plans[1], taken, snapshot.id, link)
 
 
-def check_empty(storage: Storage, here: Side) -> None:
+def check_empty(storage: Storage, here: BranchReader) -> None:
     """Refuse the rows of a branch without versions that is read together with one that has some.
 
     Raises:
@@ -119,7 +121,7 @@ def check_empty(storage: Storage, here: Side) -> None:
         )
 
 
-def beside(here: Side) -> Beside | None:
+def beside(here: BranchReader) -> FallbackLink | None:
     """Return what a branch is read together with, None for nothing or itself. A fallback goes before a primary branch.
 
     Source: paimon FileStoreTableFactory.create.
@@ -129,18 +131,18 @@ def beside(here: Side) -> Beside | None:
     name = fallback or primary
     if not name or name == (here.branch or MAIN):
         return None
-    return Beside(branch=name, is_first=not fallback)
+    return FallbackLink(branch=name, is_first=not fallback)
 
 
-def _there(storage: Storage, link: Beside, version: int) -> Side:
+def _there(storage: Storage, link: FallbackLink, version: int) -> BranchReader:
     folders = {entry.name for entry in storage.list("branch") if entry.is_folder}
     if link.branch != MAIN and f"branch-{link.branch}" not in folders:
         raise refused(version, f"the branch {link.branch!r}, which is not there", link.option)
     layout = Layout(link.branch)
-    return Side(branch=layout.branch, history=History(storage, layout), schemas=Schemas(storage, layout))
+    return BranchReader(branch=layout.branch, history=History(storage, layout), schemas=Schemas(storage, layout))
 
 
-def version_beside(snapshot: Snapshot, history: History, other: History, link: Beside) -> int | None:
+def version_beside(snapshot: Snapshot, history: History, other: History, link: FallbackLink) -> int | None:
     """Return the version of the other branch that belongs to a version; None if the other has none at all.
 
     To the newest version belongs the other's newest. To an older one belongs what the other was when it was committed,
@@ -169,7 +171,7 @@ def version_beside(snapshot: Snapshot, history: History, other: History, link: B
     return before[-1] if before else 1
 
 
-def check_alike(mine: Schema, theirs: Schema, version: int, link: Beside) -> None:
+def check_alike(mine: Schema, theirs: Schema, version: int, link: FallbackLink) -> None:
     """Refuse branches whose rows have other columns: Paimon takes them by their places, whatever they are called.
 
     Raises:
@@ -195,11 +197,11 @@ def _alike(left: DataType, right: DataType) -> bool:
     )
 
 
-def partitions_taken(entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> Taken:
+def partitions_taken(entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> ClaimedPartitions:
     """Return the partitions of live files."""
     keys, texts = _partitions(entries, schema)
     shown, _ = _partitions(entries.filter(visible(entries, schema, options, version)), schema)
-    return Taken(keys=keys, hidden=keys - shown, texts=texts)
+    return ClaimedPartitions(keys=keys, hidden=keys - shown, texts=texts)
 
 
 def _partitions(
@@ -214,7 +216,7 @@ def _key(values: Mapping[str, object]) -> str:
     return repr(list(values.values()))
 
 
-def joined(first: ReadPlan, second: ReadPlan, taken: Taken, version: int, link: Beside) -> ReadPlan:
+def joined(first: ReadPlan, second: ReadPlan, taken: ClaimedPartitions, version: int, link: FallbackLink) -> ReadPlan:
     """Return one plan out of two: all of the first, and of the second the partitions that the first lacks.
 
     Args:

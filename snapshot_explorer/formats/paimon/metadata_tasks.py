@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.metadata_tasks import Reader, Unit, contiguous_runs, of_changes, of_state
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, contiguous_runs, of_changes, of_state
 from snapshot_explorer.formats.paimon.metadata.contents import State, index_of, read_listed, state_lists
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
@@ -58,7 +58,7 @@ class Commits:
     """Whether it is asked when they were made, and not what their changelogs hold."""
 
 
-def state_units(storage: Storage, snapshot: Snapshot) -> list[Unit]:
+def state_tasks(storage: Storage, snapshot: Snapshot) -> list[MetadataTask]:
     """Return the units that tell the live files of a version. Reads its base and delta lists.
 
     Raises: as `contents.read_state`.
@@ -67,7 +67,7 @@ def state_units(storage: Storage, snapshot: Snapshot) -> list[Unit]:
     listed = lists.manifests
     own = len(listed) - lists.counts[0]
     sizes = pc.fill_null(listed.column("size_bytes"), _BYTES).to_numpy()
-    units: list[Unit] = []
+    units: list[MetadataTask] = []
     begin = 0
     while begin < len(listed):
         # As many manifests as hold so many bytes, at least one.
@@ -79,7 +79,7 @@ def state_units(storage: Storage, snapshot: Snapshot) -> list[Unit]:
     return units
 
 
-def change_units(versions: Sequence[int], *, lifetimes: bool) -> list[Unit]:
+def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:
     """Return the units that tell what commits changed. Reads nothing.
 
     Args:
@@ -94,12 +94,12 @@ def change_units(versions: Sequence[int], *, lifetimes: bool) -> list[Unit]:
     ]
 
 
-def unit_reader(storage: Storage, layout: Layout) -> Reader:
+def task_reader(storage: Storage, layout: Layout) -> Reader:
     """Return what reads units of a branch."""
     return partial(_read, storage, layout)
 
 
-def _read(storage: Storage, layout: Layout, unit: Unit) -> Iterator[pa.Table]:
+def _read(storage: Storage, layout: Layout, unit: MetadataTask) -> Iterator[pa.Table]:
     schemas = Schemas(storage, layout)
     if isinstance(unit, Manifests):
         yield _of_state(storage, schemas, unit)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.metadata_tasks import Look, Reader, StateUnits, Unit
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.paimon import metadata_tasks as units
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
 from snapshot_explorer.formats.paimon.maintenance.commands import sql_name
@@ -87,7 +87,7 @@ class Paimon:
 
         Raises:
             SnapshotNotFoundError: The version does not exist or has expired.
-            BrokenTableError: Its file is damaged; the message names it.
+            CorruptTableError: Its file is damaged; the message names it.
         """
         snapshot = None if number is None else self._history.snapshots([number])[0]
         return PaimonVersion(self._storage, snapshot, layout=self._layout, history=self._history, schemas=self._schemas)
@@ -104,7 +104,7 @@ class Paimon:
 
         Raises:
             SnapshotNotFoundError: A version does not exist.
-            BrokenTableError: A file is damaged; the message names it.
+            CorruptTableError: A file is damaged; the message names it.
         """
         snapshots = self._history.snapshots(versions)
         tags = self._history.tags_by_version() if snapshots else {}
@@ -122,7 +122,7 @@ class Paimon:
 
         Raises:
             SnapshotNotFoundError: A version does not exist, or expired meanwhile.
-            BrokenTableError: A file is damaged; the message names it.
+            CorruptTableError: A file is damaged; the message names it.
         """
         snapshots = self._history.snapshots(versions)
         kinds = ("delta", "changelog") if changelog else ("delta",)
@@ -170,8 +170,8 @@ class Paimon:
         """Return one of Paimon's system tables of the whole table; `system_types` has their columns.
 
         Raises:
-            BadReferenceError: There is no such system table.
-            BrokenTableError: A file is missing or damaged; the message names it.
+            InvalidArgumentError: There is no such system table.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         return Inspector(self._storage, self._layout, self._history, self._schemas).of_table(name)
 
@@ -191,19 +191,19 @@ class Paimon:
             reader=newest,
         )
 
-    def state_units(self, version: int, look: Look) -> StateUnits:  # noqa: ARG002 - the lists tell it all
+    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:  # noqa: ARG002 - the lists tell it all
         """Return the units that tell the live files of a version. Reads its base and delta lists."""
-        found = units.state_units(self._storage, self._history.snapshots([version])[0])
-        return StateUnits(units=found, keeps_last_add=False)
+        found = units.state_tasks(self._storage, self._history.snapshots([version])[0])
+        return StateTasks(units=found, keeps_last_add=False)
 
-    def change_units(self, versions: Sequence[int], look: Look, *, lifetimes: bool) -> Sequence[Unit]:  # noqa: ARG002 - as above
+    def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         """Return the units that tell what commits changed. Reads the newest schema, which may refuse the table."""
         self._schemas.newest()
-        return units.change_units(versions, lifetimes=lifetimes)
+        return units.change_tasks(versions, lifetimes=lifetimes)
 
-    def unit_reader(self) -> Reader:
+    def task_reader(self) -> Reader:
         """Return what reads units."""
-        return units.unit_reader(self._storage, self._layout)
+        return units.task_reader(self._storage, self._layout)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:
         return partial(Paimon, branch=self._layout.branch), (self._storage,)

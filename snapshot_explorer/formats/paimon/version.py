@@ -13,8 +13,8 @@ from snapshot_explorer.formats.paimon.changes.events import Difference, Events, 
 from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
 from snapshot_explorer.formats.paimon.features import flag
 from snapshot_explorer.formats.paimon.files import blobs
-from snapshot_explorer.formats.paimon.files.row_tracking import hidden_fields
-from snapshot_explorer.formats.paimon.maintenance.settings import name_of, upkeep_of
+from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
+from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
 from snapshot_explorer.formats.paimon.metadata.commit_frames import manifests_frame
 from snapshot_explorer.formats.paimon.metadata.contents import read_lists_of
 from snapshot_explorer.formats.paimon.metadata.history import History
@@ -31,14 +31,14 @@ from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, paths_of, scan, state_where, vectors_in
 from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
 from snapshot_explorer.model import (
+    MaintenanceSettings,
+    NativeRows,
     Predicate,
     ReadPlan,
     RowChanges,
     Split,
-    StoredRows,
     TableSchema,
-    Upkeep,
-    Verification,
+    Validation,
 )
 from snapshot_explorer.storage import Storage
 
@@ -112,16 +112,16 @@ class PaimonVersion:
         `blob-as-descriptor` gives them.
 
         Raises:
-            BadReferenceError: The table does not keep them.
+            InvalidArgumentError: The table does not keep them.
         """
         newest = self._newest_schema
         tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
         described = blobs.descriptor_fields(names, newest)
-        return pa.schema([arrow_field(field) for field in (*hidden_fields(names, tracked=tracked), *described)])
+        return pa.schema([arrow_field(field) for field in (*metadata_fields(names, tracked=tracked), *described)])
 
-    def verify(self) -> Verification:
+    def validate(self) -> Validation:
         """Return nothing: each file of a snapshot is checked when it is read."""
-        return Verification(table_id=None, notes=())
+        return Validation(table_id=None, notes=())
 
     def manifests(self) -> pa.Table:
         """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads the lists only.
@@ -146,7 +146,7 @@ class PaimonVersion:
 
         Raises:
             SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
-            BrokenTableError: A file is missing or damaged; the message names it.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         frame, entries = self._files(predicate, None if statistics else FILE_COLUMNS)
         if not statistics or entries is None:
@@ -174,16 +174,16 @@ class PaimonVersion:
         records = pa.nulls(0, pa.int64()) if entries is None else entries.column("deleted_rows")
         return frame.append_column("delete_records", records)
 
-    def maintenance_settings(self) -> Upkeep:
-        """Return what the newest options say of the table's maintenance; see `upkeep.upkeep_of`."""
-        return upkeep_of(self._newest_schema, name_of(self._storage.root, self._layout.branch))
+    def maintenance_settings(self) -> MaintenanceSettings:
+        """Return what the newest options say of the table's maintenance; see `upkeep.settings_of`."""
+        return settings_of(self._newest_schema, name_of(self._storage.root, self._layout.branch))
 
     def inspect(self, name: str) -> pa.Table:
         """Return one of Paimon's system tables of a version; `system_types` has their columns.
 
         Raises:
             SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
-            BrokenTableError: A file is missing or damaged; the message names it.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         return Inspector(self._storage, self._layout, self._history, self._schemas).of_version(name, self._snapshot)
 
@@ -232,7 +232,7 @@ class PaimonVersion:
         """Return a split cut into one per file; the split itself where files are merged, or hold parts of rows."""
         return split_by_file(split)
 
-    def native_files(self, split: Split) -> StoredRows | None:
+    def native_files(self, split: Split) -> NativeRows | None:
         """Return where other readers find the rows of a split; None where rows are merged, dropped or cast."""
         return native_files(self._storage, split)
 
@@ -241,8 +241,8 @@ class PaimonVersion:
         return deleted_positions(self._storage, parts, rows)
 
     @property
-    def _side(self) -> fallback.Side:
-        return fallback.Side(branch=self._layout.branch, history=self._history, schemas=self._schemas)
+    def _side(self) -> fallback.BranchReader:
+        return fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=self._schemas)
 
     def _existing(self) -> Snapshot:
         if self._snapshot is None:

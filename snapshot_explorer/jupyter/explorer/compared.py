@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, Content, paged
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
     from snapshot_explorer.frames import Frame
-    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
+    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
 
 _NOTHING = {
     "commits": "No commits lie between.",
@@ -20,20 +20,20 @@ _NOTHING = {
 }
 
 
-def compare(shelf: Shelf, asked: Asked) -> Content:
+def compare(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return the part of the comparison that is asked for."""
     a, b, part = asked["a"], asked["b"], asked["compared"]
     comparison = shelf.compare(a, b)
     code, source = f"{asked.name}.compare({a}, {b})", shelf.cited(a, b)
     if part == "overview":
         drawing = comparison.showing("summary", "schema", "properties").drawing()
-        return Content(drawing=drawing, code=code, source=source)
+        return ViewResult(drawing=drawing, code=code, source=source)
     frame: Frame = getattr(comparison, part)
     drawn = frame.drawing().parts[0]
     if not len(frame) or not isinstance(drawn, Grid):
         drawing = Drawing(title=frame.title, parts=(Line(_NOTHING[part]),))
-        return Content(drawing=drawing, code=f"{code}.{part}", source=source)
+        return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
     page, pages = paged(drawn.rows, asked.page)
     said = f"{len(frame):,} {frame.noun}"
     drawing = Drawing(title=f"{frame.title}: {said}", parts=(Grid(page, noun=frame.noun, limit=PAGE),))
-    return Content(drawing=drawing, code=f"{code}.{part}", source=source, pages=pages)
+    return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source, pages=pages)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from traitlets import Bunch
 
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.jupyter.explorer.widget_factory import Kit
+    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
 _OFFERED = 200
 """Versions that a list offers, the newest of those shown; any other can be typed."""
@@ -34,7 +34,7 @@ class Controls:
 
     def __init__(
         self,
-        kit: Kit,
+        kit: WidgetFactory,
         state: ExplorerState,
         act: Mapping[str, Callable[[], None]],
         choose: Callable[[str, str], None],

@@ -14,13 +14,13 @@ from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of
 from snapshot_explorer.jupyter.explorer.following import Ticker, Trouble, look, went_back
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
 from snapshot_explorer.jupyter.explorer.panes import Busy, code, said, wrong
-from snapshot_explorer.jupyter.explorer.reading import Log, Weight, read_log, read_weight
+from snapshot_explorer.jupyter.explorer.reading import Log, TableSize, read_log, read_weight
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
 from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, still, still_html, still_text
-from snapshot_explorer.jupyter.explorer.timeline_pane import Strip
-from snapshot_explorer.jupyter.explorer.view_requests import Shelf
+from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
+from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.views import Views
-from snapshot_explorer.jupyter.explorer.widget_factory import Kit, family
+from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory, family
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
@@ -55,17 +55,17 @@ class Explorer(widgets.VBox):
         self.table = table
         self.name = name
         self.state = ExplorerState()
-        self._shelf = Shelf(table)
+        self._shelf = SnapshotCache(table)
         self._work = Work()
         self._follow, self._play = Ticker(self._look), Ticker(self.state.next)
-        self._strip = Strip(lambda version, with_shift: self.state.click(version, other=with_shift))
+        self._strip = TimelinePane(lambda version, with_shift: self.state.click(version, other=with_shift))
         self._trouble = Trouble(self.state)
         self._log: Log | None = None
         self._newest: Snapshot | None = None
-        self._weight: Weight | None = None
+        self._weight: TableSize | None = None
         self._drawn: object = None
         self._is_closed = False
-        self._kit = Kit()
+        self._kit = WidgetFactory()
         self._head, self._line = self._kit.html(), self._kit.html()
         self._busy = Busy(self._kit, self._cancel)
         self._controls = Controls(self._kit, self.state, {"refresh": self.refresh, "load": self.load}, self.choose)
@@ -302,7 +302,7 @@ class Explorer(widgets.VBox):
         job = Job(run=lambda: read_weight(self.table), done=self._weighed, failed=lambda _: self._weighed(None))
         self._work.start("weight", job)
 
-    def _weighed(self, weight: Weight | None) -> None:
+    def _weighed(self, weight: TableSize | None) -> None:
         self._weight = weight
         self._say_head()
 

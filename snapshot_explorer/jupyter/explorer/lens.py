@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, Content, paged
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.render import Drawing, Grid, Item, Lane, Lanes, Line
 from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
+    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
 
     _Row = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ _LEGEND = "= carried over   + added   - merged away, or left behind   ~ rewritte
 _LEGEND_BACK = "= carried over   + added   - removed"
 
 
-def manifests(shelf: Shelf, asked: Asked) -> Content:
+def manifests(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return the manifests of A and B, lane by lane, with what became of each; a page of them."""
     a, b = asked["a"], asked["b"]
     rows = shelf.compare(a, b).manifests.to_arrow().to_pylist()
@@ -59,7 +59,7 @@ def manifests(shelf: Shelf, asked: Asked) -> Content:
         ),
     )
     there = [row for _, left, right in shown for row in (right or left,) if row is not None]
-    return Content(
+    return ViewResult(
         drawing=drawing,
         code=f"{asked.name}.compare({a}, {b}).manifests",
         source=shelf.cited(a, b),
@@ -97,23 +97,23 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def entries(shelf: Shelf, asked: Asked) -> Content:
+def entries(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return the entries of the manifest that is chosen, a page of them."""
     a, b, manifest = asked["a"], asked["b"], asked["manifest"]
     frame = shelf.compare(a, b).entries(manifest)
     rows = frame.to_arrow()
     page, pages = paged(rows, asked.page)
-    telling = [name for name in rows.column_names if rows[name].null_count < len(rows)]
+    non_empty_columns = [name for name in rows.column_names if rows[name].null_count < len(rows)]
     if (
         rows.num_rows
         and pa.types.is_map(rows.schema.field("partition").type)
         and not any(page["partition"].to_pylist())
     ):
-        telling = [name for name in telling if name != "partition"]
-    return Content(
+        non_empty_columns = [name for name in non_empty_columns if name != "partition"]
+    return ViewResult(
         drawing=Drawing(
             title=f"{frame.title.replace(manifest, _name(manifest))}: {len(rows):,}",
-            parts=(Grid(page.select(telling), noun="entries", limit=PAGE),),
+            parts=(Grid(page.select(non_empty_columns), noun="entries", limit=PAGE),),
         ),
         code=f"{asked.name}.compare({a}, {b}).entries({_name(manifest)!r})",
         source=f"{shelf.table.path}, {manifest}",

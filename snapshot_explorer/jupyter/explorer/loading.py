@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from snapshot_explorer.jupyter.cost import Cost
-    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
-    from snapshot_explorer.jupyter.explorer.widget_factory import Kit
+    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
 LOADS = ("b", "columns", "where", "load_limit", "engine", "variable")
 """The traits of the state that loading depends on."""
@@ -28,8 +28,8 @@ class Loader:
 
     def __init__(
         self,
-        kit: Kit,
-        shelf: Shelf,
+        kit: WidgetFactory,
+        shelf: SnapshotCache,
         variables: MutableMapping[str, Any] | None,
         work: Work,
     ) -> None:
@@ -51,11 +51,11 @@ class Loader:
         self._busy = Busy(kit, self._cancel)
         self.box = kit.column(self._line, self._busy.box, self._result)
 
-    def show(self, asked: Asked) -> None:
+    def show(self, asked: ViewRequest) -> None:
         """Show the code that loads what is asked for."""
         self._line.value = code(rows.load_code(asked))
 
-    def load(self, asked: Asked) -> None:
+    def load(self, asked: ViewRequest) -> None:
         """Load; what is large, or takes the place of a variable that is not from here, is asked for twice."""
         name = asked["variable"]
         agreed = self._agreed if self._asked == asked.values else frozenset()
@@ -105,7 +105,7 @@ class Loader:
         self._busy.hide()
         self._result.value = wrong(sentence)
 
-    def _ask(self, asked: Asked, agreed: frozenset[str], sentence: str) -> None:
+    def _ask(self, asked: ViewRequest, agreed: frozenset[str], sentence: str) -> None:
         """Ask whether to go on; the same load asked for again agrees to it."""
         self._asked, self._agreed = asked.values, agreed
         self._refuse(sentence)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import ipywidgets as widgets
 
-    from snapshot_explorer.jupyter.explorer.view_requests import Content
-    from snapshot_explorer.jupyter.explorer.widget_factory import Kit
+    from snapshot_explorer.jupyter.explorer.view_requests import ViewResult
+    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
     from snapshot_explorer.render import Drawing
 
 _INK = "var(--jp-content-font-color1,var(--vscode-editor-foreground,inherit))"
@@ -51,7 +51,7 @@ def wrong(text: str) -> str:
 class Busy:
     """Says what is being read, with a button that ends it; nothing is seen where nothing is read."""
 
-    def __init__(self, kit: Kit, cancel: Callable[[], None]) -> None:
+    def __init__(self, kit: WidgetFactory, cancel: Callable[[], None]) -> None:
         """Show nothing yet.
 
         Args:
@@ -85,7 +85,7 @@ class Pane:
 
     def __init__(
         self,
-        kit: Kit,
+        kit: WidgetFactory,
         *,
         turn: Callable[[int], None],
         cancel: Callable[[], None],
@@ -110,10 +110,10 @@ class Pane:
         kit.show(self._pages, shown=False)
         self.below = kit.column()
         self.box = kit.column(*above, self.busy.box, self.content, self._pages, self.footer, self.below)
-        self.told: Content | None = None
+        self.told: ViewResult | None = None
         self.error = ""
 
-    def tell(self, content: Content, *, page: int = 0) -> None:
+    def tell(self, content: ViewResult, *, page: int = 0) -> None:
         """Show what a view tells."""
         self.busy.hide()
         self.told, self.error = content, ""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
-from snapshot_explorer.jupyter.explorer.view_requests import Content
+from snapshot_explorer.jupyter.explorer.view_requests import ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
-    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
+    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
 
 _MOST_COLUMNS = 50
 _MOST_CELLS = 5_000
 
 
-def preview(shelf: Shelf, asked: Asked) -> Content:
+def preview(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return some rows of B."""
     version, columns, where, limit = (asked[name] for name in ("b", "columns", "where", "limit"))
     snapshot = shelf.at(version)
@@ -29,10 +29,10 @@ def preview(shelf: Shelf, asked: Asked) -> Content:
     drawing = Drawing(
         title=f"Some rows of version {version}", parts=(*said, Grid(rows, noun="rows", limit=max(limit, 1)))
     )
-    return Content(drawing=drawing, code=_call(asked, engine="arrow", limit=limit), source=shelf.cited(version))
+    return ViewResult(drawing=drawing, code=_call(asked, engine="arrow", limit=limit), source=shelf.cited(version))
 
 
-def load(shelf: Shelf, asked: Asked, limits: Limits | None) -> tuple[Cost, Any]:
+def load(shelf: SnapshotCache, asked: ViewRequest, limits: Limits | None) -> tuple[Cost, Any]:
     """Return what it takes to read the rows of B, and the rows; None for rows that are more than the limits allow."""
     snapshot = shelf.at(asked["b"])
     engine, limit = asked["engine"], asked["load_limit"] or None
@@ -44,12 +44,12 @@ def load(shelf: Shelf, asked: Asked, limits: Limits | None) -> tuple[Cost, Any]:
     return cost, read(columns=list(asked["columns"]) or None, where=where, limit=limit)
 
 
-def load_code(asked: Asked) -> str:
+def load_code(asked: ViewRequest) -> str:
     """Return the line of code that loads B into the variable as the state says."""
     return f"{asked['variable']} = {_call(asked, engine=asked['engine'], limit=asked['load_limit'])}"
 
 
-def _call(asked: Asked, *, engine: str, limit: int) -> str:
+def _call(asked: ViewRequest, *, engine: str, limit: int) -> str:
     given = [
         *([f"columns={list(asked['columns'])!r}"] if asked["columns"] else []),
         *([f"where={asked['where']!r}"] if asked["where"] else []),

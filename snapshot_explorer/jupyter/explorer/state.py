@@ -12,7 +12,7 @@ from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError, Unicode, observe, validate
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.history import CommitFilter
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.model import Kind
@@ -234,7 +234,7 @@ class ExplorerState(HasTraits):
         if text:
             try:
                 _time(text)
-            except BadReferenceError as error:
+            except InvalidArgumentError as error:
                 raise TraitError(str(error)) from error
         return text
 
@@ -260,9 +260,9 @@ def _time(text: str) -> AsOf:
     """Return a time that is written as in refs; the @ may be left out.
 
     Raises:
-        BadReferenceError: It is none.
+        InvalidArgumentError: It is none.
     """
     ref = parse_ref(_spelled(text))
     if not isinstance(ref, AsOf):
-        raise BadReferenceError(f"{text!r} is no time. Give one such as @2026-11-01 or @3d.")
+        raise InvalidArgumentError(f"{text!r} is no time. Give one such as @2026-11-01 or @3d.")
     return ref

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from snapshot_explorer.jupyter.explorer.reading import Log, Weight
+    from snapshot_explorer.jupyter.explorer.reading import Log, TableSize
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.render import Part
     from snapshot_explorer.table import Table
@@ -41,7 +41,7 @@ _EDGE_NAMES = 60
 """How near to an edge a name in the middle of its marker would be cut off."""
 
 
-def head(table: Table, name: str, state: ExplorerState, log: Log | None, weight: Weight | None) -> list[str]:
+def head(table: Table, name: str, state: ExplorerState, log: Log | None, weight: TableSize | None) -> list[str]:
     """Return what the table is, and what is known of it, in a few words each."""
     branch = f" branch {table.branch}" if table.branch else ""
     lines = [f"{name} {table.format}{branch} {table.path}"]

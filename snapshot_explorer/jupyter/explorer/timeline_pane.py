@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.render.figures import Picture
 
 
-class Strip(anywidget.AnyWidget):
+class TimelinePane(anywidget.AnyWidget):
     """Draws commits with markers, and reports clicks on them.
 
     All that is seen is in traits, which the page has from the moment that it has the widget: a page that opens late,

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, Content, paged
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from snapshot_explorer.jupyter.explorer.view_requests import Asked, Shelf
+    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.render import Part
 
 _SHOWN_DETAILS = 60
@@ -27,7 +27,7 @@ _MOST_VALUES = 24
 """Columns of statistics that are shown of files."""
 
 
-def commit(shelf: Shelf, asked: Asked) -> Content:
+def commit(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return all that is known of B's commit, and what its writer stored about it. Reads nothing that is known."""
     version = asked["b"]
     rows = asked.commit
@@ -43,7 +43,7 @@ def commit(shelf: Shelf, asked: Asked) -> Content:
             cut_off = len(pairs) - _SHOWN_DETAILS
             said = [Line(f"{cut_off:,} more are not shown; the commit's details have them all.")] if cut_off > 0 else []
             parts += [Line(heading), Pairs(tuple(pairs[:_SHOWN_DETAILS])), *said]
-    return Content(
+    return ViewResult(
         drawing=Drawing(title=f"Version {version}", parts=tuple(parts)),
         code=f"{asked.name}.at({version}).commit",
         source=shelf.cited(version),
@@ -75,7 +75,7 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
         yield name, cut(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
 
 
-def files(shelf: Shelf, asked: Asked) -> Content:
+def files(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return the live files of B, sorted, a page of them; with what the metadata says of their values if asked."""
     version, text, order, falling, wide = (
         asked[name] for name in ("b", "partition", "file_order", "descending", "statistics")
@@ -91,7 +91,7 @@ def files(shelf: Shelf, asked: Asked) -> Content:
     drawn, cut_off = _fewer_values(drawn)
     said += [Line(cut_off)] if cut_off else []
     code = f"{asked.name}.at({version}).files({'statistics=True' if wide else ''})"
-    return Content(
+    return ViewResult(
         drawing=Drawing(
             title=f"Files of version {version}",
             parts=(*said, Grid(drawn, noun="files", limit=PAGE)),
@@ -158,7 +158,7 @@ def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
     return pc.sort_indices(keys, sort_keys=sort)
 
 
-def health(shelf: Shelf, asked: Asked) -> Content:
+def health(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return how well B is kept, which versions can be loaded, or what a retention rule would take."""
     match asked["health"]:
         case "readability":
@@ -167,21 +167,21 @@ def health(shelf: Shelf, asked: Asked) -> Content:
             return _retention(shelf, asked)
         case _:
             found = shelf.health(asked["b"])
-            return Content(
+            return ViewResult(
                 drawing=found.drawing(),
                 code=f"{asked.name}.health({asked['b']})",
                 source=shelf.cited(asked["b"]),
             )
 
 
-def _readability(shelf: Shelf, asked: Asked) -> Content:
+def _readability(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return runs of versions that can be loaded alike, and each version where the table tells more of it."""
     told = shelf.table.readability().to_arrow()
     # Not by the history, which takes the files of the newest version to be there.
     parts: list[Part] = [Line("Versions that can be loaded, newest first:"), Grid(_runs(told), noun="runs", limit=PAGE)]
     page, pages = paged(told, asked.page)
     parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
-    return Content(
+    return ViewResult(
         drawing=Drawing(title=f"What of {shelf.table.path} can be read", parts=tuple(parts)),
         code=f"{asked.name}.readability()",
         source=shelf.cited(shelf.table.current.version),
@@ -202,10 +202,10 @@ def _runs(commits: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(found, pa.schema(list(names.items())))
 
 
-def _retention(shelf: Shelf, asked: Asked) -> Content:
+def _retention(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     """Return what a rule would take; nothing is deleted."""
     keep = asked["keep"]
-    return Content(
+    return ViewResult(
         drawing=shelf.table.retention(keep=keep).drawing(),
         code=f"{asked.name}.retention(keep={keep!r})",
         source=shelf.cited(shelf.table.current.version),

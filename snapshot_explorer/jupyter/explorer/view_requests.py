@@ -29,7 +29,7 @@ _TIMES = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ViewRequest:
     """What a view is asked to tell: the values of the state as they were when it was asked."""
 
     name: str
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class ViewResult:
     """What a view tells."""
 
     drawing: Drawing
@@ -64,7 +64,7 @@ class Content:
 
 
 @dataclass(slots=True)
-class Shelf:
+class SnapshotCache:
     """A table, with the newest few of the snapshots and comparisons that were asked for. Safe from several threads."""
 
     table: Table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.jupyter.explorer import compared, lens, rows
 from snapshot_explorer.jupyter.explorer import version_views as facts
 from snapshot_explorer.jupyter.explorer.panes import Pane
-from snapshot_explorer.jupyter.explorer.view_requests import Asked, Content, Shelf
+from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import ipywidgets as widgets
 
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.jupyter.explorer.widget_factory import Kit
+    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
-_TELLS: dict[str, tuple[Callable[[Shelf, Asked], Content], tuple[str, ...]]] = {
+_TELLS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
     "commit": (facts.commit, ("b",)),
     "manifests": (lens.manifests, ("a", "b")),
     "entries": (lens.entries, ("a", "b", "manifest")),
@@ -38,9 +38,9 @@ class Views:
 
     def __init__(
         self,
-        kit: Kit,
+        kit: WidgetFactory,
         state: ExplorerState,
-        shelf: Shelf,
+        shelf: SnapshotCache,
         work: Work,
         *,
         name: str,
@@ -77,10 +77,10 @@ class Views:
         """Have everything told anew when it is asked for again."""
         self._told.clear()
 
-    def asked(self, place: str, traits: tuple[str, ...]) -> Asked:
+    def asked(self, place: str, traits: tuple[str, ...]) -> ViewRequest:
         """Return what a place is asked for as the state stands."""
         state = self._state
-        return Asked(
+        return ViewRequest(
             name=self._name,
             values=dict(zip(traits, state.values(*traits), strict=True)),
             page=state.pages.get(place, 0),
@@ -116,7 +116,7 @@ class Views:
         self._told[place] = key
         pane = self.panes[place]
 
-        def done(content: Content) -> None:
+        def done(content: ViewResult) -> None:
             pane.tell(content, page=asked.page)
             if offer is not None:
                 offer(content.choices)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _HIDDEN = "none"
 
 
-class Kit:
+class WidgetFactory:
     """Makes widgets that look alike where they are alike."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.engines.scan import scan_of
@@ -18,7 +18,7 @@ def tried(task, *arguments):
     """Return what a task gives and None, or None and the error of ours that it raises."""
     try:
         return task(*arguments), None
-    except (SnapshotExplorerError, DamageError) as error:
+    except (SnapshotExplorerError, CorruptBytesError) as error:
         return None, error
 
 
@@ -42,7 +42,7 @@ def table_of(table, *, version=None, columns=None, where=None):
     schema = arrow_schema(state.metadata)
     names = schema.names if columns is None else columns
     schema = pa.schema(
-        [*schema, *read.hidden_columns([name for name in names if name not in schema.names], state.metadata)]
+        [*schema, *read.metadata_columns([name for name in names if name not in schema.names], state.metadata)]
     )
     scan = scan_of(schema, columns, where)
     return local.to_arrow(Reader(storage), planning.plan(storage, state, scan.condition).splits, scan)

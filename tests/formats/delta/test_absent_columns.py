@@ -6,7 +6,7 @@ import pytest
 
 from delta_builder import DeltaTable, add, metadata, protocol, schema_json
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 
 NAMED, BY_ID = ({"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "9"} for mode in ("name", "id"))
 MODES = {"none": {}, "name": NAMED, "id": BY_ID}
@@ -50,7 +50,7 @@ COUNTED = {"numRecords": 2, "nullCount": {"x": 0, "y": 0}, "minValues": {"x": 1}
 def test_a_file_of_other_columns_is_refused_by_name(tmp_path, stats, wanted):
     snapshot = opened(tmp_path, OTHERS, stats=stats)
 
-    with pytest.raises(BrokenTableError, match=r"f\.parquet has 2 rows and none of the table's columns \('a', 'b'\)"):
+    with pytest.raises(CorruptTableError, match=r"f\.parquet has 2 rows and none of the table's columns \('a', 'b'\)"):
         snapshot.to_arrow(columns=wanted)
     assert snapshot.to_arrow(columns=[]).num_rows == 2
 
@@ -91,7 +91,7 @@ def test_a_column_of_which_values_were_counted_is_not_null(tmp_path, stats):
     snapshot = opened(tmp_path, columns(a=[1, 2]), stats={"numRecords": 2} | stats)
 
     with pytest.raises(
-        BrokenTableError, match=r"f\.parquet has no column 'b', of which its statistics .* count values"
+        CorruptTableError, match=r"f\.parquet has no column 'b', of which its statistics .* count values"
     ):
         snapshot.to_arrow()
     assert snapshot.to_arrow(columns=["a"])["a"].to_pylist() == [1, 2]
@@ -140,7 +140,7 @@ def test_a_file_of_dropped_columns_is_null_in_those_that_came_later(tmp_path, mo
 def test_a_file_of_columns_that_were_never_the_tables_is_refused(tmp_path, mode, rows):
     snapshot = opened(tmp_path, rows, mode=mode)
 
-    with pytest.raises(BrokenTableError, match=r"f\.parquet has 2 rows and none of the table's columns"):
+    with pytest.raises(CorruptTableError, match=r"f\.parquet has 2 rows and none of the table's columns"):
         snapshot.to_arrow(columns=["a"])
 
 
@@ -175,5 +175,5 @@ def test_columns_are_mapped_as_the_property_says_whatever_the_protocol_lists(tmp
 def test_mapped_columns_without_the_feature_among_others_are_refused_as_by_spark(tmp_path):
     snapshot = opened(tmp_path, columns(a=[1]), mode="name", said=protocol(features=["deletionVectors"]))
 
-    with pytest.raises(BrokenTableError, match="its protocol lists no columnMapping"):
+    with pytest.raises(CorruptTableError, match="its protocol lists no columnMapping"):
         snapshot.to_arrow()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delta_builder import add, cdc, domain, inline_vector, lines, metadata, protocol, remove, txn
-from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.delta.log import actions as parsing
 from snapshot_explorer.formats.delta.log.actions import parse_commits
 from snapshot_explorer.formats.delta.log.records import ADDS, CDC, REMOVES
@@ -114,7 +114,7 @@ def test_unknown_actions_and_fields_are_ignored():
 
 @pytest.mark.parametrize(("content", "why"), [(b"", "empty"), (b"\n \r\n\n", "blank"), (b"{}\n", "holds no action")])
 def test_a_commit_without_actions_is_refused(content, why):
-    with pytest.raises(BrokenTableError, match=f"x is damaged: it .*{why}"):
+    with pytest.raises(CorruptTableError, match=f"x is damaged: it .*{why}"):
         parse_commits([(0, "x", content)])
 
 
@@ -142,7 +142,7 @@ def test_numbers_may_be_text():
 
 def test_the_same_protocol_twice_is_one_but_two_that_differ_are_refused():
     assert parsed(protocol(), protocol()).protocols[7].min_reader_version == 1
-    with pytest.raises(BrokenTableError, match=f"{NAME} is damaged: it holds two protocol actions that differ"):
+    with pytest.raises(CorruptTableError, match=f"{NAME} is damaged: it holds two protocol actions that differ"):
         parsed(protocol(1, 2), protocol(2, 5))
 
 
@@ -181,7 +181,7 @@ def test_the_same_protocol_twice_is_one_but_two_that_differ_are_refused():
     ],
 )
 def test_what_is_no_commit_is_refused_with_the_name_of_its_file(content, message):
-    with pytest.raises(BrokenTableError) as raised:
+    with pytest.raises(CorruptTableError) as raised:
         parse_commits([(6, "_delta_log/6.json", lines(add("fine"))), (7, NAME, content)])
 
     assert str(raised.value).startswith(f"{NAME} is damaged: ")
@@ -237,7 +237,7 @@ def test_of_many_commits_the_one_that_is_damaged_is_named(broken):
     contents = [(version, f"{version}.json", lines(add(f"{version}"))) for version in range(150)]
     contents[130] = (130, "130.json", lines({"add": broken}))
 
-    with pytest.raises(BrokenTableError, match=r"^130\.json is damaged: one of its add actions has "):
+    with pytest.raises(CorruptTableError, match=r"^130\.json is damaged: one of its add actions has "):
         parse_commits(contents)
 
 
@@ -256,7 +256,7 @@ WHOLE = lines(
 def test_a_commit_that_was_cut_short_is_refused_or_read_up_to_a_line(end):
     try:
         parse_commits([(0, "commit", WHOLE[:end])])
-    except BrokenTableError as error:
+    except CorruptTableError as error:
         assert "commit is damaged" in str(error)  # noqa: PT017 - it may also be whole
 
 

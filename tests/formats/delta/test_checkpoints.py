@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_builder import ACTIONS, DeltaTable, add, domain, inline_vector, metadata, protocol, remove, txn
-from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.delta.log.checkpoints import read_checkpoint
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.storage import Storage
@@ -151,7 +151,7 @@ def test_a_checkpoint_with_columns_of_other_types_is_refused_by_name(tmp_path, c
     pq.write_table(pa.table(content), out)
     table.write(f"_delta_log/{0:020d}.checkpoint.parquet", out.getvalue())
 
-    with pytest.raises(BrokenTableError, match=r"0\.checkpoint\.parquet is damaged: ") as raised:
+    with pytest.raises(CorruptTableError, match=r"0\.checkpoint\.parquet is damaged: ") as raised:
         read(table)
 
     assert message in str(raised.value)
@@ -162,12 +162,12 @@ def test_a_sidecar_that_is_missing_or_leaves_the_table_makes_the_checkpoint_unus
     paths = table.checkpoint(form="json", sidecars=2)
     table.remove_file(paths[1])
 
-    with pytest.raises(BrokenTableError, match="names a sidecar file that is not there"):
+    with pytest.raises(CorruptTableError, match="names a sidecar file that is not there"):
         read(table)
 
     for path in ("../../../etc/passwd", "/etc/passwd/../x", None, ""):
         table.checkpoint(form="json", name="zzz", actions=[*table.state(), {"sidecar": {"path": path}}])
-        with pytest.raises(BrokenTableError):
+        with pytest.raises(CorruptTableError):
             read(table)
 
 
@@ -180,7 +180,7 @@ def test_a_checkpoint_that_was_cut_short_is_refused_by_name(tmp_path, form):
         table.write(path, whole[:end])
         try:
             found = read(table).tally
-        except BrokenTableError as error:
+        except CorruptTableError as error:
             assert path in str(error)  # noqa: PT017 - JSON may also be whole up to a line
         else:
             assert form["form"] == "json"
@@ -210,7 +210,7 @@ def test_a_protocol_that_is_none_in_a_checkpoint_is_refused_by_name(tmp_path):
     broken = {"protocol": {"minReaderVersion": None, "minWriterVersion": 2}}
     (path,) = table.checkpoint(actions=[broken, metadata()])
 
-    with pytest.raises(BrokenTableError, match=r"checkpoint\.parquet is damaged: its protocol has a protocol without"):
+    with pytest.raises(CorruptTableError, match=r"checkpoint\.parquet is damaged: its protocol has a protocol without"):
         read(table)
     assert path.endswith(".parquet")
     assert protocol()["protocol"]["minReaderVersion"] == 1

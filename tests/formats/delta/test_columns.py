@@ -9,7 +9,7 @@ import pytest
 from formats.delta.rows_of_tables import metadata
 
 from delta_builder import schema_json
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found
 from snapshot_explorer.formats.delta.log.data_types import arrow_type, parse_type
@@ -171,7 +171,7 @@ def test_a_column_is_found_by_its_exact_name_then_by_its_name_but_for_case():
 
 
 def test_a_name_that_fits_several_columns_but_for_case_is_damage():
-    with pytest.raises(BrokenTableError, match="The data file f.parquet has 2 columns that may be 'Id'"):
+    with pytest.raises(CorruptTableError, match="The data file f.parquet has 2 columns that may be 'Id'"):
         found(fields(("Id", "long")), pa.schema({"ID": pa.int64(), "id": pa.int64()}), PLAIN)
 
 
@@ -192,7 +192,7 @@ def test_a_column_is_found_by_its_id_and_a_file_without_ids_is_damage():
     columns = fields(("a", "long", numbered(1)), ("c", "long", numbered(3)), mode="id")
 
     assert [field and field.name for field in found(columns, there, BY_ID)] == ["b", None]
-    with pytest.raises(BrokenTableError, match="f.parquet has no field ids"):
+    with pytest.raises(CorruptTableError, match="f.parquet has no field ids"):
         found(columns, pa.schema({"a": pa.int64()}), BY_ID)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from delta_builder import bitmap, inline_vector, vector_file
 from delta_builder import z85 as encoded
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import deleted, vector_of, z85
 from snapshot_explorer.storage import Storage
 
@@ -179,7 +179,7 @@ def beside(storage, content, **changes):
     ],
 )
 def test_damage_names_the_vector_and_its_data_file(storage, change, content, said):
-    with pytest.raises(BrokenTableError, match=said) as told:
+    with pytest.raises(CorruptTableError, match=said) as told:
         of(storage, beside(storage, content, **change))
 
     assert "The deletion vector of part-0.parquet, in deletion_vector_00000000" in str(told.value)
@@ -187,7 +187,7 @@ def test_damage_names_the_vector_and_its_data_file(storage, change, content, sai
 
 
 def test_a_vector_past_the_end_of_its_data_file_is_damage(storage):
-    with pytest.raises(BrokenTableError, match="position 70000 where 70000 is the end"):
+    with pytest.raises(CorruptTableError, match="position 70000 where 70000 is the end"):
         of(storage, beside(storage, WHOLE), 70_000)
 
 
@@ -195,7 +195,7 @@ def test_a_vector_that_is_gone_is_named(storage):
     told = described(storage_type="u", path_or_inline=encoded(UNIQUE.bytes), offset=1)
 
     with pytest.raises(
-        BrokenTableError, match=r"The deletion vector of part-0.parquet is not there \(deletion_vector_"
+        CorruptTableError, match=r"The deletion vector of part-0.parquet is not there \(deletion_vector_"
     ):
         of(storage, told)
 
@@ -217,7 +217,9 @@ def test_a_vector_that_is_gone_is_named(storage):
     ],
 )
 def test_a_description_that_can_not_be_is_damage(storage, change):
-    with pytest.raises(BrokenTableError, match="The log describes a deletion vector of part-0.parquet that can not be"):
+    with pytest.raises(
+        CorruptTableError, match="The log describes a deletion vector of part-0.parquet that can not be"
+    ):
         vector_of(described(**change), storage, PATH)
 
 
@@ -235,7 +237,7 @@ def test_a_vector_of_untold_size_is_not_read(storage):
 def test_a_folder_before_the_name_may_not_leave_the_table(storage):
     told = described(storage_type="u", path_or_inline="../.." + encoded(UNIQUE.bytes), offset=1)
 
-    with pytest.raises(BrokenTableError, match="leads out of the table's folder"):
+    with pytest.raises(CorruptTableError, match="leads out of the table's folder"):
         of(storage, told)
 
 
@@ -252,7 +254,7 @@ def test_a_folder_before_the_name_may_not_leave_the_table(storage):
     ],
 )
 def test_bytes_that_are_no_bitmap_are_damage(body):
-    with pytest.raises(BrokenTableError, match="inline in the log, can not be read"):
+    with pytest.raises(CorruptTableError, match="inline in the log, can not be read"):
         of(Storage("memory://any"), inline(body, 1))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from delta_builder import DeltaTable, add, cdc, commit_name, inline_vector, metadata, remove
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, MissingFileError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, MissingFileError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.storage import Storage
 
@@ -201,7 +201,9 @@ def test_a_file_that_the_version_is_not_made_of_is_refused(tmp_path):
     table_format = opened(tmp_path)
 
     for path in (commit_name(1), commit_name(3), "a", "../secret", "_delta_log/_last_checkpoint"):
-        with pytest.raises(BadReferenceError, match=r"^Version 2 is not made of .*\. It is made of 2 files of the log"):
+        with pytest.raises(
+            InvalidArgumentError, match=r"^Version 2 is not made of .*\. It is made of 2 files of the log"
+        ):
             table_format.version(2).entries(path)
 
 
@@ -214,7 +216,7 @@ def test_a_checkpoint_that_is_cut_short_is_named(tmp_path, cut):
     side = next(path for path in paths if "_sidecars" in path)
     table.write(side, table.read(side)[:cut])
 
-    with pytest.raises(BrokenTableError, match="The checkpoint file _delta_log/_sidecars/.* is damaged"):
+    with pytest.raises(CorruptTableError, match="The checkpoint file _delta_log/_sidecars/.* is damaged"):
         table_format.version(1).entries(side)
 
 
@@ -225,7 +227,7 @@ def test_a_commit_that_is_damaged_is_named_with_its_line(tmp_path):
     table_format.version(1).manifests()
     table.write(commit_name(1), table.read(commit_name(1))[:-9])
 
-    with pytest.raises(BrokenTableError, match=r"00001.json is damaged: line 2 is no action"):
+    with pytest.raises(CorruptTableError, match=r"00001.json is damaged: line 2 is no action"):
         table_format.version(1).entries(commit_name(1))
 
 

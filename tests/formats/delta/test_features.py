@@ -6,7 +6,7 @@ import pytest
 from formats.delta.rows_of_tables import metadata, protocol
 
 from delta_builder import schema_json
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.features import READ, REFUSED, check_readable
 
 PLAIN = schema_json([("id", "long")])
@@ -42,7 +42,7 @@ def test_an_unknown_reader_version_is_refused(version):
 
 @pytest.mark.parametrize(("version", "features"), [(3, None), (2, ["columnMapping"])])
 def test_features_and_reader_version_three_go_together(version, features):
-    with pytest.raises(BrokenTableError, match="which version 3 and no other has"):
+    with pytest.raises(CorruptTableError, match="which version 3 and no other has"):
         check_readable(protocol(version, features), metadata(PLAIN))
 
 
@@ -119,7 +119,7 @@ def test_a_refused_change_deep_in_a_column_is_named():
 
 
 def test_columns_that_differ_only_in_case_are_refused():
-    with pytest.raises(BrokenTableError, match="Several columns are called 'id' but for case"):
+    with pytest.raises(CorruptTableError, match="Several columns are called 'id' but for case"):
         check_readable(protocol(), metadata(schema_json([("id", "long"), ("ID", "long")])))
 
 
@@ -127,7 +127,7 @@ def test_mapping_by_id_needs_an_id_at_every_depth():
     inner = {"type": "struct", "fields": [{"name": "b", "type": "long", "nullable": True, "metadata": {}}]}
     told = metadata(schema_json([("a", inner, {ID: 1})]), configuration=MAPPED)
 
-    with pytest.raises(BrokenTableError, match="The column 'a.b' has no id"):
+    with pytest.raises(CorruptTableError, match="The column 'a.b' has no id"):
         check_readable(protocol(2), told)
 
 
@@ -145,7 +145,7 @@ def test_a_deep_schema_ends_in_an_error_of_ours():
         kind = {"type": "array", "elementType": kind, "containsNull": True}
     text = '{"type":"struct","fields":[{"name":"a","type":' + _spelled(kind) + ',"nullable":true,"metadata":{}}]}'
 
-    with pytest.raises(BrokenTableError, match="The schema in the table's metaData action is not readable"):
+    with pytest.raises(CorruptTableError, match="The schema in the table's metaData action is not readable"):
         check_readable(protocol(), metadata(text))
 
 

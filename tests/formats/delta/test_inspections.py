@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from delta_builder import BASE_MILLIS, DeltaTable, add, cdc, domain, lines, metadata, protocol, remove, txn
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BadReferenceError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.history.inspections import DETAIL, HISTORY, table_features
 from snapshot_explorer.formats.delta.log.non_file_actions import protocol_of
 
@@ -164,7 +164,7 @@ def test_whatever_a_writer_says_of_its_commit_the_history_is_told(info, operatio
 
 
 def test_history_tells_of_no_version(table):
-    with pytest.raises(BadReferenceError, match="history tells of all versions at once. Leave 0 out"):
+    with pytest.raises(InvalidArgumentError, match="history tells of all versions at once. Leave 0 out"):
         rows(table, "history", 0)
 
 
@@ -276,7 +276,7 @@ def test_transactions_and_domains_are_those_of_the_version(table):
 
 
 def test_a_name_that_is_not_offered_is_refused_with_those_that_are(table):
-    with pytest.raises(BadReferenceError, match="called 'details'. Did you mean detail. There are: history, "):
+    with pytest.raises(InvalidArgumentError, match="called 'details'. Did you mean detail. There are: history, "):
         rows(table, "details")
 
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from delta_builder import DeltaTable, add, commit_name, metadata, protocol, remove
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.delta.log import batches
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.storage import Storage
@@ -137,7 +137,7 @@ def test_if_no_checkpoint_can_be_read_the_first_error_counts(table):
         table.write(path, b"x" * 100)
     table.clean(5)
 
-    with pytest.raises(BrokenTableError, match=r"0{19}4\.checkpoint\.parquet is damaged"):
+    with pytest.raises(CorruptTableError, match=r"0{19}4\.checkpoint\.parquet is damaged"):
         log_of(table).state(5)
 
 
@@ -154,24 +154,24 @@ def test_a_log_without_protocol_or_metadata_is_refused(tmp_path, missing):
     table = DeltaTable(None, tmp_path, first=(there,))
 
     for ask in (lambda log: log.state(0), lambda log: log.protocol_and_metadata(0)):
-        with pytest.raises(BrokenTableError, match=f"The {missing} of your Delta table couldn't be recovered"):
+        with pytest.raises(CorruptTableError, match=f"The {missing} of your Delta table couldn't be recovered"):
             ask(log_of(table))
 
 
 def test_a_line_that_was_cut_short_is_refused_with_its_file(table):
     table.write(commit_name(3), table.read(commit_name(3))[:-5])
 
-    with pytest.raises(BrokenTableError, match=r"^_delta_log/0{19}3\.json is damaged: line 3 is no action"):
+    with pytest.raises(CorruptTableError, match=r"^_delta_log/0{19}3\.json is damaged: line 3 is no action"):
         log_of(table).state(5)
     assert paths(log_of(table).state(2)) == ["f2"]
 
 
 def test_the_checksum_file_is_compared_with_the_log(table, caplog):
     table.checksum()
-    assert log_of(table).verify(5) == ("table-0", [])
+    assert log_of(table).validate(5) == ("table-0", [])
 
     table.checksum(numFiles=7, metadata={"id": "other"}, protocol={"minReaderVersion": 9, "minWriterVersion": 9})
-    _, notes = log_of(table).verify(5)
+    _, notes = log_of(table).validate(5)
 
     name = f"_delta_log/{5:020d}.crc"
     assert [note.split(" is ")[0] for note in notes] == [
@@ -187,7 +187,7 @@ def test_counts_of_a_checksum_are_compared_once_the_files_are_known(table, caplo
     table.checksum(tableSizeBytes=1)
     log = log_of(table)
 
-    assert log.verify(5)[1] == []
+    assert log.validate(5)[1] == []
     log.state(5)
 
     assert "its bytes of files is 1, that of the log 500" in caplog.text
@@ -196,7 +196,7 @@ def test_counts_of_a_checksum_are_compared_once_the_files_are_known(table, caplo
 def test_a_damaged_checksum_file_harms_nothing(table):
     table.write(f"_delta_log/{5:020d}.crc", b"{")
 
-    assert log_of(table).verify(5) == ("table-0", [])
+    assert log_of(table).validate(5) == ("table-0", [])
 
 
 def test_who_removed_a_file_is_found(table):

@@ -3,7 +3,7 @@
 import pytest
 
 from delta_builder import BASE_MILLIS, DeltaTable, add
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.log.layout import log_files
 from snapshot_explorer.formats.delta.log.log_segment import LogListing, earliest, for_version, list_log, staged_versions
 from snapshot_explorer.storage import Entry, Storage
@@ -108,7 +108,7 @@ def test_damaged_checkpoints_are_left_out():
 
 
 def test_a_gap_is_refused_and_the_missing_file_is_named():
-    with pytest.raises(BrokenTableError, match=r"Versions \(0, 2\) are not contiguous: .* needs 0{19}1\.json"):
+    with pytest.raises(CorruptTableError, match=r"Versions \(0, 2\) are not contiguous: .* needs 0{19}1\.json"):
         for_version(listing(*commits(0, 2)))
 
 
@@ -116,12 +116,12 @@ def test_a_gap_before_the_checkpoint_is_no_concern_of_newer_versions():
     found = listing(*commits(0, 2, 3, 10, 11), classic(10))
 
     assert shown(for_version(found)) == (11, 10, [11])
-    with pytest.raises(BrokenTableError, match="not contiguous"):
+    with pytest.raises(CorruptTableError, match="not contiguous"):
         for_version(found, None, 3)
 
 
 def test_a_log_that_begins_too_late_is_refused_with_the_first_version_that_is_there():
-    with pytest.raises(BrokenTableError, match=r"0{20}\.json: Unable to reconstruct state at version 7 .* version 6"):
+    with pytest.raises(CorruptTableError, match=r"0{20}\.json: Unable to reconstruct state at version 7 .* version 6"):
         for_version(listing(*commits(6, 7)))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delta_builder import schema_json
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.schema import arrow_schema, schema_of
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
 
@@ -101,7 +101,7 @@ def test_a_text_of_another_type_names_a_file_that_has_it(kind, text):
         {"path": "good", "partition_values": [("p", None)]}, {"path": "p=bad/f", "partition_values": [("p", text)]}
     )
 
-    with pytest.raises(BrokenTableError, match=r"The file p=bad/f is in the partition p=.* which is no "):
+    with pytest.raises(CorruptTableError, match=r"The file p=bad/f is in the partition p=.* which is no "):
         partitions_of(adds, schema_of(told_of(kind)))
 
 

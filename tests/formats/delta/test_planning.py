@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from delta_builder import DeltaTable, add, inline_vector, schema_json
 from snapshot_explorer.engines.conditions import condition as condition_of
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning
 from snapshot_explorer.formats.delta.scan.plans import Plan
@@ -120,7 +120,7 @@ def test_what_can_not_be_read_is_refused_before_anything_is_planned():
         planned([{"path": "f"}], said=protocol(3, ["colourfulTables"]))
     with pytest.raises(UnsupportedFeatureError, match="stored in a way that is not known"):
         planned([{"path": "f", "deletion_vector": VECTOR | {"storage_type": "z"}}])
-    with pytest.raises(BrokenTableError, match="The log describes a deletion vector of f that can not be"):
+    with pytest.raises(CorruptTableError, match="The log describes a deletion vector of f that can not be"):
         planned([{"path": "f", "deletion_vector": VECTOR | {"size_bytes": -5}}])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from delta_builder import DeltaTable, commit_name, inline_vector, remove
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.table import Delta
 from snapshot_explorer.storage import Storage
 
@@ -40,7 +40,7 @@ def table(tmp_path):
 
 
 def read_units(table_format, units):
-    read = table_format.unit_reader()
+    read = table_format.task_reader()
     return [list(read(unit)) for unit in units]
 
 
@@ -57,15 +57,15 @@ CALLS = {
     "changes": lambda root: open_table(root).changes(),
     "compare": lambda root: open_table(root).compare(1, 5).files,
     "lifetimes": lambda root: open_table(root).lifetimes(),
-    "health over": lambda root: open_table(root).health_over(),
+    "health over": lambda root: open_table(root).health_history(),
     "readability": lambda root: open_table(root).readability(),
     "retention": lambda root: open_table(root).retention(),
     "changed rows": lambda root: open_table(root).changes_between(1, 5),
     "a listing of metadata": lambda root: open_table(root).inspect("history"),
     "a manifest": lambda root: Delta(Storage(root)).manifest_entries(5, commit_name(3)),
-    "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_units(5, no_look)),
+    "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_tasks(5, no_look)),
     "changes on executors": lambda root: read_units(
-        d := Delta(Storage(root)), d.change_units(range(6), no_look, lifetimes=True)
+        d := Delta(Storage(root)), d.change_tasks(range(6), no_look, lifetimes=True)
     ),
 }
 
@@ -76,7 +76,7 @@ def test_a_commit_that_is_something_else_is_refused_by_name(table, call, instead
     content, why = INSTEAD[instead]
     table.write(commit_name(3), content)
 
-    with pytest.raises(BrokenTableError, match=f"{commit_name(3)} is damaged: {why}"):
+    with pytest.raises(CorruptTableError, match=f"{commit_name(3)} is damaged: {why}"):
         CALLS[call](table.root)
 
 
@@ -89,7 +89,7 @@ def test_a_commit_behind_a_checkpoint_is_refused_where_it_is_asked_for(table, in
 
     assert sorted(opened.current.to_arrow()["id"].to_pylist()) == [2, 4]
     for call in (opened.history, opened.changes, opened.lifetimes, lambda: opened.at(4).to_arrow()):
-        with pytest.raises(BrokenTableError, match=f"{commit_name(3)} is damaged: {why}"):
+        with pytest.raises(CorruptTableError, match=f"{commit_name(3)} is damaged: {why}"):
             call()
 
 
@@ -103,7 +103,7 @@ def test_a_commit_that_must_carry_its_time_is_refused_where_only_times_are_read(
     opened = open_table(written.root)
     written.write(commit_name(1), content)
 
-    with pytest.raises(BrokenTableError, match=commit_name(1)):
+    with pytest.raises(CorruptTableError, match=commit_name(1)):
         opened.committed_at([1])
 
 
@@ -115,7 +115,7 @@ def test_a_commit_of_known_and_unknown_actions_is_one(table):
 
     assert len(open_table(table.root).changes()) == 6
     table_format = Delta(Storage(table.root))
-    read_units(table_format, table_format.change_units(range(6), no_look, lifetimes=True))
+    read_units(table_format, table_format.change_tasks(range(6), no_look, lifetimes=True))
 
 
 @pytest.mark.parametrize("form", ["classic", "multi-part", "parquet", "json"])
@@ -148,7 +148,7 @@ def test_hints_and_checksums_that_are_something_else_are_passed_over(table, inst
 def test_a_data_file_that_is_something_else_is_refused_by_name(table, instead):
     table.write("2.parquet", INSTEAD[instead][0])
 
-    with pytest.raises(BrokenTableError, match=r"2\.parquet"):
+    with pytest.raises(CorruptTableError, match=r"2\.parquet"):
         open_table(table.root).current.to_arrow()
 
 
@@ -159,5 +159,5 @@ def test_a_sidecar_without_file_actions_is_refused(table):
     table.write(paths[0], sink.getvalue().to_pybytes())
     table.clean(3)
 
-    with pytest.raises(BrokenTableError, match="holds neither add nor remove actions"):
+    with pytest.raises(CorruptTableError, match="holds neither add nor remove actions"):
         open_table(table.root).current.to_arrow()

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from delta_builder import add, domain, lines, metadata, protocol, remove, txn
 from snapshot_explorer.formats.delta.log.actions import parse_commits
-from snapshot_explorer.formats.delta.log.replay import Tally, followed_by, joined, keys, state_of, tally_of
+from snapshot_explorer.formats.delta.log.replay import ReplayState, followed_by, joined, keys, replay_state_of, state_of
 
 VECTORS = [
     None,
@@ -64,7 +64,7 @@ def live_of(adds):
 
 
 def replayed(contents):
-    return followed_by(Tally(), parse_commits(contents))
+    return followed_by(ReplayState(), parse_commits(contents))
 
 
 @settings(max_examples=50)
@@ -85,10 +85,10 @@ def test_however_the_log_is_cut_the_state_is_the_same(commits, first, second):
     whole = replayed(contents)
     cuts = sorted((first, second))
 
-    step = Tally()
+    step = ReplayState()
     for some in (contents[: cuts[0]], contents[cuts[0] : cuts[1]], contents[cuts[1] :]):
         step = followed_by(step, parse_commits(some))
-    tail = Tally()
+    tail = ReplayState()
     for some in (contents[cuts[0] : cuts[1]], contents[cuts[1] :]):
         tail = followed_by(tail, parse_commits(some), open_ended=True)
     with_checkpoint = joined(replayed(contents[: cuts[0]]), tail)
@@ -107,7 +107,7 @@ def test_a_state_is_what_later_commits_come_after(commits):
     half = len(contents) // 2 + 1
 
     state = state_of(replayed(contents[:half]), half - 1, "t")
-    found = followed_by(tally_of(state), parse_commits(contents[half:]))
+    found = followed_by(replay_state_of(state), parse_commits(contents[half:]))
 
     assert live_of(found.adds) == live
     assert {name for name, one in found.domains.items() if not one.removed} == set(
@@ -131,13 +131,13 @@ def test_a_file_added_again_is_live_since_the_first_time():
 
 def test_a_file_of_a_checkpoint_that_is_added_again_is_live_since_an_unknown_version():
     checkpoint = replayed([(0, "", lines(protocol(), metadata(), add("a", size=1)))])
-    unknown = Tally(
+    unknown = ReplayState(
         adds=checkpoint.adds.set_column(0, "version", [[None]]).cast(checkpoint.adds.schema),
         protocol=checkpoint.protocol,
         metadata=checkpoint.metadata,
     )
 
-    tail = followed_by(Tally(), parse_commits([(5, "", lines(add("a", size=2), add("b")))]), open_ended=True)
+    tail = followed_by(ReplayState(), parse_commits([(5, "", lines(add("a", size=2), add("b")))]), open_ended=True)
 
     assert joined(unknown, tail).adds.select(["path", "version"]).to_pylist() == [
         {"path": "a", "version": None},

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delta_builder import schema_json
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.schema import arrow_schema, schema_of, table_schema
 
 NAME = "delta.columnMapping.physicalName"
@@ -123,12 +123,12 @@ def test_columns_are_mapped_where_the_property_says_so(mode):
     ],
 )
 def test_what_is_no_schema_is_damage(text):
-    with pytest.raises(BrokenTableError, match="The schema in the table's metaData action is not readable"):
+    with pytest.raises(CorruptTableError, match="The schema in the table's metaData action is not readable"):
         schema_of(metadata(text))
 
 
 def test_a_partition_column_must_be_in_the_schema():
-    with pytest.raises(BrokenTableError, match="names the column 'day', which its schemaString lacks"):
+    with pytest.raises(CorruptTableError, match="names the column 'day', which its schemaString lacks"):
         schema_of(metadata(schema_json(), partition_by=["day"]))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from delta_builder import BASE_MILLIS, DeltaTable, add, lines, metadata, protocol
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.non_file_actions import metadata_of
 from snapshot_explorer.formats.delta.log.times import Clock, Times, adjusted, clock_of
@@ -110,7 +110,7 @@ def test_a_commit_that_nothing_tells_the_time_of_can_still_be_loaded(memory_root
     table.commit(table.data("a.parquet", [(1, "a")]), info=False)
     opened = open_table(table.url)
 
-    with pytest.raises(BrokenTableError, match="Nothing says when version 1 was committed: .* Ask for versions by"):
+    with pytest.raises(CorruptTableError, match="Nothing says when version 1 was committed: .* Ask for versions by"):
         opened.committed_at([1])
     assert opened.at(1).to_arrow().num_rows == 1
     assert opened.history(limit=1)["committed_at"].to_pylist() == [None]
@@ -210,7 +210,7 @@ def test_the_versions_to_search_are_those_on_the_times_own_side(steps, asked, fi
 def test_a_commit_that_does_not_carry_its_time_is_named(carrying, line, message):
     carrying.write("_delta_log/00000000000000000001.json", lines(line))
 
-    with pytest.raises(BrokenTableError) as caught:
+    with pytest.raises(CorruptTableError) as caught:
         times_of(carrying).committed_at([1])
 
     assert "_delta_log/00000000000000000001.json" in str(caught.value)
@@ -224,7 +224,7 @@ def test_a_line_that_was_cut_short_is_named(carrying):
     times.committed_at([0])
     carrying.write("_delta_log/00000000000000000000.json", b'{"commitInfo":{"inCommitTimestamp":70')
 
-    with pytest.raises(BrokenTableError, match="0000.json is damaged: line 1 is no action"):
+    with pytest.raises(CorruptTableError, match="0000.json is damaged: line 1 is no action"):
         times.committed_at([0])
 
 
@@ -233,7 +233,7 @@ def test_one_property_of_carried_times_without_the_other_is_refused(memory_root,
     configuration = {name: value for name, value in since(1, 5_000).items() if name != missing}
     table = DeltaTable(*memory_root, configuration=configuration)
 
-    with pytest.raises(BrokenTableError, match="both must be whole numbers"):
+    with pytest.raises(CorruptTableError, match="both must be whole numbers"):
         times_of(table).committed_at([0])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from delta_builder import DeltaTable, add, commit_name, domain, inline_vector, lines, metadata, protocol, remove, txn
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 
 DEEP = 1_000
 ODD = (
@@ -129,5 +129,5 @@ def test_an_id_of_a_column_that_is_none_is_refused(tmp_path, number, mode):
     )
     DeltaTable(None, tmp_path, first=[protocol(2, 5), told])
 
-    with pytest.raises(BrokenTableError, match="schema in the table's metaData action is not readable"):
+    with pytest.raises(CorruptTableError, match="schema in the table's metaData action is not readable"):
         open_table(tmp_path).schema()._repr_mimebundle_()

@@ -2,13 +2,13 @@
 
 import pytest
 
-from snapshot_explorer.formats.delta.maintenance.settings import upkeep_of
+from snapshot_explorer.formats.delta.maintenance.settings import settings_of
 
 MB = 1024 * 1024
 
 
 def test_without_properties_a_file_is_small_where_auto_compaction_takes_it():
-    found = upkeep_of({}, "s3://lake/orders")
+    found = settings_of({}, "s3://lake/orders")
 
     assert (found.target_bytes, found.small_bytes) == (128 * MB, 64 * MB)
     assert (found.deleted_ratio, found.metadata_limit, found.metadata_bytes) == (0.05, 10, None)
@@ -18,7 +18,7 @@ def test_without_properties_a_file_is_small_where_auto_compaction_takes_it():
 
 
 def test_properties_of_the_table_count():
-    found = upkeep_of({"delta.targetFileSize": "32mb", "delta.checkpointInterval": "100"}, "orders")
+    found = settings_of({"delta.targetFileSize": "32mb", "delta.checkpointInterval": "100"}, "orders")
 
     assert (found.target_bytes, found.small_bytes, found.metadata_limit) == (32 * MB, 16 * MB, 100)
     assert found.target_said == "the property delta.targetFileSize"
@@ -27,11 +27,11 @@ def test_properties_of_the_table_count():
 @pytest.mark.parametrize("name", ["delta.targetFileSize", "delta.checkpointInterval"])
 @pytest.mark.parametrize("value", ["", "much", "0", "-5", "9" * 40])
 def test_a_value_that_makes_no_sense_counts_as_absent_and_is_told(name, value):
-    found = upkeep_of({name: value}, "orders")
+    found = settings_of({name: value}, "orders")
 
     assert (found.target_bytes, found.metadata_limit) == (128 * MB, 10)
     assert found.notes == (f"The property {name}={value[:50]!r} makes no sense; the default is taken for it.",)
 
 
 def test_a_backtick_in_a_path_stays_in_the_text_of_a_command():
-    assert upkeep_of({}, "/a`b").compact == "OPTIMIZE delta.`/a``b`"
+    assert settings_of({}, "/a`b").compact == "OPTIMIZE delta.`/a``b`"

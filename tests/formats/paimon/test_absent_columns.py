@@ -11,7 +11,7 @@ from pyarrow import orc
 
 from builders import PaimonTable
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 
 OTHERS = pa.table({"x": [1, 2], "y": ["a", "b"]})
 
@@ -39,10 +39,10 @@ def test_a_file_without_the_columns_of_its_own_schema_is_refused_by_name(table):
     opened = open_table(table.root)
 
     with pytest.raises(
-        BrokenTableError, match=r"data-1\.parquet has 2 rows and none of the columns that schema/schema-0"
+        CorruptTableError, match=r"data-1\.parquet has 2 rows and none of the columns that schema/schema-0"
     ):
         opened.current.to_arrow()
-    with pytest.raises(BrokenTableError, match=r"data-1\.parquet has no column 'id', which schema/schema-0 names"):
+    with pytest.raises(CorruptTableError, match=r"data-1\.parquet has no column 'id', which schema/schema-0 names"):
         opened.at(1).to_arrow()
 
 
@@ -51,5 +51,5 @@ def test_a_file_that_is_something_else_is_refused_where_nothing_of_it_is_read(ta
     orc.write_table(OTHERS, out)
     table.write("bucket-0/data-1.parquet", out.getvalue())
 
-    with pytest.raises(BrokenTableError, match=r"data-1\.parquet can not be read as parquet"):
+    with pytest.raises(CorruptTableError, match=r"data-1\.parquet can not be read as parquet"):
         open_table(table.root).current.to_arrow()

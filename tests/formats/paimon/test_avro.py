@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from snapshot_explorer.errors import BrokenTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.formats.avro import columns as avro_columns
 from snapshot_explorer.formats.avro import records as avro_records
 from snapshot_explorer.formats.avro.container import parse_shape
@@ -235,7 +235,7 @@ def test_a_file_cut_anywhere_is_broken_or_ends_at_a_block(codec):
     for size in range(len(content)):
         try:
             table, _ = read(content[:size])
-        except BrokenTableError as error:
+        except CorruptTableError as error:
             assert "manifest/manifest-0" in str(error)  # noqa: PT017 - most lengths fail, a few end at a block
         else:
             whole.append(table.num_rows)
@@ -267,7 +267,7 @@ def test_damaged_bytes_give_our_error_or_rows(rows, data):
 
     try:
         table, _ = read(bytes(content))
-    except (BrokenTableError, UnsupportedFeatureError):
+    except (CorruptTableError, UnsupportedFeatureError):
         return
     table.validate(full=True)
 
@@ -276,7 +276,7 @@ def test_of_several_files_the_broken_one_is_named():
     good = written(ROW, [row()])
     bad = container(ROW, [(1, encoded(fastavro.parse_schema(ROW), [row()])[:-1])])
 
-    with pytest.raises(BrokenTableError, match="manifest/manifest-1 is not readable metadata.*compare it with a copy"):
+    with pytest.raises(CorruptTableError, match="manifest/manifest-1 is not readable metadata.*compare it with a copy"):
         read(good, bad, good)
 
 
@@ -291,7 +291,7 @@ def test_of_several_files_the_broken_one_is_named():
     ],
 )
 def test_what_is_no_metadata_is_named(content, found):
-    with pytest.raises(BrokenTableError, match=found):
+    with pytest.raises(CorruptTableError, match=found):
         read(content)
 
 
@@ -309,7 +309,7 @@ def test_a_block_that_swells_beyond_reason_is_refused():
 
 
 def test_more_rows_than_bytes_are_refused():
-    with pytest.raises(BrokenTableError, match="implausible: 1000000000000 rows in 3 bytes"):
+    with pytest.raises(CorruptTableError, match="implausible: 1000000000000 rows in 3 bytes"):
         read(container(ROW, [(10**12, b"abc")]))
 
 
@@ -327,7 +327,7 @@ def test_more_rows_than_bytes_are_refused():
     ],
 )
 def test_a_schema_that_makes_no_sense_is_broken(schema, found):
-    with pytest.raises(BrokenTableError, match=found):
+    with pytest.raises(CorruptTableError, match=found):
         read(container(schema, []))
 
 
@@ -344,7 +344,7 @@ def test_a_schema_that_doubles_with_each_line_is_broken():
         inner = [{"name": name, "type": f"r{depth - 1}"} for name in "ab"]
         fields.append({"name": f"n{depth}", "type": {"type": "record", "name": f"r{depth}", "fields": inner}})
 
-    with pytest.raises(BrokenTableError, match="its schema is implausibly large"):
+    with pytest.raises(CorruptTableError, match="its schema is implausibly large"):
         read(container({"type": "record", "name": "r", "fields": fields}, []))
 
 
@@ -352,18 +352,18 @@ def test_a_field_of_another_type_is_broken():
     other = json.loads(json.dumps(ROW).replace('"long"', '"double"', 1))
 
     with pytest.raises(
-        BrokenTableError, match="its field file.stats.counts is no int64|its field file.rows is no int64"
+        CorruptTableError, match="its field file.stats.counts is no int64|its field file.rows is no int64"
     ):
         read(written(other, [{**row(), "file": row()["file"] | {"rows": 0.5}}]))
 
 
 def test_a_number_too_large_for_its_field_is_broken():
-    with pytest.raises(BrokenTableError, match="300 not in range"):
+    with pytest.raises(CorruptTableError, match="300 not in range"):
         read(written(ROW, [{**row(), "kind": 300}]))
 
 
 def test_text_that_is_not_utf8_is_broken():
     block = encoded(fastavro.parse_schema(ROW), [row(name="data-1")]).replace(b"data-1", b"data-\xff")
 
-    with pytest.raises(BrokenTableError, match="manifest/manifest-0 is not readable metadata"):
+    with pytest.raises(CorruptTableError, match="manifest/manifest-0 is not readable metadata"):
         read(container(ROW, [(1, block)]))

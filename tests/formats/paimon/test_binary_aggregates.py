@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.arrow import roaring
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge import binary_aggregates
 from snapshot_explorer.formats.paimon.merge.bitmaps import Container, parse, serialised, union
@@ -82,11 +82,11 @@ def test_a_wide_bitmap_that_nothing_was_added_to_is_left_as_it_is():
 
 @pytest.mark.parametrize("content", [b"", b"\x3a\x30", b"no bitmap"])
 def test_bytes_that_are_no_bitmap_are_refused(content):
-    with pytest.raises(DamageError):
+    with pytest.raises(CorruptBytesError):
         fold(binary_aggregates.bitmap, [content, serialised({})])
-    with pytest.raises(DamageError):
+    with pytest.raises(CorruptBytesError):
         fold(binary_aggregates.bitmap_64, [content, b"\x00"])
-    with pytest.raises(DamageError):
+    with pytest.raises(CorruptBytesError):
         fold(binary_aggregates.bitmap_64, [b"\x00", content])
 
 
@@ -101,9 +101,9 @@ def test_without_its_package_a_sketch_is_refused_with_the_command_that_installs_
 def test_bytes_that_are_no_sketch_are_refused():
     pytest.importorskip("datasketches")
 
-    with pytest.raises(DamageError, match="a sketch that can not be read"):
+    with pytest.raises(CorruptBytesError, match="a sketch that can not be read"):
         fold(binary_aggregates.hll_sketch, [b"no sketch at all", b"nor is this"])
-    with pytest.raises(DamageError, match="a sketch that can not be read"):
+    with pytest.raises(CorruptBytesError, match="a sketch that can not be read"):
         fold(binary_aggregates.theta_sketch, [bytes.fromhex("02030300001acc93"), bytes.fromhex("02030300001acc93")])
     with pytest.raises(UnsupportedFeatureError, match="holds bytes that begin with c303020c0a00cc93: no sketch of"):
         fold(binary_aggregates.theta_sketch, [bytes.fromhex("c303020c0a00cc93"), b""])

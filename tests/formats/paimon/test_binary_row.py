@@ -9,7 +9,7 @@ from formats.paimon.rows import binary_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.binary_row import decode
 from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
 
@@ -150,7 +150,7 @@ def test_local_zone_timestamps_are_in_utc():
 def test_another_number_of_fields_is_broken():
     row = binary_row([parse_type("INT")] * 2, [1, 2])
 
-    with pytest.raises(BrokenTableError, match="has 2 fields where the schema has 1.*compare the table with a copy"):
+    with pytest.raises(CorruptTableError, match="has 2 fields where the schema has 1.*compare the table with a copy"):
         decode(pa.array([row]), fields("INT"))
 
 
@@ -161,21 +161,21 @@ def test_a_value_outside_of_its_row_is_broken(kind, offset):
         hexadecimal("00000001 0000000000000000") + (9).to_bytes(4, "little") + offset.to_bytes(4, "little", signed=True)
     )
 
-    with pytest.raises(BrokenTableError, match="points outside of its row"):
+    with pytest.raises(CorruptTableError, match="points outside of its row"):
         decode(pa.array([row + bytes(8), row + bytes(8)]), fields(kind))
 
 
 def test_a_decimal_with_too_many_digits_is_broken():
     row = binary_row([parse_type("BIGINT")], [10**12])
 
-    with pytest.raises(BrokenTableError, match="a value that its type cannot have"):
+    with pytest.raises(CorruptTableError, match="a value that its type cannot have"):
         decode(pa.array([row]), fields("DECIMAL(5, 2)"))
 
 
 def test_text_that_is_not_utf8_is_broken():
     row = binary_row([parse_type("BYTES")], [b"\xff\xfe"])
 
-    with pytest.raises(BrokenTableError, match="a value that its type cannot have"):
+    with pytest.raises(CorruptTableError, match="a value that its type cannot have"):
         decode(pa.array([row]), fields("STRING"))
 
 
@@ -196,7 +196,7 @@ def test_a_row_cut_anywhere_is_broken():
     whole = binary_row([parse_type(kind) for kind in EVERY_KIND], values)
 
     for size in range(len(whole) - 8):
-        with pytest.raises(BrokenTableError):
+        with pytest.raises(CorruptTableError):
             decode(pa.array([whole[:size]]), fields(*EVERY_KIND))
 
 
@@ -207,6 +207,6 @@ def test_any_bytes_give_our_error_or_values(content, kinds):
 
     try:
         table = decode(pa.array([row, row + bytes(8)]), fields(*kinds), lenient=True)
-    except BrokenTableError:
+    except CorruptTableError:
         return
     table.validate(full=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.arrow import roaring
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.bitmaps import Container
 from snapshot_explorer.formats.paimon.merge.bitmaps_64 import Bitmap64, parse, serialised, union
@@ -93,7 +93,7 @@ def test_the_bytes_are_those_of_the_library():
 @pytest.mark.parametrize("content", [content for content in VALID if len(content) < 400], ids=len)
 def test_bytes_that_are_cut_short_are_refused(content):
     for size in range(len(content)):
-        with pytest.raises(DamageError):
+        with pytest.raises(CorruptBytesError):
             parse(content[:size])
 
 
@@ -104,7 +104,7 @@ def test_bytes_that_were_changed_are_refused_or_come_out_as_they_are(content, pl
     changed = content[:place] + bytes([byte]) + content[place + 1 :]
     try:
         made = parse(changed)
-    except DamageError:
+    except CorruptBytesError:
         return
 
     assert changed.startswith(serialised(made))
@@ -152,7 +152,7 @@ def test_the_bytes_that_the_next_tests_change_are_a_bitmap():
     ],
 )
 def test_a_bitmap_that_java_would_not_write_is_refused(content, said):
-    with pytest.raises(DamageError, match=said):
+    with pytest.raises(CorruptBytesError, match=said):
         parse(content)
 
 

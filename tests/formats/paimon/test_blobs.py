@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from snapshot_explorer.arrow.corruption import DamageError
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.storage import Storage
@@ -91,7 +91,7 @@ def test_the_newer_file_counts_but_for_rows_that_it_only_marks():
 
 @pytest.mark.parametrize("contents", [[(100, [b"a"])], [(100, [b"a", SKIPPED])]])
 def test_a_row_whose_value_no_file_has_is_broken(contents):
-    with pytest.raises(BrokenTableError, match="No blob file has the value of the row 101"):
+    with pytest.raises(CorruptTableError, match="No blob file has the value of the row 101"):
         column(contents, rows=2)
 
 
@@ -115,7 +115,7 @@ def test_a_column_without_files_is_null():
     ],
 )
 def test_a_file_that_contradicts_the_format_is_damaged(content, said):
-    with pytest.raises(DamageError) as damage:
+    with pytest.raises(CorruptBytesError) as damage:
         blobs.parse(content, 1)
 
     assert said in str(damage.value)
@@ -126,7 +126,7 @@ def test_a_changed_entry_is_damaged(place, said):
     content = bytearray(blob_file([b"value"]))
     content[place] ^= 1
 
-    with pytest.raises(DamageError, match=said):
+    with pytest.raises(CorruptBytesError, match=said):
         blobs.parse(bytes(content), 1).value(0)
 
 
@@ -145,7 +145,7 @@ def test_cut_or_changed_bytes_are_damage_wherever_they_are(path, data):
     if data.draw(st.booleans()):
         broken += bytes([content[place] ^ data.draw(st.integers(1, 255))]) + content[place + 1 :]
 
-    with pytest.raises(DamageError):
+    with pytest.raises(CorruptBytesError):
         everything(broken, rows)
 
 
@@ -157,7 +157,7 @@ def everything(content, rows):
 def is_readable(content, rows):
     try:
         blobs.parse(content, rows)
-    except DamageError:
+    except CorruptBytesError:
         return False
     return True
 
@@ -165,9 +165,9 @@ def is_readable(content, rows):
 def test_a_damaged_or_missing_blob_file_is_named(tmp_path):
     (tmp_path / "a.blob").write_bytes(blob_file([b"value"])[:-3])
 
-    with pytest.raises(BrokenTableError, match=r"The blob file a.blob cannot be read: it is of version"):
+    with pytest.raises(CorruptTableError, match=r"The blob file a.blob cannot be read: it is of version"):
         blobs.read(Storage(tmp_path), data_file("a.blob", 1, size=30))
-    with pytest.raises(BrokenTableError, match=r"The blob file b.blob is not there"):
+    with pytest.raises(CorruptTableError, match=r"The blob file b.blob is not there"):
         blobs.read(Storage(tmp_path), data_file("b.blob", 1, size=30))
 
 
@@ -216,7 +216,7 @@ def test_descriptors_are_given_only_if_they_are_asked_for_and_of_blob_columns_al
     assert snapshot.to_arrow().column_names == ["k", "b"]
     assert snapshot.to_arrow(columns=["b$descriptor"]).schema.types == [pa.binary()]
     for name in ("k$descriptor", "$descriptor", "c$descriptor"):
-        with pytest.raises(BadReferenceError, match="The columns asked for name a"):
+        with pytest.raises(InvalidArgumentError, match="The columns asked for name a"):
             snapshot.to_arrow(columns=[name])
 
 
@@ -236,9 +236,9 @@ def test_an_index_that_is_cut_short_is_refused_with_the_name_of_its_file(tmp_pat
     (tmp_path / "b.blob").write_bytes(blob_file([b"value", None])[:cut])
     storage = Storage(str(tmp_path))
 
-    with pytest.raises(BrokenTableError, match="The blob file b.blob cannot be read"):
+    with pytest.raises(CorruptTableError, match="The blob file b.blob cannot be read"):
         blobs.read_places(storage, data_file("b.blob", 2))
-    with pytest.raises(BrokenTableError, match="The blob file c.blob is not there"):
+    with pytest.raises(CorruptTableError, match="The blob file c.blob is not there"):
         blobs.read_places(storage, data_file("c.blob", 2))
 
 

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.engines import Function
 from snapshot_explorer.formats.paimon.merge.folding import fold_column
-from snapshot_explorer.formats.paimon.merge.steps import ADD, ADD_EARLIER, CLEAR, RETRACT, SET, SKIP, ColumnSteps, Crowd
+from snapshot_explorer.formats.paimon.merge.steps import (
+    ADD,
+    ADD_EARLIER,
+    CLEAR,
+    RETRACT,
+    SET,
+    SKIP,
+    ColumnSteps,
+    KeyGroups,
+)
 
 FLOATS = st.none() | st.sampled_from([0.0, -0.0, 0.1, 1e30, -1e30, 1e308, math.inf, math.nan, 3.0])
 TEXTS = st.none() | st.sampled_from(["a", "b", "", " ", "a,b"])
@@ -32,7 +41,7 @@ def folded(keys, function, kind):
     rows = [row for _, group in keys for row in group]
     groups = np.repeat(np.arange(len(keys)), [len(group) for _, group in keys]).astype(np.int64)
     values = pa.chunked_array([pa.array([value for value, _ in rows], kind)], kind)
-    crowd = Crowd(places=np.arange(len(rows)), groups=groups, kinds=np.zeros(len(rows), np.int8))
+    crowd = KeyGroups(places=np.arange(len(rows)), groups=groups, kinds=np.zeros(len(rows), np.int8))
     steps = ColumnSteps(
         actions=np.array([action for _, action in rows], np.int8),
         function=function,
@@ -196,13 +205,15 @@ def test_of_nested_rows_of_one_key_the_one_with_the_greater_sequence_stays():
 
 
 def test_nested_rows_with_a_null_in_their_key_are_merged_ignored_or_refused():
-    from snapshot_explorer.arrow.corruption import DamageError
+    from snapshot_explorer.arrow.corruption import CorruptBytesError
 
     values = [table((1, "a", 0)), table((None, "b", 0), None), table((None, "c", 0))]
 
     assert nested(values, nested_key=("id",)) == [(1, "a", 0), (None, "c", 0)]
     assert nested(values, nested_key=("id",), null_keys="ignore") == [(1, "a", 0)]
-    with pytest.raises(DamageError, match="a null in their key, which the option nested-key-null-strategy forbids"):
+    with pytest.raises(
+        CorruptBytesError, match="a null in their key, which the option nested-key-null-strategy forbids"
+    ):
         nested(values, nested_key=("id",), null_keys="error")
 
 

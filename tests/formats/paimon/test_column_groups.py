@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.column_groups import side_by_side
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
 
@@ -52,14 +52,14 @@ def test_there_are_tables_with_ids():
 def test_ids_of_a_table_that_keeps_none_are_refused(name):
     snapshot = snapshot_explorer.open_table(str(DATA / "paimon" / "append_bucketed")).current
 
-    with pytest.raises(BadReferenceError, match=f"The column {name!r} was asked for, but the table does not track"):
+    with pytest.raises(InvalidArgumentError, match=f"The column {name!r} was asked for, but the table does not track"):
         snapshot.to_arrow(columns=[name])
 
 
 def test_a_column_that_is_nowhere_is_told_as_ever():
     snapshot = snapshot_explorer.open_table(str(DATA / "paimon" / "row_tracking")).current
 
-    with pytest.raises(BadReferenceError, match="nowhere"):
+    with pytest.raises(InvalidArgumentError, match="nowhere"):
         snapshot.to_arrow(columns=["_ROW_ID", "nowhere"])
 
 
@@ -133,7 +133,7 @@ def test_whole_rows_are_raw_and_rows_in_parts_are_not():
 
 def test_files_that_overlap_without_being_of_the_same_rows_are_broken():
     with pytest.raises(
-        BrokenTableError, match="overlap without being of the same rows: 2 rows from 0 on, and 2 from 1"
+        CorruptTableError, match="overlap without being of the same rows: 2 rows from 0 on, and 2 from 1"
     ):
         splits(TABLE, [part("a.parquet", None), part("c.parquet", ["v"], first=1)], options=EVOLVING)
 
@@ -143,13 +143,13 @@ def test_a_blob_file_must_lie_within_its_rows(first, count):
     files = [part("a.parquet", ["k"], first=10), part("b.blob", ["v"], first=first, count=count)]
     table = schema([("k", "INT"), ("v", "BLOB")])
 
-    with pytest.raises(BrokenTableError, match=f"The blob file bucket-0/b.blob is of {count} rows from {first} on"):
+    with pytest.raises(CorruptTableError, match=f"The blob file bucket-0/b.blob is of {count} rows from {first} on"):
         splits(table, files, options=EVOLVING)
 
 
 def test_a_blob_file_without_rows_is_broken():
     with pytest.raises(
-        BrokenTableError, match="blob file bucket-0/b.blob holds a column of rows that no data file has"
+        CorruptTableError, match="blob file bucket-0/b.blob holds a column of rows that no data file has"
     ):
         splits(schema([("v", "BLOB")]), [part("b.blob", ["v"])], options=EVOLVING)
 
@@ -176,7 +176,7 @@ def test_rows_without_any_id_are_broken_when_it_is_asked_for():
     (split,) = splits(TABLE, [part("a.parquet", None, first=None)], options={"row-tracking.enabled": "true"})
 
     assert rows(STORE, split, ["k", "_SEQUENCE_NUMBER"]).to_pydict() == {"k": [1, 2], "_SEQUENCE_NUMBER": [1, 1]}
-    with pytest.raises(BrokenTableError, match="data file bucket-0/a.parquet has rows without an id"):
+    with pytest.raises(CorruptTableError, match="data file bucket-0/a.parquet has rows without an id"):
         rows(STORE, split, ["_ROW_ID"])
 
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.arrow import roaring
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import without
-from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector, deleted, positions, vectors_of
 from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES
 from snapshot_explorer.storage import Storage
@@ -79,7 +79,7 @@ def test_a_vector_holds_exactly_the_positions_that_were_written(numbers, runs, w
 
 
 def test_a_64_bit_vector_of_a_high_word_is_past_the_end():
-    with pytest.raises(DamageError, match="where -"):
+    with pytest.raises(CorruptBytesError, match="where -"):
         positions(b"\x01" + vector_64({5 << 32}), at(1), 100)
 
 
@@ -103,7 +103,7 @@ def test_a_64_bit_vector_of_a_high_word_is_past_the_end():
     ],
 )
 def test_a_vector_that_contradicts_the_format_is_damaged(body, said):
-    with pytest.raises(DamageError) as damage:
+    with pytest.raises(CorruptBytesError) as damage:
         positions(b"\x01" + vector(body), at(1), 10)
 
     assert said in str(damage.value)
@@ -115,14 +115,14 @@ def test_runs_that_overlap_or_leave_their_container_are_damaged(pairs):
     content = struct.pack("<IBHH", 12347, 1, 0, count - 1) + struct.pack("<H", len(pairs))
     content += b"".join(struct.pack("<HH", *pair) for pair in pairs)
 
-    with pytest.raises(DamageError, match="runs that overlap"):
+    with pytest.raises(CorruptBytesError, match="runs that overlap"):
         roaring.decode(content, 0, 1 << 17)
 
 
 def test_a_bitmap_container_must_hold_as_many_as_it_says():
     content = struct.pack("<IIHHI", 12346, 1, 0, 5000 - 1, 16) + b"\xff" * 8192
 
-    with pytest.raises(DamageError, match="a container of 5000 numbers that holds 65536"):
+    with pytest.raises(CorruptBytesError, match="a container of 5000 numbers that holds 65536"):
         roaring.decode(content, 0, 1 << 17)
 
 
@@ -141,7 +141,7 @@ def test_a_bitmap_container_must_hold_as_many_as_it_says():
 def test_what_the_index_manifest_says_must_be_so(where, said):
     content = b"\x01" + vector_32({0, 1})
 
-    with pytest.raises(DamageError) as damage:
+    with pytest.raises(CorruptBytesError) as damage:
         positions(content, where, 10)
 
     assert said in str(damage.value)
@@ -152,12 +152,12 @@ def test_the_length_of_a_64_bit_vector_counts_size_and_checksum():
     size = int.from_bytes(content[1:5], "big")
 
     assert positions(content, at(1, size + 8), 10).tolist() == [0, 1]
-    with pytest.raises(DamageError, match=f"its length is {size + 8}"):
+    with pytest.raises(CorruptBytesError, match=f"its length is {size + 8}"):
         positions(content, at(1, size), 10)
 
 
 def test_an_index_file_of_another_version_is_damaged():
-    with pytest.raises(DamageError, match="of version 02, not 1"):
+    with pytest.raises(CorruptBytesError, match="of version 02, not 1"):
         positions(b"\x02" + vector_32({0}), at(1), 10)
 
 
@@ -172,7 +172,7 @@ def test_cut_or_changed_bytes_are_always_damage(path, data):
         content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
         broken = bytes(content)
 
-    with pytest.raises(DamageError):
+    with pytest.raises(CorruptBytesError):
         positions(broken, at(1), MANY)
 
 
@@ -184,7 +184,7 @@ def test_a_damaged_bitmap_below_its_checksum_is_damage_or_ascending_positions(da
         content[data.draw(st.integers(0, min(len(content), 80) - 1))] ^= data.draw(st.integers(1, 255))
     try:
         found, _ = roaring.decode(bytes(content), 0, MANY)
-    except DamageError:
+    except CorruptBytesError:
         return
 
     assert np.all(np.diff(found) > 0)
@@ -204,12 +204,12 @@ def test_each_index_file_is_read_once():
 def test_a_damaged_vector_names_data_file_and_index_file():
     storage = Files({"index/index-1": b"\x01" + vector_32({99})})
 
-    with pytest.raises(BrokenTableError, match=r"The deletion vector of a.parquet, in index/index-1 at 1, cannot be"):
+    with pytest.raises(CorruptTableError, match=r"The deletion vector of a.parquet, in index/index-1 at 1, cannot be"):
         deleted(storage, [("a.parquet", at(1), 10)])
 
 
 def test_a_missing_index_file_is_named(tmp_path):
-    with pytest.raises(BrokenTableError, match=r"is gone \(index/index-1 is not there") as raised:
+    with pytest.raises(CorruptTableError, match=r"is gone \(index/index-1 is not there") as raised:
         deleted(Storage(tmp_path), [("a.parquet", at(1), 10)])
 
     assert isinstance(raised.value.__cause__, MissingFileError)
@@ -280,5 +280,5 @@ def test_other_indexes_are_passed_over_and_two_vectors_of_one_file_refused(tmp_p
     two = pa.concat_tables([indexes(), indexes(file_name="index-2")])
 
     assert vectors_of(other, ["bucket-0"], {}, Storage(tmp_path), strict=True) == {}
-    with pytest.raises(BrokenTableError, match="a.parquet has two deletion vectors, in index/index-1 and in index-2"):
+    with pytest.raises(CorruptTableError, match="a.parquet has two deletion vectors, in index/index-1 and in index-2"):
         vectors_of(two, ["bucket-0"] * 2, {}, Storage(tmp_path), strict=True)

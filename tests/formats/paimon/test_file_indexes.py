@@ -90,7 +90,7 @@ def test_names_are_in_java_s_own_form_of_utf_8():
     ],
 )
 def test_a_damaged_container_is_named(content, why):
-    with pytest.raises(errors.BrokenTableError, match=f"x/f.index is no readable file index .*{why}"):
+    with pytest.raises(errors.CorruptTableError, match=f"x/f.index is no readable file index .*{why}"):
         parse_container(content, "x/f.index")
 
 
@@ -106,7 +106,7 @@ def test_no_bytes_do_more_than_raise_our_errors(data):
     end = data.draw(st.integers(0, len(whole)))
     mutated = whole[:place] + data.draw(st.binary(max_size=4)) + whole[place + 1 : end]
 
-    with contextlib.suppress(errors.BrokenTableError, errors.UnsupportedFeatureError):
+    with contextlib.suppress(errors.CorruptTableError, errors.UnsupportedFeatureError):
         assert len(parse_container(mutated, "f.index")) < len(whole)
 
 
@@ -117,5 +117,5 @@ def test_an_index_file_that_is_gone_is_named(tmp_path):
     file = next((tmp_path / "t").rglob("*.index"))
     file.unlink()
 
-    with pytest.raises(errors.BrokenTableError, match=f"An index file is gone .*{file.name}"):
+    with pytest.raises(errors.CorruptTableError, match=f"An index file is gone .*{file.name}"):
         open_table(str(tmp_path / "t")).inspect("file_indexes")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from builders import PaimonTable
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
 
@@ -121,7 +121,7 @@ def test_a_tag_that_cannot_be_read_is_noted_and_the_others_are_there(table):
     assert found.versions == (1, 2)
     assert "tag/tag-bad is no readable Paimon tag" in found.notes[0]
     assert opened(table).commits([1])["tags"].to_pylist() == [["good"]]
-    with pytest.raises(BrokenTableError, match="tag/tag-bad"):
+    with pytest.raises(CorruptTableError, match="tag/tag-bad"):
         opened(table).tags()
 
 
@@ -235,7 +235,7 @@ def test_a_snapshot_under_the_name_of_another_is_broken(table):
     commits(table, 3)
     table.write("snapshot/snapshot-2", json.dumps(snapshot(table, 1)).encode())
 
-    with pytest.raises(BrokenTableError, match="snapshot/snapshot-2 says that it is snapshot 1"):
+    with pytest.raises(CorruptTableError, match="snapshot/snapshot-2 says that it is snapshot 1"):
         opened(table).commits([2])
 
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.metadata.layout import (
     Layout,
     bucket_folder,
@@ -81,15 +81,15 @@ def test_escaping_touches_what_paths_cannot_hold_and_nothing_else():
 
 
 def test_a_directory_of_data_files_stays_in_the_table():
-    with pytest.raises(BrokenTableError, match="data-file.path-directory is '../other', which leads out"):
+    with pytest.raises(CorruptTableError, match="data-file.path-directory is '../other', which leads out"):
         bucket_folder([], 0, {"data-file.path-directory": "../other"})
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "..", "a\\b", "", "a\0b"])
 def test_a_name_that_could_lead_out_of_the_table_is_refused(name):
-    with pytest.raises(BrokenTableError, match="could lead out of the table's folder"):
+    with pytest.raises(CorruptTableError, match="could lead out of the table's folder"):
         manifest_path(name, "snapshot/snapshot-1")
-    with pytest.raises(BrokenTableError, match="a manifest names the file"):
+    with pytest.raises(CorruptTableError, match="a manifest names the file"):
         check_names(pa.chunked_array([["data-1.orc", name]]), "a manifest")
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import avro_schemas
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.manifests import (
     ENTRIES,
     FILE_COLUMNS,
@@ -116,7 +116,7 @@ def test_no_manifests_have_no_entries():
     [
         ([raw_entry(_VERSION=1)], UnsupportedFeatureError, "A manifest of the table is of version 1; version 2"),
         ([raw_entry(), raw_entry(kind=2)], UnsupportedFeatureError, "an entry that is neither ADD nor DELETE"),
-        ([raw_entry(name="../x")], BrokenTableError, "a manifest names the file '../x', which could lead out"),
+        ([raw_entry(name="../x")], CorruptTableError, "a manifest names the file '../x', which could lead out"),
     ],
 )
 def test_entries_that_are_not_understood_are_refused(rows, error, found):
@@ -128,7 +128,7 @@ def test_a_null_where_there_must_be_a_value_is_broken():
     nullable = {**avro_schemas.MANIFEST, "fields": [*avro_schemas.MANIFEST["fields"]]}
     nullable["fields"][3] = {"name": "_BUCKET", "type": ["null", "int"]}
 
-    with pytest.raises(BrokenTableError, match="A row of manifest/manifest-1 has no _BUCKET"):
+    with pytest.raises(CorruptTableError, match="A row of manifest/manifest-1 has no _BUCKET"):
         read_entries([("manifest/manifest-1", written(nullable, [raw_entry(_BUCKET=None)]))])
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.paimon.merge.engines import (
     Aggregation,
     Deduplicate,
@@ -405,17 +405,17 @@ def test_a_sum_or_product_that_leaves_its_integer_type_is_refused(kind):
     most = 2 ** (kind.bit_width - 1) - 1
 
     assert aggregate(Function(name="sum"), [most, -1, None], kind) == most - 1
-    with pytest.raises(DamageError, match=f"does not fit its type {kind}"):
+    with pytest.raises(CorruptBytesError, match=f"does not fit its type {kind}"):
         aggregate(Function(name="sum"), [most, 1, -1], kind)
-    with pytest.raises(DamageError, match=f"does not fit its type {kind}"):
+    with pytest.raises(CorruptBytesError, match=f"does not fit its type {kind}"):
         aggregate(Function(name="sum"), [None, -most - 1], kind, [0, 1])
-    with pytest.raises(DamageError, match=f"does not fit its type {kind}"):
+    with pytest.raises(CorruptBytesError, match=f"does not fit its type {kind}"):
         aggregate(Function(name="product"), [most, 2], kind)
 
 
 def test_an_integer_product_is_divided_towards_zero_and_never_by_zero():
     assert aggregate(Function(name="product"), [-7, 2], pa.int32(), [0, 1]) == -3
-    with pytest.raises(DamageError, match="divided by zero"):
+    with pytest.raises(CorruptBytesError, match="divided by zero"):
         aggregate(Function(name="product"), [7, 0], pa.int32(), [0, 1])
 
 
@@ -425,7 +425,7 @@ def test_a_product_of_decimals_is_rounded_half_up_and_null_when_too_great():
 
     assert aggregate(Function(name="product"), numbers, kind) == decimal.Decimal("1.04")
     assert aggregate(Function(name="product"), [decimal.Decimal("999.99")] * 2, kind) is None
-    with pytest.raises(DamageError, match="without an exact result"):
+    with pytest.raises(CorruptBytesError, match="without an exact result"):
         aggregate(Function(name="product"), [decimal.Decimal("1.00"), decimal.Decimal("3.00")], kind, [0, 1])
 
 
@@ -442,16 +442,16 @@ def test_floats_are_added_in_their_order_and_own_width():
 def test_a_retract_of_a_function_without_one_is_refused(name):
     kind = {"max": pa.int32(), "bool_and": pa.bool_()}.get(name, pa.string())
 
-    with pytest.raises(DamageError, match=f"the aggregate function {name} can not take back"):
+    with pytest.raises(CorruptBytesError, match=f"the aggregate function {name} can not take back"):
         aggregate(Function(name=name), [None, None], kind, [0, 3])
 
 
 def test_first_rows_and_partial_updates_refuse_retracts_that_no_option_explains():
     history = [({**dict.fromkeys(COLUMNS), "k": 1}, 0), ({**dict.fromkeys(COLUMNS), "k": 1}, 3)]
 
-    with pytest.raises(DamageError, match="a table of first rows holds rows of kind -U or -D"):
+    with pytest.raises(CorruptBytesError, match="a table of first rows holds rows of kind -U or -D"):
         run(Rules(keys=("k",), engine=FirstRow()), history)
-    with pytest.raises(DamageError, match="a table of partial updates holds rows of kind -U or -D"):
+    with pytest.raises(CorruptBytesError, match="a table of partial updates holds rows of kind -U or -D"):
         run(Rules(keys=("k",), engine=PartialUpdate()), history)
 
 
@@ -461,7 +461,7 @@ def test_a_null_in_a_column_that_allows_none_is_refused():
         schema=pa.schema([("k", pa.int64()), pa.field("v", pa.int64(), nullable=False)]),
     )
 
-    with pytest.raises(DamageError, match="column 'v': a row with a null"):
+    with pytest.raises(CorruptBytesError, match="column 'v': a row with a null"):
         merge(
             table,
             ["v"],

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from formats.paimon.rows_of import Files, entry, int_row, parquet, rows, schema, splits
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Function, PartialUpdate, SequenceGroup
 
 TABLE = schema(
@@ -228,7 +228,7 @@ def test_rows_that_can_not_be_merged_are_refused_with_their_files_named(options,
     entries = [keyed("a.parquet", level=4), keyed("b.parquet", level=5, deleted_rows=1)]
     (split,) = splits(SMALL, entries, options=options)
 
-    with pytest.raises(BrokenTableError) as error:
+    with pytest.raises(CorruptTableError) as error:
         rows(Files(FILES), split, ["k", "n"])
 
     assert said in str(error.value)
@@ -241,7 +241,7 @@ def test_a_sum_that_overflows_is_refused_but_the_other_columns_and_the_count_are
     files = {**FILES, "bucket-0/b.parquet": stored([100], [0], first=1)}
     (split,) = splits(SMALL, [keyed("a.parquet"), keyed("b.parquet")], options=options)
 
-    with pytest.raises(BrokenTableError, match="200, a sum or product, does not fit its type int8"):
+    with pytest.raises(CorruptTableError, match="200, a sum or product, does not fit its type int8"):
         rows(Files(files), split, ["n"])
     assert rows(Files(files), split, ["k"]).to_pylist() == [{"k": 1}]
     assert rows(Files(files), split, []).num_rows == 1
@@ -255,7 +255,7 @@ def test_bytes_that_are_no_bitmap_are_refused_with_column_and_files_named(functi
     options = {"merge-engine": "aggregation", "fields.b.aggregate-function": function}
     (split,) = splits(table, [keyed("a.parquet"), keyed("b.parquet")], options=options)
 
-    with pytest.raises(BrokenTableError, match="column 'b': .*bitmap") as error:
+    with pytest.raises(CorruptTableError, match="column 'b': .*bitmap") as error:
         rows(Files(files), split, ["b"])
     assert "bucket-0/a.parquet and 1 more in its bucket" in str(error.value)
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.orc_tail import check_types
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
 
 STRUCT, LIST, INT, DECIMAL = 12, 10, 3, 14
@@ -88,13 +88,13 @@ def test_the_files_made_here_are_ones_that_pyarrow_reads():
     ],
 )
 def test_types_that_can_not_be_are_refused(types, why):
-    with pytest.raises(DamageError, match=why):
+    with pytest.raises(CorruptBytesError, match=why):
         check(orc_file(*types))
 
 
 @pytest.mark.parametrize("content", [b"", b"ORC", b"ORC" + bytes(9), b"ORC\xff\xff\xff\xff\xff\xff\xff"])
 def test_a_file_that_is_cut_short_is_refused(content):
-    with pytest.raises(DamageError):
+    with pytest.raises(CorruptBytesError):
         check(content)
 
 
@@ -107,12 +107,12 @@ def test_no_bytes_do_more_than_raise_our_error(data):
 
     try:
         check(mutated)
-    except DamageError:
+    except CorruptBytesError:
         return
 
 
 def test_a_manifest_of_such_types_is_named():
-    with pytest.raises(BrokenTableError, match="manifest/m is not readable metadata: a decimal would have 76 digits"):
+    with pytest.raises(CorruptTableError, match="manifest/m is not readable metadata: a decimal would have 76 digits"):
         read_entries([("manifest/m", orc_file((STRUCT, [1], root(b"d")), (DECIMAL, [], field(5, 76))))])
 
 

@@ -13,7 +13,7 @@ import pytest
 from builders import PaimonTable
 from snapshot_explorer import frames, samples
 from snapshot_explorer.errors import (
-    BrokenTableError,
+    CorruptTableError,
     SnapshotNotFoundError,
     TableNotFoundError,
     UnsupportedFeatureError,
@@ -382,14 +382,14 @@ def test_a_table_without_schema_files_says_so(table):
 def test_a_missing_schema_file_is_named(copy):
     (copy / "schema" / "schema-0").unlink()
 
-    with pytest.raises(BrokenTableError, match="schema/schema-0 is missing.*restore it"):
+    with pytest.raises(CorruptTableError, match="schema/schema-0 is missing.*restore it"):
         opened(copy).files(1)
 
 
 def test_a_schema_file_under_the_name_of_another_is_named(copy):
     shutil.copy(copy / "schema" / "schema-1", copy / "schema" / "schema-0")
 
-    with pytest.raises(BrokenTableError, match="schema/schema-0 says that it is schema 1"):
+    with pytest.raises(CorruptTableError, match="schema/schema-0 says that it is schema 1"):
         opened(copy).schema(1)
 
 
@@ -403,7 +403,7 @@ def test_a_missing_manifest_is_named_and_explained(copy):
     lost.unlink()
 
     with pytest.raises(
-        BrokenTableError,
+        CorruptTableError,
         match=f"Version 3 cannot be read.*snapshot/snapshot-3.*{lost.name}.*probably expired.*snapshot.time-retained",
     ):
         opened(copy).files(3)
@@ -458,7 +458,7 @@ def test_a_damaged_manifest_is_named(copy, damage):
     manifest.write_bytes(manifest.read_bytes()[:-20] if damage is None else damage)
 
     with pytest.raises(
-        BrokenTableError,
+        CorruptTableError,
         match=f"manifest/{manifest.name} has .* bytes where the table's metadata says .*: it is cut short",
     ):
         opened(copy).files(3)
@@ -468,7 +468,7 @@ def test_a_damaged_manifest_list_is_named(copy):
     path = copy / opened(copy).manifests(3)["list_path"][0].as_py()
     path.write_bytes(path.read_bytes()[:-1])
 
-    with pytest.raises(BrokenTableError, match=f"manifest/{path.name} cannot be read as an Avro file"):
+    with pytest.raises(CorruptTableError, match=f"manifest/{path.name} cannot be read as an Avro file"):
         opened(copy).files(3)
 
 
@@ -476,7 +476,7 @@ def test_a_manifest_list_that_leads_out_of_the_table_is_refused(copy):
     snapshot = copy / "snapshot" / "snapshot-3"
     snapshot.write_text(json.dumps(json.loads(snapshot.read_text()) | {"deltaManifestList": "../../../etc/passwd"}))
 
-    with pytest.raises(BrokenTableError, match="snapshot/snapshot-3 names the file '../../../etc/passwd'"):
+    with pytest.raises(CorruptTableError, match="snapshot/snapshot-3 names the file '../../../etc/passwd'"):
         opened(copy).files(3)
 
 

@@ -12,7 +12,7 @@ from formats.paimon.avro_bytes import container, encoded, written
 from formats.paimon.rows_of import Files, orc_file, parquet
 
 from snapshot_explorer.arrow.orc_tail import writer_zone
-from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.data_files import DataFile, batches
 from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
 
@@ -217,18 +217,18 @@ def test_names_with_dots_are_names(write):
 
 
 def test_a_file_with_another_number_of_rows_than_its_manifest_says_is_broken():
-    with pytest.raises(BrokenTableError, match="f.parquet has 2 rows, but its manifest says 3"):
+    with pytest.raises(CorruptTableError, match="f.parquet has 2 rows, but its manifest says 3"):
         read(parquet(pa.table({"a": [1, 2]})), "f.parquet", 3, [field("a", "BIGINT")])
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
 def test_a_column_that_the_schema_names_and_the_file_lacks_is_broken(form):
-    with pytest.raises(BrokenTableError, match=f"all.{form}.* no column 'absent'"):
+    with pytest.raises(CorruptTableError, match=f"all.{form}.* no column 'absent'"):
         read((PROBES / f"all.{form}").read_bytes(), f"all.{form}", 4, [field("absent", "INT")])
 
 
 def test_a_column_of_another_type_than_the_schema_says_is_broken():
-    with pytest.raises(BrokenTableError, match="column 'string' of the data file all.parquet can not be read as INT"):
+    with pytest.raises(CorruptTableError, match="column 'string' of the data file all.parquet can not be read as INT"):
         read((PROBES / "all.parquet").read_bytes(), "all.parquet", 4, [field("string", "INT")])
 
 
@@ -298,7 +298,7 @@ def test_text_in_an_orc_file_that_is_no_text_is_damage():
     assert content.count(b"MARKED") >= 1
     damaged = content.replace(b"MARKED", b"MA\xff\xfeED")
 
-    with pytest.raises(BrokenTableError, match=r"column 't' of the data file f\.orc can not be read as STRING"):
+    with pytest.raises(CorruptTableError, match=r"column 't' of the data file f\.orc can not be read as STRING"):
         read(damaged, "f.orc", 3, [field("t", "STRING")])
     assert read(damaged, "f.orc", 3, [field("n", "BIGINT")]).to_pydict() == {"n": [1, 2, 3]}
 
@@ -342,5 +342,5 @@ def test_an_avro_schema_that_was_altered_is_damage(change):
     fields = [field("t", "STRING"), field("a", "ARRAY<INT>"), field("m", "MAP<STRING, INT>")]
     assert read(content, "f.avro", 1, fields).num_rows == 1
 
-    with pytest.raises(BrokenTableError, match=r"f\.avro"):
+    with pytest.raises(CorruptTableError, match=r"f\.avro"):
         read(container(altered, [(1, encoded(AVRO, rows))]), "f.avro", 1, fields)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.schema import (
     arrow_field,
     arrow_type,
@@ -127,7 +127,7 @@ def test_types_that_are_not_read_are_refused_by_name(spelled):
 def test_what_is_no_type_is_broken(spelled):
     raw = DOCUMENTED | {"fields": [{"id": 0, "name": "x", "type": spelled}]}
 
-    with pytest.raises(BrokenTableError, match="schema/schema-1 is not a readable Paimon schema"):
+    with pytest.raises(CorruptTableError, match="schema/schema-1 is not a readable Paimon schema"):
         parse(raw)
 
 
@@ -167,7 +167,7 @@ def test_what_is_no_type_is_broken(spelled):
 )
 def test_a_schema_that_makes_no_sense_is_broken(change):
     with pytest.raises(
-        BrokenTableError, match="schema/schema-1 is not a readable Paimon schema.*compare it with a copy"
+        CorruptTableError, match="schema/schema-1 is not a readable Paimon schema.*compare it with a copy"
     ):
         parse(DOCUMENTED | change)
 
@@ -176,7 +176,7 @@ def test_a_schema_cut_anywhere_is_broken():
     content = json.dumps(DOCUMENTED).encode()
 
     for size in range(len(content)):
-        with pytest.raises(BrokenTableError, match="schema/schema-1 is not a readable Paimon schema"):
+        with pytest.raises(CorruptTableError, match="schema/schema-1 is not a readable Paimon schema"):
             parse_schema(content[:size], "schema/schema-1")
 
 
@@ -189,13 +189,13 @@ def test_damaged_schemas_give_our_error_or_a_schema(data):
 
     try:
         schema = parse_schema(bytes(content), "schema/schema-1")
-    except (BrokenTableError, UnsupportedFeatureError):
+    except (CorruptTableError, UnsupportedFeatureError):
         return
     assert [arrow_field(field).name for field in schema.fields] == [field.name for field in schema.fields]
 
 
 def test_a_column_that_is_not_there_is_broken():
     with pytest.raises(
-        BrokenTableError, match="schema/schema-1 has no column 'nope', which the table's metadata names"
+        CorruptTableError, match="schema/schema-1 has no column 'nope', which the table's metadata names"
     ):
         parse(DOCUMENTED).field("nope")

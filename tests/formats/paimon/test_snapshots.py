@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.metadata.snapshots import parse_snapshot, read_snapshots
 from snapshot_explorer.storage import Storage
 
@@ -101,13 +101,13 @@ def test_a_tag_made_at_no_time_is_read_all_the_same(moment):
     ],
 )
 def test_a_field_that_makes_no_sense_is_broken(change, found):
-    with pytest.raises(BrokenTableError, match=found):
+    with pytest.raises(CorruptTableError, match=found):
         parse(NEWEST | change)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{}", b"\xff", b"7"])
 def test_what_is_no_snapshot_is_named(content):
-    with pytest.raises(BrokenTableError, match="snapshot/snapshot-7 is no readable Paimon snapshot"):
+    with pytest.raises(CorruptTableError, match="snapshot/snapshot-7 is no readable Paimon snapshot"):
         parse_snapshot(content, "snapshot/snapshot-7")
 
 
@@ -115,7 +115,7 @@ def test_a_file_cut_anywhere_is_broken():
     content = json.dumps(NEWEST).encode()
 
     for size in range(len(content)):
-        with pytest.raises(BrokenTableError, match="cut short or damaged. Choose another version"):
+        with pytest.raises(CorruptTableError, match="cut short or damaged. Choose another version"):
             parse_snapshot(content[:size], "snapshot/snapshot-7")
 
 
@@ -125,7 +125,7 @@ def test_a_file_cut_anywhere_is_broken():
     )
 )
 def test_any_values_give_our_error_or_a_snapshot(changes):
-    with contextlib.suppress(BrokenTableError):
+    with contextlib.suppress(CorruptTableError):
         parse_snapshot(json.dumps(NEWEST | changes).encode(), "snapshot/snapshot-7")
 
 
@@ -146,7 +146,7 @@ def test_a_file_that_stays_half_written_is_broken(memory_root):
     filesystem, root = memory_root
     filesystem.pipe_file(f"{root}/snapshot/snapshot-7", json.dumps(NEWEST).encode()[:99])
 
-    with pytest.raises(BrokenTableError, match="snapshot/snapshot-7.*cut short.*if a writer is at work, try again"):
+    with pytest.raises(CorruptTableError, match="snapshot/snapshot-7.*cut short.*if a writer is at work, try again"):
         read_snapshots(Storage(f"memory:/{root}"), ["snapshot/snapshot-7"])
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from snapshot_explorer.formats.paimon.maintenance.settings import name_of, upkeep_of
+from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
 
 MB = 1024 * 1024
 
 
 def of(options=(), *, keys=("id",), name="shop.orders"):
-    return upkeep_of(
+    return settings_of(
         Schema(id=0, fields=(), partition_keys=(), primary_keys=keys, options=dict(options), comment=None), name
     )
 

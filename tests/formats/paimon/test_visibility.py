@@ -13,7 +13,7 @@ from formats.paimon.test_read_splits import KEYED, keyed, keyed_rows, names
 from formats.paimon.vector_bytes import vector_32
 
 import snapshot_explorer
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
@@ -83,7 +83,9 @@ def test_a_vector_that_does_not_fit_its_file_is_broken_before_any_row():
     store = Files({"bucket-0/a.parquet": FILE, "index/i": INDEX})
     (split,) = splits(PLAIN, [entry("a.parquet", rows=2)], options=ON, vectors=deletes("a.parquet"))
 
-    with pytest.raises(BrokenTableError, match=r"vector of bucket-0/a.parquet, in index/i at 1, .* position 2 where 2"):
+    with pytest.raises(
+        CorruptTableError, match=r"vector of bucket-0/a.parquet, in index/i at 1, .* position 2 where 2"
+    ):
         rows(store, split, ["k"])
     assert store.opened == ["index/i"]
 
@@ -194,7 +196,7 @@ def test_a_file_that_is_gone_from_its_full_path_is_named(tmp_path):
     for path in elsewhere.glob("*/index-*"):
         path.unlink()
 
-    with pytest.raises(BrokenTableError, match=r"file://.*/else/bucket-0/index-"):
+    with pytest.raises(CorruptTableError, match=r"file://.*/else/bucket-0/index-"):
         snapshot_explorer.open_table(str(table)).at(8).to_arrow()
 
 
@@ -204,7 +206,7 @@ def test_a_cut_index_file_of_a_real_table_is_named(tmp_path):
         path.write_bytes(path.read_bytes()[:-2])
     snapshot = snapshot_explorer.open_table(str(tmp_path / "t")).current
 
-    with pytest.raises(BrokenTableError, match=r"vector of bucket-0/data-.*, in index/index-.* cannot be read"):
+    with pytest.raises(CorruptTableError, match=r"vector of bucket-0/data-.*, in index/index-.* cannot be read"):
         snapshot.to_arrow()
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.frames import COMMITS
-from snapshot_explorer.jupyter.explorer.timeline_pane import Strip
+from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {
@@ -54,7 +54,7 @@ def commits(count, first=0, **facts):
 
 
 def state(rows, a, b, **more):
-    strip = Strip(lambda *_: None)
+    strip = TimelinePane(lambda *_: None)
     strip.draw(rows, measure="rows", title="", total=len(rows), branches=more.get("branches", {}), a=a, b=b)
     found = {name: getattr(strip, name) for name in ("commits", "a", "b")}
     strip.close()
@@ -74,7 +74,7 @@ def page(chromium):
 
 
 def show(page, rows, a=-1, b=-1, background="#ffffff", **more):
-    strip = Strip(lambda *_: None)
+    strip = TimelinePane(lambda *_: None)
     module = base64.b64encode(strip._esm.encode()).decode()
     strip.close()
     page.evaluate(OPEN, [module, state(rows, a, b, **more), background])
@@ -116,7 +116,7 @@ def test_what_changes_is_drawn_again_at_the_width_that_there_is(page):
 
 def test_what_had_no_place_is_drawn_once_it_has_one(page):
     page.evaluate("document.getElementById('here').style.display = 'none'")
-    strip = Strip(lambda *_: None)
+    strip = TimelinePane(lambda *_: None)
     module = base64.b64encode(strip._esm.encode()).decode()
     strip.close()
     page.evaluate(OPEN, [module, state(commits(20), 1, 2), "#ffffff"])
@@ -212,7 +212,7 @@ def test_what_is_not_known_or_cannot_be_loaded_is_listed(page):
 
 
 def test_no_commit_is_said_so(page):
-    strip = Strip(lambda *_: None)
+    strip = TimelinePane(lambda *_: None)
     module = base64.b64encode(strip._esm.encode()).decode()
     strip.close()
 

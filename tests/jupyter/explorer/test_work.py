@@ -7,7 +7,7 @@ import time
 import pytest
 
 from snapshot_explorer import progress
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.jupyter.explorer.following import Ticker
 from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop
 
@@ -88,7 +88,7 @@ def test_our_errors_are_told_in_one_line(work):
     heard = []
 
     def fail():
-        raise BrokenTableError("Snapshot 3 was asked for.\nIt is damaged \N{RIGHT-TO-LEFT OVERRIDE}.")
+        raise CorruptTableError("Snapshot 3 was asked for.\nIt is damaged \N{RIGHT-TO-LEFT OVERRIDE}.")
 
     work.start("place", job(fail, heard))
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.changes.change_schema import (
     check_names,
     check_recorded,
@@ -76,11 +76,11 @@ class ChangeData:
                 changes.
 
         Raises:
-            BadReferenceError: The mode is changelog, and changes were not recorded.
+            InvalidArgumentError: The mode is changelog, and changes were not recorded.
             UnsupportedFeatureError: The mode is diff; the range can not be told under one schema; or it needs a
                 feature that is not read.
             SnapshotNotFoundError: A commit is gone.
-            BrokenTableError: A commit is damaged, or does not carry its time.
+            CorruptTableError: A commit is damaged, or does not carry its time.
         """
         if mode == "diff":
             raise UnsupportedFeatureError(
@@ -141,7 +141,7 @@ class ChangeData:
         values = [pairs or known.get(path) for path, pairs in zip(paths, own, strict=True)]
         if None in values:
             path = paths[values.index(None)]
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"Version {version} removes {path} and does not say of which partition; no version before it has the "
                 "file. Begin at a newer version."
             )
@@ -208,7 +208,7 @@ def _told(split: Split, commit: _Commit, change: str | None, marked: Marked | No
 
 def _plan(split: Split) -> Plan:
     if not isinstance(split.detail, Plan):
-        raise BadReferenceError("The split is not one of a Delta table. Give one that splits() returned.")
+        raise InvalidArgumentError("The split is not one of a Delta table. Give one that splits() returned.")
     return split.detail
 
 

@@ -7,7 +7,7 @@ checkBatchCdfReadSchemaIncompatibility.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, ROW_KIND
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field
 from snapshot_explorer.formats.delta.log.features import check_readable
@@ -67,11 +67,11 @@ def check_recorded(defined: Sequence[Definition]) -> None:
     """Refuse a range in which changes were not recorded all along.
 
     Raises:
-        BadReferenceError: They were not, from a version on that the message names.
+        InvalidArgumentError: They were not, from a version on that the message names.
     """
     for one in defined:
         if not any(one.metadata.configuration.get(name, "").strip().lower() == "true" for name in RECORDED):
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"Version {one.version} did not record its changes: {RECORDED[0]} is not true there "
                 "(DELTA_MISSING_CHANGE_DATA). Begin at a version after it was set, or leave mode='changelog' out: then "
                 "what was not recorded is derived from files."

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.deletion_vectors import Vector, deleted
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field
 from snapshot_explorer.formats.delta.scan.read import read, read_rows
@@ -82,8 +82,8 @@ def read_events(storage: Storage, events: Events, columns: Sequence[str]) -> Ite
     Beside the schema's columns there are `rowkind` (+I, -U, +U, -D) and those of HIDDEN.
 
     Raises:
-        BrokenTableError: A file or a deletion vector is missing or damaged, or does not say what became of a row.
-        BadReferenceError, UnsupportedFeatureError: As `read.read`.
+        CorruptTableError: A file or a deletion vector is missing or damaged, or does not say what became of a row.
+        InvalidArgumentError, UnsupportedFeatureError: As `read.read`.
     """
     told = [name for name in columns if name in (ROW_KIND, *HIDDEN.names) and name not in events.columns]
     names = [name for name in columns if name not in told]
@@ -118,7 +118,7 @@ def _told(name: str, events: Events, batch: pa.RecordBatch, *, is_said: bool) ->
             return pa.repeat(pa.scalar(events.version, pa.int64()), batch.num_rows)
         case "_commit_timestamp":
             if events.committed_at is None:
-                raise BrokenTableError(
+                raise CorruptTableError(
                     f"Nothing says when version {events.version} was committed: it records no time, and the storage "
                     "tells none of its files. Leave _commit_timestamp out."
                 )
@@ -127,7 +127,7 @@ def _told(name: str, events: Events, batch: pa.RecordBatch, *, is_said: bool) ->
     places = pc.index_in(changes, _CHANGES)
     if places.null_count:
         odd = changes.filter(places.is_null())[0].as_py()
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The change data file {events.files.files[0]}, or one read with it, says {odd!r} in {CHANGE_TYPE}; known "
             f"are {', '.join(_CHANGES.to_pylist())}. It is damaged; use mode='delta', which does not read it."
         )

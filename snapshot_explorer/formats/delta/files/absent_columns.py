@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.columns import Origin, field_id, found
 from snapshot_explorer.formats.delta.log.data_types import Field
 from snapshot_explorer.formats.delta.log.schema import Schema
@@ -47,7 +47,7 @@ def check_absent(
         is_none_found: Whether no column that is asked for was found.
 
     Raises:
-        BrokenTableError: The file is refused; it is named.
+        CorruptTableError: The file is refused; it is named.
     """
     known = {field.name for field in expected.schema.fields}
     absent = [field for field in absent if field.name in known and field.type.root != "void"]
@@ -56,7 +56,7 @@ def check_absent(
     told = parsed(expected.stats)
     valued = [field.name for field in absent if has_values(told, field.stored)]
     if valued:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {origin.path} has no column {valued[0]!r}, of which its statistics in the log count "
             f"values. {_ADVICE}"
         )
@@ -107,7 +107,7 @@ def _check_others(schema: Schema, told: Mapping[str, Any], there: pa.Schema, ori
         if origin.mode == "none" or ((number := field_id(item)) is not None and _is_foreign(number, ids, schema))
     ]
     if foreign:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {origin.path} has {rows} rows and none of the table's columns "
             f"({_some([field.stored for field in data])}), but {_some([item.name for item in others])}. {_ADVICE}"
         )

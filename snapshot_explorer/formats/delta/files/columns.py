@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow import int96
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field, Mode, arrow_type, spell
 
@@ -37,11 +37,11 @@ def found(fields: Sequence[Field], there: pa.Schema, origin: Origin) -> list[pa.
     """Return for each column the file's column that holds it; None where the file lacks it.
 
     Raises:
-        BrokenTableError: Columns are found by id and the file has no ids, or several columns would do.
+        CorruptTableError: Columns are found by id and the file has no ids, or several columns would do.
     """
     every = list(there)
     if origin.mode == "id" and every and fields and not any(field_id(field) is not None for field in every):
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {origin.path} has no field ids, by which the table's columns are found "
             "(delta.columnMapping.mode). It was not written by Delta, or was overwritten; compare it with a copy of "
             "the table."
@@ -66,7 +66,7 @@ def _place(field: Field, there: Sequence[pa.Field], origin: Origin) -> int | Non
             folded = field.stored.lower()
             places = [place for place, item in enumerate(there) if item.name.lower() == folded]
     if len(places) > 1:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {origin.path} has {len(places)} columns that may be {field.name!r}. It may have been "
             "overwritten; compare it with a copy of the table."
         )

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import int96
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import (
-    BrokenTableError,
+    CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
     UnsupportedFeatureError,
@@ -83,7 +83,7 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
         removed_in: Asked where the file is not there, to say more of it.
 
     Raises:
-        BrokenTableError: The file is missing or damaged, or has another number of rows than its statistics say.
+        CorruptTableError: The file is missing or damaged, or has another number of rows than its statistics say.
         UnsupportedFeatureError: The file is encrypted, or of a kind that pyarrow does not know.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
@@ -92,7 +92,7 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
         reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
         rows = int(reader.metadata.num_rows)
         if file.rows is not None and rows != file.rows:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The data file {file.path} has {rows} rows, but its statistics in the log say {file.rows}. It may "
                 "have been overwritten; compare it with a copy of the table."
             )
@@ -123,7 +123,7 @@ def batches(
         Batches with a column per field, named and typed like it; without fields, batches of rows only.
 
     Raises:
-        BrokenTableError: A column can not be read as the table's, or the file cannot lack it; the message names file
+        CorruptTableError: A column can not be read as the table's, or the file cannot lack it; the message names file
             and column.
         UnsupportedFeatureError: A column is of a type that is not read as the table's; likewise.
     """
@@ -140,7 +140,7 @@ def batches(
             yield at, _conformed(batch, there, fields, opened_file)
             at += batch.num_rows
         if at != start + rows:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The data file {opened_file.file.path} gave {at - start} rows of row groups {groups}, but its footer "
                 f"says {rows}. It is damaged; compare it with a copy of the table."
             )
@@ -186,7 +186,7 @@ def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
     path = opened_file.file.path
     try:
         return padded(conform(values, field.type, opened_file.origin), field)
-    except BrokenTableError:
+    except CorruptTableError:
         raise
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(
@@ -194,7 +194,7 @@ def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
             "the column out with columns=[...], or read it with Delta's own engines."
         ) from error
     except (pa.ArrowException, KeyError, ValueError) as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The column {field.name!r} of the data file {path} can not be read as {spell(field.type)}: {error}."
         ) from error
 
@@ -212,10 +212,10 @@ def _translated(file: DataFile, removed_in: Removals | None) -> Iterator[None]:
             else (f"Version {version} removed it from the table, and it was vacuumed since")
         )
         newer = "Try a newer version" if version is None else f"Version {version} and newer ones do not need it"
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {file.path} is not there. {why}, or it was removed by hand. {newer}."
         ) from error
     except SnapshotExplorerError:
         raise
-    except (pa.ArrowException, DamageError, OSError, ValueError, LookupError, OverflowError) as error:
+    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, OverflowError) as error:
         raise unreadable(file.path, "parquet", error) from error

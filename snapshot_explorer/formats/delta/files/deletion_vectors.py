@@ -12,10 +12,10 @@ from uuid import UUID
 import numpy as np
 
 from snapshot_explorer.arrow import roaring
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import (
-    BrokenTableError,
+    CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
     UnsupportedFeatureError,
@@ -63,7 +63,7 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
         data_path: The data file, for messages.
 
     Raises:
-        BrokenTableError: The description contradicts the format.
+        CorruptTableError: The description contradicts the format.
         UnsupportedFeatureError: The vector is on another storage, or stored in a way that is not known.
 
     Source: delta PROTOCOL.md, "Deletion Vector Descriptor Schema".
@@ -83,8 +83,8 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
         path = (
             None if kind == "i" else relative_file(where) if kind == "u" else storage.resolve_external(decoded(where))
         )
-    except DamageError as error:
-        raise BrokenTableError(
+    except CorruptBytesError as error:
+        raise CorruptTableError(
             f"The log describes a deletion vector of {data_path} that can not be: {error}. It may be damaged; compare "
             "it with a copy of the table."
         ) from error
@@ -101,7 +101,7 @@ def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
     size, cardinality = descriptor["size_bytes"], descriptor["cardinality"]
     is_whole = descriptor["path_or_inline"] is not None and size is not None and cardinality is not None
     if not is_whole or size < _LEAST_BYTES or cardinality < 0:
-        raise DamageError(f"its size is {size} and its cardinality {cardinality}")
+        raise CorruptBytesError(f"its size is {size} and its cardinality {cardinality}")
     if size > _MOST_BYTES:
         raise UnsupportedFeatureError(
             f"The deletion vector of {data_path} has {size:,} bytes, and at most {_MOST_BYTES:,} are read. Read the "
@@ -113,7 +113,7 @@ def relative_file(text: str) -> str:
     """Return the path of a vector's file: its name is a UUID, before which a folder may stand."""
     folder, number = text[:-_UUID_LENGTH], z85(text[-_UUID_LENGTH:])
     if len(text) < _UUID_LENGTH or len(number) != 16:  # noqa: PLR2004 - bytes of a UUID
-        raise DamageError(f"{text!r} names no file")
+        raise CorruptBytesError(f"{text!r} names no file")
     name = f"deletion_vector_{UUID(bytes=number)}.bin"
     return f"{folder}/{name}" if folder else name
 
@@ -125,12 +125,12 @@ def z85(text: str) -> bytes:
     so many bytes less. Other writers pad with zero bytes.
 
     Raises:
-        DamageError: The text is no Z85.
+        CorruptBytesError: The text is no Z85.
 
     Source: ZeroMQ RFC 32; delta-kernel-rs, the deletion vectors that it writes inline.
     """
     if len(text) % _BLOCK:
-        raise DamageError(f"Z85 text of {len(text)} letters")
+        raise CorruptBytesError(f"Z85 text of {len(text)} letters")
     out = bytearray()
     for start in range(0, len(text), _BLOCK):
         block = text[start : start + _BLOCK]
@@ -142,7 +142,7 @@ def z85(text: str) -> bytes:
                 number = number * 85 + _VALUES[letter]
             out += number.to_bytes(width, "big")
         except (KeyError, OverflowError, ValueError) as error:
-            raise DamageError(f"{block!r} is no Z85") from error
+            raise CorruptBytesError(f"{block!r} is no Z85") from error
     return bytes(out)
 
 
@@ -156,21 +156,21 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
         rows: Rows of the data file: all positions must be below.
 
     Raises:
-        BrokenTableError: The vector is missing or damaged, or does not fit its data file; the message names both.
+        CorruptTableError: The vector is missing or damaged, or does not fit its data file; the message names both.
     """
     where = f"in {vector.path} at {vector.offset}" if vector.path is not None else "inline in the log"
     try:
         body = vector.inline if vector.inline is not None else _read(storage, vector)
         return _positions(body, vector, rows)
     except MissingFileError as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The deletion vector of {data_path} is not there ({str(error).rstrip('.')}). The file may have been "
             "vacuumed, or removed by hand. Try a newer version."
         ) from error
     except SnapshotExplorerError:
         raise
-    except (DamageError, OSError, ValueError) as error:
-        raise BrokenTableError(
+    except (CorruptBytesError, OSError, ValueError) as error:
+        raise CorruptTableError(
             f"The deletion vector of {data_path}, {where}, can not be read: {error}. It may have been cut short or "
             "overwritten; compare it with a copy of the table."
         ) from error
@@ -185,22 +185,22 @@ def _read(storage: Storage, vector: Vector) -> bytes:
     with storage.open(vector.path or "") as source:
         version = bytes(source.read(1))
         if version != _VERSION:
-            raise DamageError(f"the file is of version {version.hex() or 'none'}, not {_VERSION.hex()}")
+            raise CorruptBytesError(f"the file is of version {version.hex() or 'none'}, not {_VERSION.hex()}")
         if not 1 <= vector.offset < source.size():
-            raise DamageError(f"it begins at {vector.offset} of {source.size()} bytes")
+            raise CorruptBytesError(f"it begins at {vector.offset} of {source.size()} bytes")
         source.seek(vector.offset)
         record = bytes(source.read(vector.size_bytes + 2 * _WORD))
     size = int.from_bytes(record[:_WORD], "big", signed=True)
     if size != vector.size_bytes:
-        raise DamageError(
+        raise CorruptBytesError(
             f"Deletion vector integrity check failed. Encountered a size mismatch: {size} bytes, but the log says "
             f"{vector.size_bytes}"
         )
     body, check = record[_WORD : _WORD + size], record[_WORD + size :]
     if len(body) != size or len(check) != _WORD:
-        raise DamageError(f"the file ends {vector.size_bytes + 2 * _WORD - len(record)} bytes before it does")
+        raise CorruptBytesError(f"the file ends {vector.size_bytes + 2 * _WORD - len(record)} bytes before it does")
     if zlib.crc32(body) != int.from_bytes(check, "big"):
-        raise DamageError("Could not verify deletion vector integrity, CRC checksum verification failed")
+        raise CorruptBytesError("Could not verify deletion vector integrity, CRC checksum verification failed")
     return body
 
 
@@ -210,18 +210,18 @@ def _positions(body: bytes, vector: Vector, rows: int) -> Positions:
     Source: delta PROTOCOL.md, "Deletion Vector Format"; for the other layout delta RoaringBitmapArray.
     """
     if len(body) != vector.size_bytes:
-        raise DamageError(f"it has {len(body)} bytes, but the log says {vector.size_bytes}")
+        raise CorruptBytesError(f"it has {len(body)} bytes, but the log says {vector.size_bytes}")
     magic = int.from_bytes(body[:_WORD], "little")
     if magic == _PORTABLE:
         found, end = roaring.decode_64(body, _WORD, rows)
     elif magic == _NATIVE:
         found, end = _native(body, rows)
     else:
-        raise DamageError(f"its magic is {magic}, which no kind of vector has")
+        raise CorruptBytesError(f"its magic is {magic}, which no kind of vector has")
     if end != len(body):
-        raise DamageError(f"{len(body) - end} bytes follow the bitmap")
+        raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
     if len(found) != vector.cardinality:
-        raise DamageError(
+        raise CorruptBytesError(
             f"Deletion vector integrity check failed. Encountered a cardinality mismatch: {len(found)} rows, but the "
             f"log says {vector.cardinality}"
         )
@@ -234,12 +234,12 @@ def _native(body: bytes, rows: int) -> tuple[Positions, int]:
     place = 2 * _WORD
     found = [np.zeros(0, np.int64)]
     if not 0 <= count <= len(body):
-        raise DamageError(f"it has {count} parts in {len(body)} bytes")
+        raise CorruptBytesError(f"it has {count} parts in {len(body)} bytes")
     for high in range(count):
         size = int.from_bytes(body[place : place + _WORD], "little", signed=True)
         numbers, end = roaring.decode(body, place + _WORD, min(1 << 32, rows - (high << 32)))
         if end != place + _WORD + size:
-            raise DamageError(f"a part of {size} bytes ends after {end - place - _WORD}")
+            raise CorruptBytesError(f"a part of {size} bytes ends after {end - place - _WORD}")
         found.append(numbers + (high << 32))
         place = end
     return np.concatenate(found), place

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.history.counts import Counts, Known, counts_of
 from snapshot_explorer.formats.delta.history.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.log.json_columns import json_text
@@ -53,7 +53,7 @@ class History:
 
         Raises:
             SnapshotNotFoundError: There is no such version.
-            BrokenTableError: A commit file cannot be read; it is named.
+            CorruptTableError: A commit file cannot be read; it is named.
         """
         committed = {commit.version for commit in self._log.commits()}
         rows: dict[int, dict[str, object]] = {}
@@ -98,7 +98,7 @@ class History:
         for _ in range(_TRIES):
             try:
                 return Known(version=version, adds=self._log.state(version).adds)
-            except BrokenTableError as error:  # what the commits say is told all the same
+            except CorruptTableError as error:  # what the commits say is told all the same
                 log.warning("Counts that need the files of version %d are unknown: %s", version, error)
         return None
 

@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.delta.log.actions import Parser
 from snapshot_explorer.formats.delta.log.batches import check_size
 from snapshot_explorer.formats.delta.log.checkpoints import FileActions, file_actions
@@ -39,9 +39,9 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
         path: The file, as MANIFESTS spells it.
 
     Raises:
-        BadReferenceError: The version is not made of it.
+        InvalidArgumentError: The version is not made of it.
         SnapshotNotFoundError: The version can not be reconstructed.
-        BrokenTableError: The file is damaged; it is named.
+        CorruptTableError: The file is damaged; it is named.
         MissingFileError: It has gone meanwhile.
     """
     base = {file.path: file for file in log.checkpoint_files(version, adds=False)}
@@ -51,7 +51,7 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
     owners = {commit.path: commit.version for commit in segment.commits}
     owners |= dict.fromkeys(base, -1 if segment.checkpoint_version is None else segment.checkpoint_version)
     if path not in owners:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"Version {version} is not made of {path!r}. It is made of {len(owners):,} files of the log: "
             "those that its manifests() names."
         )

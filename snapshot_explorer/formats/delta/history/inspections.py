@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.delta.log.json_columns import json_text
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.records import STRINGS, Metadata, Protocol, State
@@ -114,8 +114,8 @@ class Inspector:
         """Return the history of the table. Reads every commit file.
 
         Raises:
-            BadReferenceError: There is no metadata table of that name.
-            BrokenTableError: A file of the log cannot be read; it is named.
+            InvalidArgumentError: There is no metadata table of that name.
+            CorruptTableError: A file of the log cannot be read; it is named.
         """
         if name != "history":
             raise _unknown(name)
@@ -126,7 +126,7 @@ class Inspector:
 
         Raises:
             SnapshotNotFoundError: The version cannot be reconstructed.
-            BrokenTableError: A file of the log cannot be read; it is named.
+            CorruptTableError: A file of the log cannot be read; it is named.
         """
         state = self._log.state(version)
         match name:
@@ -307,8 +307,8 @@ def _table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema)
 
 
-def _unknown(name: str) -> BadReferenceError:
+def _unknown(name: str) -> InvalidArgumentError:
     names = [one.name for one in INSPECTIONS]
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return BadReferenceError(f"No table of metadata is called {name!r}.{hint} There are: {', '.join(names)}.")
+    return InvalidArgumentError(f"No table of metadata is called {name!r}.{hint} There are: {', '.join(names)}.")

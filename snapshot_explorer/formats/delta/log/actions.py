@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.log import json_columns as columns
 from snapshot_explorer.formats.delta.log.json_columns import Bodies, RowError
@@ -61,7 +61,7 @@ def parse_commits(
         limits: What a file may cost.
 
     Raises:
-        BrokenTableError: A line is no action, or a commit holds none; the message names the file and the line.
+        CorruptTableError: A line is no action, or a commit holds none; the message names the file and the line.
         LimitError: A line is too long, or nearly all of very many are blank.
     """
     parser = Parser(infos=infos, excerpts=excerpts, limits=limits)
@@ -106,8 +106,8 @@ class Parser:
                 self._take(kind, others.pop(kind), version, name)
         try:
             self._keep(version, others)
-        except DamageError as error:
-            raise BrokenTableError(f"{name} is damaged: it holds {error}. Restore the file from a backup.") from error
+        except CorruptBytesError as error:
+            raise CorruptTableError(f"{name} is damaged: it holds {error}. Restore the file from a backup.") from error
 
     def actions(self) -> Actions:
         """Return what has come in; of a checkpoint the file actions only."""
@@ -127,7 +127,7 @@ class Parser:
     def _keep(self, version: int | None, others: Mapping[str, list[Any]]) -> None:
         for kind, bodies in others.items():
             if kind in _SINGLE and not {dict}.issuperset(map(type, bodies)):
-                raise DamageError(f"a {kind} that is no object")
+                raise CorruptBytesError(f"a {kind} that is no object")
         if version is None:
             self.singles += [(kind, body) for kind, bodies in others.items() for body in bodies]
             return
@@ -208,13 +208,13 @@ def _only(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mappin
     except RecursionError:  # as deep as parsers go, and so no action of a writer
         differ = True
     if differ:
-        raise DamageError(f"two {kind} actions that differ")
+        raise CorruptBytesError(f"two {kind} actions that differ")
     return make(bodies[0])
 
 
-def _broken_action(owners: Sequence[tuple[int, int | None, str]], kind: str, error: RowError) -> BrokenTableError:
+def _broken_action(owners: Sequence[tuple[int, int | None, str]], kind: str, error: RowError) -> CorruptTableError:
     name = next(name for end, _, name in owners if error.row < end)
-    return BrokenTableError(
+    return CorruptTableError(
         f"{name} is damaged: one of its {kind} actions has {error}. Restore the file from a backup."
     )
 
@@ -281,24 +281,24 @@ def check_is_commit(name: str, content: bytes) -> None:
     """Refuse what cannot be a commit by its first and last byte, for those who read only some of its lines.
 
     Raises:
-        BrokenTableError: The bytes are blank, or do not begin and end like lines of JSON objects.
+        CorruptTableError: The bytes are blank, or do not begin and end like lines of JSON objects.
     """
     text = content.strip()
     if text[:1] != b"{" or text[-1:] != b"}":
         raise without_actions(name, content) if not text else broken_line(name, content, ValueError("it is no JSON"))
 
 
-def without_actions(name: str, content: bytes) -> BrokenTableError:
+def without_actions(name: str, content: bytes) -> CorruptTableError:
     """Return the error of a commit, or a checkpoint in JSON, that holds no action."""
     found = "it holds no action of a known kind" if content.strip() else "it is empty" if not content else "it is blank"
-    return BrokenTableError(
+    return CorruptTableError(
         f"{name} is damaged: {found}, and no writer makes such a file. It may have been cut short or overwritten, or "
         "another server may have answered in place of the storage. Try again; if it stays so, restore the file from a "
         "backup."
     )
 
 
-def broken_line(name: str, content: bytes, error: Exception) -> BrokenTableError:
+def broken_line(name: str, content: bytes, error: Exception) -> CorruptTableError:
     """Return the error of a file with a line that is no JSON object, with the line's number."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line or line.isspace():
@@ -309,8 +309,8 @@ def broken_line(name: str, content: bytes, error: Exception) -> BrokenTableError
             why = "it is no object"
         except orjson.JSONDecodeError as found:
             why = str(found)
-        return BrokenTableError(
+        return CorruptTableError(
             f"{name} is damaged: line {number} is no action: {why}. "
             "The file may be cut short; restore it from a backup."
         )
-    return BrokenTableError(f"{name} is damaged: {error}. Restore the file from a backup.")
+    return CorruptTableError(f"{name} is damaged: {error}. Restore the file from a backup.")

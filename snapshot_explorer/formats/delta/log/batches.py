@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.log.actions import parse_commits
 from snapshot_explorer.formats.delta.log.layout import LogFile
 from snapshot_explorer.formats.delta.log.records import Actions
@@ -112,7 +112,7 @@ class Commits:
 def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
     """Refuse a commit of which a part is missing: cut between two lines, what is left reads as a whole commit."""
     if size_bytes is not None and len(content) < size_bytes:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{path} gives {len(content)} bytes where the listing of the log says {size_bytes}: it is cut short or "
             "was replaced. Try again; compare it with a copy of the table."
         )

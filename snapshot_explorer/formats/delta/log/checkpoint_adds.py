@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.delta.log.locations import decoded_array
 from snapshot_explorer.formats.delta.log.records import ADDS, DELETION_VECTOR, STRINGS
 
@@ -47,7 +47,7 @@ def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
 def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_map(kind):
         if not pa.types.is_map(found.type):
-            raise DamageError(f"a map of type {found.type}")
+            raise CorruptBytesError(f"a map of type {found.type}")
         return pa.MapArray.from_arrays(
             _offsets(found), found.keys.cast(pa.string()), found.items.cast(pa.string()), type=kind
         )

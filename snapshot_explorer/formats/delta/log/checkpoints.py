@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snapshot_explorer.arrow import parquet_pages
-from snapshot_explorer.arrow.corruption import DamageError
-from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
 from snapshot_explorer.formats.delta.log.actions import Parser
 from snapshot_explorer.formats.delta.log.checkpoint_adds import PARSED, STORED, adds_of, joined_adds
 from snapshot_explorer.formats.delta.log.json_columns import integer
 from snapshot_explorer.formats.delta.log.layout import SIDECARS, LogFile
 from snapshot_explorer.formats.delta.log.locations import decoded, is_absolute
 from snapshot_explorer.formats.delta.log.non_file_actions import domain_of, metadata_of, protocol_of, transaction_of
-from snapshot_explorer.formats.delta.log.replay import Tally
+from snapshot_explorer.formats.delta.log.replay import ReplayState
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
 
@@ -59,7 +59,7 @@ class CheckpointFile:
 class Checkpoint:
     """What a checkpoint holds."""
 
-    tally: Tally
+    tally: ReplayState
     """The state at its version."""
     files: tuple[CheckpointFile, ...]
     """Its files, sidecars last."""
@@ -84,7 +84,7 @@ def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = 
     only the columns of the other actions are read, and no sidecar.
 
     Raises:
-        BrokenTableError: A file is damaged or, where it is a sidecar, missing.
+        CorruptTableError: A file is damaged or, where it is a sidecar, missing.
         MissingFileError: A file of the checkpoint is not there.
     """
     found = _Found(adds=adds, limits=storage.limits)
@@ -105,7 +105,7 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
     Reads a small file whole; of a large one, row group by row group, the columns that ADDS has.
 
     Raises:
-        BrokenTableError: The file is damaged; it is named.
+        CorruptTableError: The file is damaged; it is named.
         MissingFileError: It is not there.
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
@@ -169,7 +169,7 @@ class _Found:
         with _damage_of(path):
             file = parquet_pages.opened(content)
             if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
-                raise DamageError("it holds neither add nor remove actions")
+                raise CorruptBytesError("it holds neither add nor remove actions")
             leaves = [f"add.{name}" for name in _wanted(file, "add")] if self.wants_adds else []
             leaves += [] if sidecar else _SINGLES
             parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
@@ -186,14 +186,14 @@ class _Found:
             for path, content in _contents(storage, list(self.sidecars.items())):
                 self.take(path, content, sidecar=True)
         except MissingFileError as error:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"A checkpoint names a sidecar file that is not there: {error} "
                 "An earlier checkpoint may still be whole."
             ) from error
 
-    def tally(self) -> Tally:
+    def tally(self) -> ReplayState:
         """Return the state."""
-        return Tally(
+        return ReplayState(
             adds=joined_adds(self.tables),
             protocol=next(self._records("protocol", protocol_of), None),
             metadata=next(self._records("metaData", metadata_of), None),
@@ -210,8 +210,8 @@ class _Found:
         for path, body in self.singles[kind]:
             try:
                 yield make(body)
-            except DamageError as error:
-                raise BrokenTableError(
+            except CorruptBytesError as error:
+                raise CorruptTableError(
                     f"{path} is damaged: its {kind} has {error}. An earlier checkpoint may still be whole."
                 ) from error
 
@@ -235,7 +235,7 @@ class _Found:
                 continue
             name = body.get("path")
             if not isinstance(name, str) or not name:
-                raise BrokenTableError(f"{path} is damaged: a sidecar without a path. Restore it from a backup.")
+                raise CorruptTableError(f"{path} is damaged: a sidecar without a path. Restore it from a backup.")
             where = decoded(name)
             full = where if is_absolute(where) else f"{SIDECARS}/{where}"
             self.sidecars[full] = _size(body.get("sizeInBytes"))
@@ -282,7 +282,7 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
     for group in range(file.num_row_groups):
         column = file.read_row_group(group, columns=[kind]).column(kind)
         if not pa.types.is_struct(column.type):
-            raise DamageError(f"a column {kind} of type {column.type}")
+            raise CorruptBytesError(f"a column {kind} of type {column.type}")
         yield from column.drop_null().to_pylist(maps_as_pydicts="strict")
 
 
@@ -301,7 +301,7 @@ def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
         return []
     stored = file.schema_arrow.field(kind).type
     if not pa.types.is_struct(stored) or stored.get_field_index("path") < 0:
-        raise DamageError(f"a column {kind} without paths")
+        raise CorruptBytesError(f"a column {kind} without paths")
     names = {field.name for field in stored}
     wanted = [name for name, _ in STORED.values() if name in names]
     wanted += [name for name in ("deletionVector",) if name in names]
@@ -340,8 +340,8 @@ def _damage_of(path: str) -> Iterator[None]:
         yield
     except SnapshotExplorerError:
         raise
-    except (pa.ArrowException, DamageError, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
+    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
         told = " ".join(str(error).split())[:300]
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The checkpoint file {path} is damaged: {told}. An earlier checkpoint may still be whole."
         ) from error

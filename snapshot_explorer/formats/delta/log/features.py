@@ -6,7 +6,7 @@ Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field, has, is_known, parts, spell
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
@@ -51,7 +51,7 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
 
     Raises:
         UnsupportedFeatureError: The version needs what is not read; the message names it.
-        BrokenTableError: The protocol or the schema contradicts the format.
+        CorruptTableError: The protocol or the schema contradicts the format.
     """
     _check_protocol(protocol)
     if metadata.provider != "parquet":
@@ -68,7 +68,7 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
             )
         _check_changes(name, field)
         if field.id is None and schema.mode == "id":
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The column {name!r} has no id, by which the table's data files are read (delta.columnMapping.mode). "
                 "The log is damaged; compare it with a copy of the table."
             )
@@ -84,7 +84,7 @@ def _check_protocol(protocol: Protocol) -> None:
             f"{protocol.min_writer_version}; reader versions 1, 2 and 3 are read. {_ADVICE}"
         )
     if (version == _VERSIONS[-1]) != (features is not None):
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The table's protocol has reader version {version} {'without' if features is None else 'with'} "
             "readerFeatures, which version 3 and no other has. The log is damaged; compare it with a copy of the table."
         )
@@ -102,7 +102,7 @@ def _check_mapping(protocol: Protocol, schema: Schema) -> None:
         return
     features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
     if "columnMapping" not in features:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The table maps its columns by {schema.mode} (delta.columnMapping.mode), and its protocol lists no "
             "columnMapping (DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH). The log is damaged; compare it with a copy of "
             "the table."
@@ -115,7 +115,7 @@ def _check_names(schema: Schema) -> None:
         names = [field.name.lower() for field in fields]
         twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
         if twice is not None:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"Several columns are called {twice!r} but for case, which Delta does not allow. The log is damaged; "
                 "compare it with a copy of the table."
             )

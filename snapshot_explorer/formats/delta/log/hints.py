@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import LimitError, StorageError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.log.json_columns import integer
@@ -75,7 +75,7 @@ def read_checksum(storage: Storage, version: int) -> Checksum | None:
             protocol=protocol_of(told["protocol"]) if isinstance(told.get("protocol"), dict) else None,
             metadata=metadata_of(told["metadata"]) if isinstance(told.get("metadata"), dict) else None,
         )
-    except (DamageError, ValueError):
+    except (CorruptBytesError, ValueError):
         return None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.delta.log.records import DELETION_VECTOR, STRINGS
 
 _REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, UnicodeError)
@@ -25,7 +25,7 @@ _VECTOR = frozenset({"storageType", "pathOrInlineDv", "offset", "sizeInBytes", "
 _TEXTS = frozenset({str, type(None)})
 
 
-class RowError(DamageError):
+class RowError(CorruptBytesError):
     """A value is of no use; `row` tells which body holds it."""
 
     def __init__(self, row: int, message: str) -> None:

@@ -11,14 +11,21 @@ from typing import TypeVar
 
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BrokenTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.log.batches import Commits, first_batch
 from snapshot_explorer.formats.delta.log.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
 from snapshot_explorer.formats.delta.log.hints import Checksum, contradictions, read_checksum
 from snapshot_explorer.formats.delta.log.layout import LOG, LogFile, commit_name
 from snapshot_explorer.formats.delta.log.log_segment import LogListing, LogSegment, earliest, for_version, list_log
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol, State
-from snapshot_explorer.formats.delta.log.replay import Tally, complete, followed_by, joined, state_of, tally_of
+from snapshot_explorer.formats.delta.log.replay import (
+    ReplayState,
+    complete,
+    followed_by,
+    joined,
+    replay_state_of,
+    state_of,
+)
 from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, fewer_versions, lost_versions, now, table_gone
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -43,7 +50,7 @@ class _Tail:
     """What the commits of a segment after its checkpoint come to."""
 
     segment: LogSegment
-    tally: Tally
+    tally: ReplayState
 
 
 class Log:
@@ -175,7 +182,7 @@ class Log:
 
         Raises:
             SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
-            BrokenTableError: Commits are missing.
+            CorruptTableError: Commits are missing.
         """
         try:
             return for_version(self.listing(), None, version, unusable=self._unusable)
@@ -186,7 +193,7 @@ class Log:
         """Return the files that make the newest version of a listing, looked for from a checkpoint on. No request.
 
         Raises:
-            BrokenTableError: Commits are missing.
+            CorruptTableError: Commits are missing.
         """
         return for_version(listing, start, unusable=self._unusable)
 
@@ -195,7 +202,7 @@ class Log:
 
         Raises:
             SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
-            BrokenTableError: A file is damaged or missing, or no protocol or metadata is found.
+            CorruptTableError: A file is damaged or missing, or no protocol or metadata is found.
         """
         kept = self._kept_state(version)
         if kept is not None:
@@ -241,7 +248,7 @@ class Log:
                 _keep(self._checksums, version, read_checksum(self._storage, version))
             return self._checksums[version]
 
-    def verify(self, version: int) -> tuple[str, list[str]]:
+    def validate(self, version: int) -> tuple[str, list[str]]:
         """Return the table's id at a version, and how its checksum file contradicts the log; a sentence each.
 
         Counts are compared where the live files have been read, or come from commits alone.
@@ -264,7 +271,7 @@ class Log:
 
         Raises:
             SnapshotNotFoundError: The commit of a version is gone.
-            BrokenTableError: One is damaged; the file and the line are named.
+            CorruptTableError: One is damaged; the file and the line are named.
         """
         wanted = sorted(set(versions))
         files = self.commit_files(wanted)
@@ -295,7 +302,7 @@ class Log:
 
         Raises: as `state`.
         """
-        nothing = Checkpoint(tally=Tally(), files=())
+        nothing = Checkpoint(tally=ReplayState(), files=())
         with self._lock:
             return self._attempts(
                 version,
@@ -316,11 +323,11 @@ class Log:
     def _state(self, version: int) -> State:
         return state_of(self._attempts(version, self._tally), version, self._storage.root)
 
-    def _tally(self, segment: LogSegment) -> Tally:
+    def _tally(self, segment: LogSegment) -> ReplayState:
         base = self._base_of(segment)
         if base is not None:
             after = [commit for commit in segment.commits if commit.version > base.version]
-            return self._replayed(tally_of(base), after, open_ended=False)
+            return self._replayed(replay_state_of(base), after, open_ended=False)
         tail = self._tail(segment)
         return joined(self._checkpoint(segment, adds=True).tally, tail) if segment.checkpoint else tail
 
@@ -336,7 +343,7 @@ class Log:
         known = [state for state in self._states.values() if first <= state.version < segment.version]
         return max(known, key=lambda state: state.version, default=None)
 
-    def _tail(self, segment: LogSegment) -> Tally:
+    def _tail(self, segment: LogSegment) -> ReplayState:
         """Return what the commits after the checkpoint come to; those of the last segments asked for are kept."""
         known = [one for one in self._tails.values() if one.segment.checkpoint == segment.checkpoint]
         before = [one for one in known if one.segment.version <= segment.version]
@@ -344,11 +351,11 @@ class Log:
         if base is not None and base.segment.version == segment.version:
             return base.tally
         after = segment.commits[len(base.segment.commits) :] if base else segment.commits
-        tally = self._replayed(base.tally if base else Tally(), after, open_ended=bool(segment.checkpoint))
+        tally = self._replayed(base.tally if base else ReplayState(), after, open_ended=bool(segment.checkpoint))
         _keep(self._tails, segment.version, _Tail(segment=segment, tally=tally))
         return tally
 
-    def _replayed(self, tally: Tally, commits: Sequence[LogFile], *, open_ended: bool) -> Tally:
+    def _replayed(self, tally: ReplayState, commits: Sequence[LogFile], *, open_ended: bool) -> ReplayState:
         """Return a tally after more commits. So many are taken at once that memory is in proportion to live files."""
         left = commits
         while left:
@@ -365,7 +372,7 @@ class Log:
             return kept[1]
         try:
             found = read_checkpoint(self._storage, segment.checkpoint, adds=adds or small)
-        except BrokenTableError as error:
+        except CorruptTableError as error:
             raise _UnusableError(segment, error) from error
         if small:
             self._kept_checkpoint = segment.checkpoint, found
@@ -403,7 +410,7 @@ class Log:
                     raise first or self._gone([version]) from error
                 listed_again = True
                 self.refresh()
-            except (BrokenTableError, SnapshotNotFoundError) as error:
+            except (CorruptTableError, SnapshotNotFoundError) as error:
                 if first is None:
                     raise
                 raise first from error
@@ -428,7 +435,7 @@ class Log:
 class _UnusableError(Exception):
     """A segment's checkpoint can not be read."""
 
-    def __init__(self, segment: LogSegment, error: BrokenTableError) -> None:
+    def __init__(self, segment: LogSegment, error: CorruptTableError) -> None:
         super().__init__(str(error))
         self.segment = segment
         self.error = error

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.log.layout import (
     LOG,
     STAGED,
@@ -163,7 +163,7 @@ def for_version(
 
     Raises:
         SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
-        BrokenTableError: Commits are missing; the message names them.
+        CorruptTableError: Commits are missing; the message names them.
 
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion; PROTOCOL.md, "Checkpoints".
     """
@@ -255,7 +255,7 @@ def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing
     if versions[-1] - versions[0] + 1 != len(versions):
         there = set(versions)
         gone = [version for version in range(versions[0], versions[-1]) if version not in there]
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"Versions ({_some(versions)}) are not contiguous: version {versions[-1]} of {listing.root} needs "
             f"{_files(gone)}, which the log does not hold. Restore the log from a backup, or open an earlier version."
         )
@@ -263,7 +263,7 @@ def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing
         return
     if version_to_load is not None:
         raise _nothing(listing, version_to_load)
-    raise BrokenTableError(
+    raise CorruptTableError(
         f"{LOG}/{commit_name(base + 1)}: Unable to reconstruct state at version {versions[-1]} as the transaction log "
         "has been truncated due to manual deletion or the log retention policy (delta.logRetentionDuration) and "
         f"checkpoint retention policy (delta.checkpointRetentionDuration). The log of {listing.root} begins with "

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.delta.log.json_columns import integer, json_text, shown
 from snapshot_explorer.formats.delta.log.records import Domain, Metadata, Protocol, Transaction
 
@@ -14,13 +14,13 @@ def protocol_of(body: Body) -> Protocol:
     """Return the record of a protocol action.
 
     Raises:
-        DamageError: It lacks a version, or its features are no texts.
+        CorruptBytesError: It lacks a version, or its features are no texts.
 
     Source: delta PROTOCOL.md, "Protocol Evolution".
     """
     reader, writer = (_integer(body, name) for name in ("minReaderVersion", "minWriterVersion"))
     if reader is None or writer is None:
-        raise DamageError("a protocol without minReaderVersion or minWriterVersion")
+        raise CorruptBytesError("a protocol without minReaderVersion or minWriterVersion")
     features = (body.get(name) for name in ("readerFeatures", "writerFeatures"))
     readers, writers = (None if names is None else frozenset(_texts(names, "features")) for names in features)
     return Protocol(
@@ -32,13 +32,13 @@ def metadata_of(body: Body) -> Metadata:
     """Return the record of a metaData action. What is absent is None or empty: old logs lack much.
 
     Raises:
-        DamageError: A value is of another type than it must be.
+        CorruptBytesError: A value is of another type than it must be.
 
     Source: delta PROTOCOL.md, "Change Metadata".
     """
     file_format = body.get("format") or {}
     if not isinstance(file_format, Mapping):
-        raise DamageError("a format that is no object")
+        raise CorruptBytesError("a format that is no object")
     return Metadata(
         id=_text(body, "id"),
         name=_text(body, "name"),
@@ -55,11 +55,11 @@ def transaction_of(body: Body) -> Transaction:
     """Return the record of a txn action.
 
     Raises:
-        DamageError: It lacks the application or its version.
+        CorruptBytesError: It lacks the application or its version.
     """
     app_id, version = _text(body, "appId"), _integer(body, "version")
     if app_id is None or version is None:
-        raise DamageError("a txn without appId or version")
+        raise CorruptBytesError("a txn without appId or version")
     return Transaction(app_id=app_id, version=version, last_updated=_integer(body, "lastUpdated"))
 
 
@@ -67,18 +67,18 @@ def domain_of(body: Body) -> Domain:
     """Return the record of a domainMetadata action.
 
     Raises:
-        DamageError: It lacks the domain.
+        CorruptBytesError: It lacks the domain.
     """
     name = _text(body, "domain")
     if name is None:
-        raise DamageError("a domainMetadata without domain")
+        raise CorruptBytesError("a domainMetadata without domain")
     return Domain(domain=name, configuration=_text(body, "configuration") or "", removed=body.get("removed") is True)
 
 
 def _text(body: Body, name: str) -> str | None:
     value = body.get(name)
     if value is not None and not isinstance(value, str):
-        raise DamageError(f"{name} {shown(value)}, which is no text")
+        raise CorruptBytesError(f"{name} {shown(value)}, which is no text")
     return value
 
 
@@ -87,12 +87,12 @@ def _integer(body: Body, name: str) -> int | None:
     try:
         return None if value is None else integer(value)
     except ValueError as error:
-        raise DamageError(f"{name} {shown(value)}, which is no number") from error
+        raise CorruptBytesError(f"{name} {shown(value)}, which is no number") from error
 
 
 def _texts(values: Any, name: str) -> Sequence[str]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise DamageError(f"{name} that are no list of texts")
+        raise CorruptBytesError(f"{name} that are no list of texts")
     return values
 
 
@@ -102,5 +102,5 @@ def _spelled(value: object) -> str:
 
 def _configuration(values: Any) -> Mapping[str, str]:
     if not isinstance(values, Mapping):
-        raise DamageError("a configuration that is no object")
+        raise CorruptBytesError("a configuration that is no object")
     return {str(name): value if isinstance(value, str) else _spelled(value) for name, value in values.items()}

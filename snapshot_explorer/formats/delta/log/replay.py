@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.log.checkpoint_adds import joined_adds
 from snapshot_explorer.formats.delta.log.records import ADDS, Actions, Domain, Metadata, Protocol, State, Transaction
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class ReplayState:
     """What actions come to, oldest first: of a whole log the state, of a part of it what it does to one before."""
 
     adds: pa.Table = field(default_factory=ADDS.empty_table)
@@ -41,7 +41,7 @@ class Tally:
     """The newest metadata of each domain, removed ones included."""
 
 
-def followed_by(before: Tally, actions: Actions, *, open_ended: bool = False) -> Tally:
+def followed_by(before: ReplayState, actions: Actions, *, open_ended: bool = False) -> ReplayState:
     """Return what a tally comes to after more commits.
 
     Within a commit all removes count before all adds, whatever the order of its lines.
@@ -58,7 +58,7 @@ def followed_by(before: Tally, actions: Actions, *, open_ended: bool = False) ->
     domains = dict(before.domains)
     for _, changed in sorted(actions.domains.items()):
         domains |= {one.domain: one for one in changed}
-    return Tally(
+    return ReplayState(
         adds=adds,
         removed=removed,
         protocol=_newest(actions.protocols, before.protocol),
@@ -68,7 +68,7 @@ def followed_by(before: Tally, actions: Actions, *, open_ended: bool = False) ->
     )
 
 
-def joined(before: Tally, after: Tally) -> Tally:
+def joined(before: ReplayState, after: ReplayState) -> ReplayState:
     """Return what two tallies come to, the second on top of the first."""
     if before.adds.num_rows:
         gone = pa.concat_arrays([after.removed, keys(after.adds)])
@@ -77,7 +77,7 @@ def joined(before: Tally, after: Tally) -> Tally:
         adds = joined_adds([kept, again])
     else:
         adds = after.adds
-    return Tally(
+    return ReplayState(
         adds=adds,
         protocol=after.protocol or before.protocol,
         metadata=after.metadata or before.metadata,
@@ -86,25 +86,25 @@ def joined(before: Tally, after: Tally) -> Tally:
     )
 
 
-def complete(found: Tally, version: int, root: str) -> tuple[Protocol, Metadata]:
+def complete(found: ReplayState, version: int, root: str) -> tuple[Protocol, Metadata]:
     """Return the protocol and the metadata of a whole log.
 
     Raises:
-        BrokenTableError: One is missing.
+        CorruptTableError: One is missing.
 
     Source: delta Snapshot.scala; the error class DELTA_STATE_RECOVER_ERROR.
     """
     if found.protocol is not None and found.metadata is not None:
         return found.protocol, found.metadata
     missing = "protocol" if found.protocol is None else "metadata"
-    raise BrokenTableError(
+    raise CorruptTableError(
         f"The {missing} of your Delta table couldn't be recovered while Reconstructing version: {version}. "
         f"No file of {root}/_delta_log up to that version holds it. Did you manually delete files in the log? "
         "Restore them from a backup."
     )
 
 
-def state_of(found: Tally, version: int, root: str) -> State:
+def state_of(found: ReplayState, version: int, root: str) -> State:
     """Return the state that a whole log comes to at a version.
 
     Raises: as `complete`.
@@ -120,13 +120,13 @@ def state_of(found: Tally, version: int, root: str) -> State:
     )
 
 
-def tally_of(state: State) -> Tally:
+def replay_state_of(state: State) -> ReplayState:
     """Return a state as what later commits come after."""
     domains = {
         name: Domain(domain=name, configuration=configuration, removed=False)
         for name, configuration in state.domains.items()
     }
-    return Tally(
+    return ReplayState(
         adds=state.adds,
         protocol=state.protocol,
         metadata=state.metadata,
@@ -150,7 +150,7 @@ def keys(files: pa.Table) -> pa.Array:
     return pc.if_else(pc.is_valid(vector), unique, path)
 
 
-def _files_after(before: Tally, actions: Actions, *, open_ended: bool) -> tuple[pa.Table, pa.Array]:
+def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> tuple[pa.Table, pa.Array]:
     """Return the live files, and the removed keys if something unknown came before."""
     adds = joined_adds([before.adds, actions.adds])
     if not actions.removes.num_rows and not len(before.removed) and not open_ended:
@@ -205,7 +205,7 @@ def _last_of_each(
     return kept, single_chunk(adds.column("version")).take(pa.array(first[codes[kept]]))
 
 
-def _added_again(before: pa.Table, after: Tally) -> pa.Table:
+def _added_again(before: pa.Table, after: ReplayState) -> pa.Table:
     """Return the later adds; one that an earlier state had all along keeps the version since which it is live."""
     adds = after.adds
     added, known = keys(adds), keys(before)

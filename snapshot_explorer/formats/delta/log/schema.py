@@ -8,7 +8,7 @@ from typing import cast
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, parse_fields, spell
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.model import Column, TableSchema
@@ -33,12 +33,12 @@ class Schema:
         """Return the column of that name.
 
         Raises:
-            BrokenTableError: The metadata names a column that the schema lacks.
+            CorruptTableError: The metadata names a column that the schema lacks.
         """
         for field in self.fields:
             if field.name == name:
                 return field
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The metaData action names the column {name!r}, which its schemaString lacks. The log is damaged; compare "
             "it with a copy of the table."
         )
@@ -57,7 +57,7 @@ def schema_of(metadata: Metadata) -> Schema:
     """Return the schema that a metaData action sets.
 
     Raises:
-        BrokenTableError: The schema is no schema, or lacks a partition column.
+        CorruptTableError: The schema is no schema, or lacks a partition column.
         UnsupportedFeatureError: The mode of column mapping is not known.
 
     Source: delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
@@ -110,7 +110,7 @@ def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:
             raise ValueError(f"a table of type {raw['type']!r}")  # noqa: TRY301 - told like the rest
         return parse_fields(raw["fields"], mode)
     except (orjson.JSONDecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The schema in the table's metaData action is not readable ({type(error).__name__}: {error}). The log may "
             "have been cut short; compare it with a copy of the table."
         ) from error
@@ -120,7 +120,7 @@ def arrow_schema(metadata: Metadata) -> pa.Schema:
     """Return the Arrow schema of a table's rows; `data_types.arrow_type` tells the types.
 
     Raises:
-        BrokenTableError: The schema is no schema.
+        CorruptTableError: The schema is no schema.
         UnsupportedFeatureError: A column has a type that is not read.
     """
     return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
@@ -130,7 +130,7 @@ def table_schema(metadata: Metadata) -> TableSchema:
     """Return the schema as the record that all formats share; ids are those of column mapping.
 
     Raises:
-        BrokenTableError: The schema is no schema.
+        CorruptTableError: The schema is no schema.
     """
     schema = schema_of(metadata)
     return TableSchema(

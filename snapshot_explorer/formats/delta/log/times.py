@@ -13,7 +13,7 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.log.actions import broken_line, check_is_commit
 from snapshot_explorer.formats.delta.log.layout import LogFile
@@ -64,7 +64,7 @@ def clock_of(metadata: Metadata) -> Clock:
     """Return by which clock the versions of a table are told, which its newest metadata decide.
 
     Raises:
-        BrokenTableError: They name the first version with a timestamp of its own, but not its time, or the reverse.
+        CorruptTableError: They name the first version with a timestamp of its own, but not its time, or the reverse.
 
     Source: delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
     """
@@ -77,7 +77,7 @@ def clock_of(metadata: Metadata) -> Clock:
     try:
         return Clock(first=int(first or ""), begins=int(begins or ""))
     except ValueError as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The table's properties say {_FROM_VERSION}={first} and {_FROM_TIME}={begins}: both must be whole "
             "numbers. When its versions were committed cannot be told; ask for versions by their numbers."
         ) from error
@@ -129,7 +129,7 @@ class Listed:
         """Return when versions were committed.
 
         Raises:
-            BrokenTableError: Nothing says so of one of them.
+            CorruptTableError: Nothing says so of one of them.
         """
         found: list[datetime] = []
         for version in versions:
@@ -151,27 +151,27 @@ class Listed:
             else {version: self.modified[version] for version in versions if version in self.modified},
         )
 
-    def untold(self, version: int, infos: Infos) -> BrokenTableError:
+    def untold(self, version: int, infos: Infos) -> CorruptTableError:
         """Return the error of a version of which nothing says when it was committed."""
         path, advice = self.paths.get(version), "Ask for versions by their numbers."
         if path is None:
-            return BrokenTableError(
+            return CorruptTableError(
                 f"Nothing says when version {version} was committed: its commit file is gone, and only its checkpoint "
                 f"is left. {advice}"
             )
         millis = self._said(version, infos)
         if millis is not None:
-            return BrokenTableError(
+            return CorruptTableError(
                 f"{path} says that it was committed {millis} milliseconds after 1970: in none of the years 1 to "
                 f"9999. {advice}"
             )
         if not self.clock.carries(version):
-            return BrokenTableError(
+            return CorruptTableError(
                 f"Nothing says when version {version} was committed: the storage tells no times of its files, and "
                 f"{path} records none. {advice}"
             )
         lacks = "a commitInfo without inCommitTimestamp" if version in infos else "no commitInfo"
-        return BrokenTableError(
+        return CorruptTableError(
             f"{path} holds {lacks}, and the table has {_ENABLED}=true, by which each commit carries its time "
             f"(DELTA_MISSING_COMMIT_INFO, DELTA_MISSING_COMMIT_TIMESTAMP). {advice}"
         )
@@ -199,7 +199,7 @@ class Times:
 
         Raises:
             SnapshotNotFoundError: There is no commit file of a version.
-            BrokenTableError: A commit does not carry the time that it must; its file is named.
+            CorruptTableError: A commit does not carry the time that it must; its file is named.
         """
         listed = self._listed(versions)
         wanted = [version for version in versions if version in listed.paths and listed.asks(version)]

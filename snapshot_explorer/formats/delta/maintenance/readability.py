@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.log.locations import is_absolute
 from snapshot_explorer.formats.delta.log.log import Log
@@ -134,7 +134,7 @@ class Readability:
             return unknown
         try:
             adds, later = self._log.state(version).adds, self._log.state(newest).adds
-        except (BrokenTableError, SnapshotNotFoundError):
+        except (CorruptTableError, SnapshotNotFoundError):
             return unknown
         removed = adds.filter(pc.invert(pc.is_in(keys(adds), keys(later))))
         present = self._present(removed)
@@ -178,14 +178,14 @@ class Readability:
         """Return the path for the storage; None of a file on another storage, which is not followed."""
         try:
             return self._storage.resolve_external(path) if is_absolute(path) else path
-        except (UnsupportedFeatureError, BrokenTableError):
+        except (UnsupportedFeatureError, CorruptTableError):
             return None
 
     def _vector_place(self, descriptor: Mapping[str, Any] | None, path: str) -> str | None:
         """Return the path of a deletion vector's file, empty where there is none; None where it cannot be told."""
         try:
             vector = vector_of(descriptor, self._storage, path)
-        except (UnsupportedFeatureError, BrokenTableError):
+        except (UnsupportedFeatureError, CorruptTableError):
             return None
         return _NOWHERE if vector is None or vector.path is None else vector.path
 

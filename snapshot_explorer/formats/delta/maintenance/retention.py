@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.corruption import DamageError
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import relative_file, vector_of
 from snapshot_explorer.formats.delta.log.layout import LogFile
 from snapshot_explorer.formats.delta.log.locations import is_absolute
@@ -94,7 +94,7 @@ class Vacuum:
             newest: The newest version that they know.
 
         Raises:
-            BadReferenceError: The rule keeps files for longer than the table's own setting.
+            InvalidArgumentError: The rule keeps files for longer than the table's own setting.
             UnsupportedFeatureError: The log does not tell when all files were removed.
         """
         state = self._log.state(self._log.versions()[-1] if newest is None else newest)
@@ -147,7 +147,7 @@ class Vacuum:
                 keep = math.ceil(reach / _HOUR) * _HOUR
                 removed = self._removed(rule.now, keep, last)
         if keep > own:
-            raise BadReferenceError(
+            raise InvalidArgumentError(
                 f"Keeping what was removed in the last {spelled(keep)} is more than the table's {_AGE}, "
                 f"{spelled(own)}: VACUUM deletes older files whatever it is told. Set the property first, or keep less."
             )
@@ -196,7 +196,7 @@ class Vacuum:
         root = self._storage.resolve_external(self._storage.root) if is_absolute(self._storage.root) else ""
         try:
             place = self._storage.resolve_external(path)
-        except (UnsupportedFeatureError, BrokenTableError):
+        except (UnsupportedFeatureError, CorruptTableError):
             return None
         return place.removeprefix(f"{root.rstrip('/')}/") if place.startswith(f"{root.rstrip('/')}/") else None
 
@@ -269,12 +269,12 @@ def duration_of(settings: Mapping[str, str], name: str) -> timedelta:
     """Return an interval that is a property of the table, or Delta's default.
 
     Raises:
-        BrokenTableError: It is no interval of weeks, days, hours, minutes or seconds.
+        CorruptTableError: It is no interval of weeks, days, hours, minutes or seconds.
     """
     text = settings.get(name, _DEFAULTS[name])
     span = parse_duration(re.sub(r"^\s*interval\s", "", text, flags=re.IGNORECASE))
     if span is None:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The table's property {name} is {text[:60]!r}, no interval such as 'interval 7 days': what VACUUM takes "
             "cannot be told. Set the property anew."
         )
@@ -295,8 +295,8 @@ def _vector_file(text: str | None) -> str | None:
         return None
     try:
         return relative_file(_OFFSET.sub("", text.removeprefix("u:")))
-    except DamageError as error:
-        raise BrokenTableError(
+    except CorruptBytesError as error:
+        raise CorruptTableError(
             f"The log describes a deletion vector that can not be: {error}. It may be damaged; compare it with a copy "
             "of the table."
         ) from error

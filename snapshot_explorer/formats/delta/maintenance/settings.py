@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from snapshot_explorer.formats.byte_sizes import parse_bytes
-from snapshot_explorer.model import Upkeep
+from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
 _TARGET = 128 * _MB
@@ -13,7 +13,7 @@ _TARGET_PROPERTY = "delta.targetFileSize"
 _INTERVAL_PROPERTY = "delta.checkpointInterval"
 
 
-def upkeep_of(properties: Mapping[str, str], root: str) -> Upkeep:
+def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings:
     """Return what the properties say, and Delta's defaults where they say nothing.
 
     Where no target is set, it is that of auto compaction, 128 MiB, and not the 1 GiB up to which OPTIMIZE packs files:
@@ -42,7 +42,7 @@ def upkeep_of(properties: Mapping[str, str], root: str) -> Upkeep:
         )
         notes += [] if found else [_unread(_INTERVAL_PROPERTY, text)]
     where = root.replace("`", "``")
-    return Upkeep(
+    return MaintenanceSettings(
         target_bytes=target,
         target_said=target_said,
         small_bytes=max(1, target // 2),

@@ -8,7 +8,7 @@ from snapshot_explorer.formats.delta.files import deletion_vectors
 from snapshot_explorer.formats.delta.files.absent_columns import present
 from snapshot_explorer.formats.delta.log.data_types import DataType, parts
 from snapshot_explorer.formats.delta.scan.plans import Plan
-from snapshot_explorer.model import Split, StoredFile, StoredRows
+from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
 
@@ -30,7 +30,7 @@ def split_by_file(split: Split) -> Sequence[Split]:
     ]
 
 
-def native_files(storage: Storage, split: Split) -> StoredRows | None:
+def native_files(storage: Storage, split: Split) -> NativeRows | None:
     """Return where other readers find the rows of a split; None where they would not give them.
 
     They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
@@ -44,9 +44,9 @@ def native_files(storage: Storage, split: Split) -> StoredRows | None:
         return None
     names = {field.name: None if field.type.root == "void" else field.stored for field in fields}
     looked_up = [name for name in names.values() if name is not None]
-    return StoredRows(
+    return NativeRows(
         files=tuple(
-            StoredFile(
+            NativeFile(
                 address=storage.local_address(file.path),
                 kind="parquet",
                 rows=file.rows,

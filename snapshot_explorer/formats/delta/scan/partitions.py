@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.columns import padded
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field, arrow_type, spell
 from snapshot_explorer.formats.delta.log.records import Metadata
@@ -72,7 +72,7 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
         schema: The version's schema; values are read by its types.
 
     Raises:
-        BrokenTableError: A value is not of its column's type; the message names a file that has it.
+        CorruptTableError: A value is not of its column's type; the message names a file that has it.
         UnsupportedFeatureError: A partition column has a type that no value is read of.
     """
     of_rows, distinct = _distinct(files, schema)
@@ -83,7 +83,7 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
             columns.append(padded(typed(texts, field.type), field))
         except _UnparsedError as error:
             place = int(np.flatnonzero(of_rows == error.position)[0])
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The file {files.column('path')[place].as_py()} is in the partition "
                 f"{field.name}={texts[error.position]!r}, which is no {spell(field.type)}. The log is damaged; compare "
                 "it with a copy of the table."

@@ -39,7 +39,7 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
 
     Raises:
         UnsupportedFeatureError: The version needs a feature that is not read, or a file is on another storage.
-        BrokenTableError: The schema, a partition value or the description of a deletion vector is damaged.
+        CorruptTableError: The schema, a partition value or the description of a deletion vector is damaged.
     """
     schema = check_readable(state.protocol, state.metadata)
     partitions = partitions_of(state.adds, schema)
@@ -124,7 +124,7 @@ def file_splits(
 
     Raises:
         UnsupportedFeatureError: A file is on another storage.
-        BrokenTableError: A partition value or the description of a deletion vector is damaged.
+        CorruptTableError: A partition value or the description of a deletion vector is damaged.
     """
     partitions = partitions_of(files, schema) if partitions is None else partitions
     kind = DataType(root="struct", fields=schema.fields)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.positions import bare, masked
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.absent_columns import Expected
 from snapshot_explorer.formats.delta.files.data_files import OpenFile, Removals, batches, opened
 from snapshot_explorer.formats.delta.files.deletion_vectors import deleted
@@ -22,15 +22,15 @@ from snapshot_explorer.model import Split
 from snapshot_explorer.storage import Storage
 
 
-def hidden_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
+def metadata_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
     """Return those of the names that are columns which are given only when asked for: `_row_id` and the like.
 
     Raises:
-        BadReferenceError: The table does not keep them.
+        InvalidArgumentError: The table does not keep them.
     """
     known = {field.name for field in schema_of(metadata).fields}
     asked = [name for name in names if name not in known]
-    found = row_tracking.hidden_fields(asked, row_tracking.row_tracking(metadata))
+    found = row_tracking.metadata_fields(asked, row_tracking.row_tracking(metadata))
     return pa.schema([arrow_field(field) for field in found])
 
 
@@ -49,8 +49,8 @@ def read(
         removed_in: Asked for a file that is not there, to say which version removed it.
 
     Raises:
-        BadReferenceError: A column is not in the version's schema.
-        BrokenTableError: A file is missing or damaged; the message names it.
+        InvalidArgumentError: A column is not in the version's schema.
+        CorruptTableError: A file is missing or damaged; the message names it.
         UnsupportedFeatureError: A file holds a column in a way that is not read; the message names both.
     """
     yield from read_rows(storage, split, columns, keep={}, removed_in=removed_in)
@@ -76,14 +76,14 @@ def read_rows(
     """
     plan = split.detail
     if not isinstance(plan, Plan):
-        raise BadReferenceError("The split is not one of a Delta table. Give one that splits() returned.")
+        raise InvalidArgumentError("The split is not one of a Delta table. Give one that splits() returned.")
     fields = _fields(plan, columns)
     for place, file in enumerate(plan.files):
         expected = Expected(schema=plan.schema, stats=plan.stats_of(place))
         with opened(storage, file, plan.schema.mode, removed_in) as source:
             wanted = keep.get(file.path)
             if wanted is not None and len(wanted) and wanted[-1] >= source.rows:
-                raise BrokenTableError(
+                raise CorruptTableError(
                     f"The row at {wanted[-1]} of the data file {file.path} is asked for, which has {source.rows} rows. "
                     "The log, or a deletion vector of the file, is damaged; compare them with a copy of the table."
                 )
@@ -97,10 +97,10 @@ def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
     """Return the columns asked for."""
     known = {field.name: field for field in plan.schema.fields}
     unknown = [name for name in columns if name not in known]
-    hidden = {field.name: field for field in row_tracking.hidden_fields(unknown, plan.row_tracking)}
+    hidden = {field.name: field for field in row_tracking.metadata_fields(unknown, plan.row_tracking)}
     for name in unknown:
         if name not in hidden:
-            raise BadReferenceError(f"The version has no column {name!r}. Columns: {', '.join(known)}.")
+            raise InvalidArgumentError(f"The version has no column {name!r}. Columns: {', '.join(known)}.")
     return [known.get(name) or hidden[name] for name in columns]
 
 

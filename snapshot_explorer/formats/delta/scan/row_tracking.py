@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.data_files import DataFile
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field
 from snapshot_explorer.formats.delta.log.records import Metadata
@@ -32,15 +32,15 @@ def row_tracking(metadata: Metadata) -> RowTracking | None:
     )
 
 
-def hidden_fields(names: Sequence[str], tracking: RowTracking | None) -> list[Field]:
+def metadata_fields(names: Sequence[str], tracking: RowTracking | None) -> list[Field]:
     """Return those of the hidden columns that are among the names.
 
     Raises:
-        BadReferenceError: One is asked for where the table does not track its rows.
+        InvalidArgumentError: One is asked for where the table does not track its rows.
     """
     found = [field for field in HIDDEN if field.name in names]
     if found and tracking is None:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"The column {found[0].name!r} was asked for, but the table does not track its rows: it needs the property "
             "delta.enableRowTracking. Leave the column out."
         )
@@ -67,14 +67,14 @@ def values(field: Field, own: pa.Array | None, file: DataFile, start: int, rows:
         rows: How many rows there are.
 
     Raises:
-        BrokenTableError: A row has none.
+        CorruptTableError: A row has none.
     """
     own = pa.nulls(rows, pa.int64()) if own is None else own
     if not own.null_count:
         return own
     base = file.base_row_id if field == ROW_ID else file.commit_version
     if base is None:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {file.path} has rows without {field.name}: neither the file nor its add action gives one. "
             "Leave the column out."
         )

@@ -111,7 +111,7 @@ def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
     Columns of types that are not read are left out.
 
     Raises:
-        BrokenTableError: The schema or a partition value is damaged.
+        CorruptTableError: The schema or a partition value is damaged.
     """
     schema = schema_of(metadata)
     fields = [field for field in schema.fields if is_known(field.type)]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.errors import BadReferenceError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.row_tracking import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.merge.key_codes import Codes, equality_codes, key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.key_groups import DELETE, RETRACTS, Rules
@@ -94,7 +94,7 @@ def _check(plan: Plan | None, columns: Sequence[str]) -> None:
     known = [ROW_KIND, *(field.name for field in plan.schema.fields)] if plan else []
     for name in columns:
         if name not in known:
-            raise BadReferenceError(f"The rows have no column {name!r}. Columns: {', '.join(known)}.")
+            raise InvalidArgumentError(f"The rows have no column {name!r}. Columns: {', '.join(known)}.")
 
 
 def _events(storage: Storage, plan: Plan, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +115,7 @@ def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iter
     """Yield the last event of each key of a split: merged as its rows are, with deletes left in."""
     plan = split.detail
     if not isinstance(plan, Plan):
-        raise BadReferenceError("The split is not one of a Paimon table. Give one that splits() returned.")
+        raise InvalidArgumentError("The split is not one of a Paimon table. Give one that splits() returned.")
     names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
     if not plan.schema.primary_keys:
         for batch in read(storage, split, names):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import (
-    BadReferenceError,
+    InvalidArgumentError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
@@ -27,10 +27,10 @@ from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
-    keys_may_pass,
+    keys_might_match,
     manifests_with,
-    parts_may_pass,
-    rows_may_pass,
+    partitions_might_match,
+    rows_might_match,
 )
 from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.scan.plans import Plan
@@ -58,7 +58,7 @@ def changelog_splits(
     """Return splits of the changelog rows of a version, under its own schema, without files that can not pass.
 
     Raises:
-        BadReferenceError: Its commit wrote no changelog.
+        InvalidArgumentError: Its commit wrote no changelog.
         SnapshotNotFoundError: The changelog has expired.
         UnsupportedFeatureError: A file is of a format that is not read.
     """
@@ -72,7 +72,7 @@ def changelog_splits(
             else f"With changelog-producer={producer} not every commit has one; changes_between(a, b) gives those of a "
             "range of versions."
         )
-        raise BadReferenceError(f"Version {snapshot.id} ({snapshot.kind}) has no changelog. {why}")
+        raise InvalidArgumentError(f"Version {snapshot.id} ({snapshot.kind}) has no changelog. {why}")
     schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
     return _of_versions(storage, schemas, [snapshot], "changelog", schema, predicate)
 
@@ -135,7 +135,7 @@ def _of_versions(
         entries = changes.entries.filter(pa.array(changes.commits == index))
         entries = _checked(entries, snapshot, kind, schema, options)
         if predicate is not None:
-            kept = rows_may_pass(_files(schemas, entries, schema), predicate)
+            kept = rows_might_match(_files(schemas, entries, schema), predicate)
             entries = entries.filter(pa.array(kept))
         found = _splits(storage, schemas, entries, snapshot.id, schema=schema)
         splits.extend(replace(split, detail=Events(plan=_plan(split))) for split in found)
@@ -220,7 +220,7 @@ def _splits(
 
 def _plan(split: Split) -> Plan:
     if not isinstance(split.detail, Plan):
-        raise BadReferenceError("The split is not one of a Paimon table.")
+        raise InvalidArgumentError("The split is not one of a Paimon table.")
     return split.detail
 
 
@@ -243,8 +243,8 @@ def _differences(
     _warn_of_vectors(before, after, first.id, last.id)
     gone, new = _apart(before.entries, after.entries), _apart(after.entries, before.entries)
     if predicate is not None:
-        may_pass = keys_may_pass if schema.primary_keys else parts_may_pass
-        gone, new = (one.filter(pa.array(may_pass(_files(schemas, one, schema), predicate))) for one in (gone, new))
+        might_match = keys_might_match if schema.primary_keys else partitions_might_match
+        gone, new = (one.filter(pa.array(might_match(_files(schemas, one, schema), predicate))) for one in (gone, new))
     old = {_bucket(split): split for split in _splits(storage, schemas, gone, first.id, before.vectors)}
     now = {_bucket(split): split for split in _splits(storage, schemas, new, last.id, after.vectors)}
     if not schema.primary_keys:

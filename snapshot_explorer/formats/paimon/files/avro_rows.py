@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 from fastavro.schema import SchemaParseException, UnknownType
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.container import Container
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type
 
@@ -49,7 +49,7 @@ def batches(container: Container, fields: Sequence[Field], size: int) -> Iterato
     Times come as their integers, in the unit of the field's Arrow type, all else in the field's type.
 
     Raises:
-        DamageError: The content is damaged, or lacks a field.
+        CorruptBytesError: The content is damaged, or lacks a field.
     """
     try:
         schema = _record(orjson.loads(container.spelled))
@@ -58,16 +58,16 @@ def batches(container: Container, fields: Sequence[Field], size: int) -> Iterato
         named = dict(_named(schema))
         _check_names(nodes, fields)
         readers = [_reader(nodes[field.name], field.type, named) for field in fields]
-    except DamageError:
+    except CorruptBytesError:
         raise
     except _FOREIGN as error:
-        raise DamageError(f"its schema is damaged ({type(error).__name__}: {error})") from error
+        raise CorruptBytesError(f"its schema is damaged ({type(error).__name__}: {error})") from error
     while True:
         try:
             rows = cast("list[Mapping[str, Any]]", list(islice(records, size)))
             batch = _batch(rows, fields, readers)
         except _FOREIGN as error:
-            raise DamageError(f"a block is damaged ({type(error).__name__}: {error})") from error
+            raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
         if not rows:
             return
         yield batch
@@ -76,7 +76,7 @@ def batches(container: Container, fields: Sequence[Field], size: int) -> Iterato
 def _check_names(nodes: Mapping[str, Any], fields: Sequence[Field]) -> None:
     for field in fields:
         if field.name not in nodes:
-            raise DamageError(f"it has no column {field.name!r}")
+            raise CorruptBytesError(f"it has no column {field.name!r}")
 
 
 def _batch(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field], readers: Sequence[Convert]) -> pa.RecordBatch:
@@ -186,7 +186,7 @@ def _reader(node: Any, kind: DataType, named: Mapping[str, Any]) -> Convert:
 def _check_unit(logical: str, kind: DataType) -> None:
     unit = arrow_type(kind).unit
     if not logical.endswith({"ms": "-millis", "us": "-micros"}.get(unit, "-nanos")):
-        raise DamageError(f"a timestamp of precision {kind.precision} is stored as {logical or 'a plain number'}")
+        raise CorruptBytesError(f"a timestamp of precision {kind.precision} is stored as {logical or 'a plain number'}")
 
 
 def _decimal(value: bytes, scale: int) -> Decimal:
@@ -197,7 +197,7 @@ def _row_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any
     nodes = {item["name"]: item["type"] for item in node.get("fields", ())}
     missing = [field.name for field in kind.fields if field.name not in nodes]
     if missing:
-        raise DamageError(f"a row in it has no field {missing[0]!r}")
+        raise CorruptBytesError(f"a row in it has no field {missing[0]!r}")
     parts = [(field.name, _reader(nodes[field.name], field.type, named)) for field in kind.fields]
     return lambda value: None if value is None else {name: read(value[name]) for name, read in parts}
 
@@ -206,12 +206,12 @@ def _map_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any
     """Return the reader of a map; one without text for keys is stored as an array of key and value."""
     keys, items = (kind.element, DataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
     if keys is None or items is None:
-        raise DamageError("a map in it has no types")
+        raise CorruptBytesError("a map in it has no types")
     if node.get("type") == "map":
         item = _reader(node.get("values"), items, named)
         return lambda value: None if value is None else [(key, item(one)) for key, one in value.items()]
     parts = {part["name"]: part["type"] for part in _resolved(node.get("items"), named).get("fields", ())}
     if set(parts) != {"key", "value"}:
-        raise DamageError("a map in it is stored in an unknown way")
+        raise CorruptBytesError("a map in it is stored in an unknown way")
     key, item = _reader(parts["key"], keys, named), _reader(parts["value"], items, named)
     return lambda value: None if value is None else [(key(one["key"]), item(one["value"])) for one in value]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow.corruption import DamageError
-from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
 from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
@@ -48,7 +48,7 @@ class BlobFile:
         """Return the value of a row, after checking its entry.
 
         Raises:
-            DamageError: The entry contradicts the format or its checksum.
+            CorruptBytesError: The entry contradicts the format or its checksum.
         """
         length = int(self.lengths[row])
         if length == _NULL:
@@ -56,9 +56,9 @@ class BlobFile:
         start = int(self.starts[row])
         entry = self.content[start : start + length]
         if entry[:4] != _MAGIC or int.from_bytes(entry[-12:-4], "little", signed=True) != length:
-            raise DamageError(f"the entry of row {row}, at {start}, has another magic or length")
+            raise CorruptBytesError(f"the entry of row {row}, at {start}, has another magic or length")
         if zlib.crc32(entry[:-4]) != int.from_bytes(entry[-4:], "little"):
-            raise DamageError(f"the checksum of row {row}, at {start}, does not match")
+            raise CorruptBytesError(f"the checksum of row {row}, at {start}, does not match")
         return entry[4:-12]
 
 
@@ -139,7 +139,7 @@ def parse(content: bytes, rows: int) -> BlobFile:
         rows: How many rows it must have.
 
     Raises:
-        DamageError: The bytes contradict the format, or hold another number of rows.
+        CorruptBytesError: The bytes contradict the format, or hold another number of rows.
 
     Source: paimon docs, "Blob Storage"; paimon BlobFileMeta, BlobFormatWriter.
     """
@@ -151,10 +151,10 @@ def parse(content: bytes, rows: int) -> BlobFile:
 def _index_bytes(tail: bytes, size: int) -> int:
     """Return how many bytes the index has, by the last bytes of the file."""
     if len(tail) < _TAIL or tail[-1] != _VERSION:
-        raise DamageError(f"it is of version {tail[-1:].hex() or 'none'}, not {_VERSION}")
+        raise CorruptBytesError(f"it is of version {tail[-1:].hex() or 'none'}, not {_VERSION}")
     found = int.from_bytes(tail[:-1], "little", signed=True)
     if found < 0 or found > size - _TAIL:
-        raise DamageError(f"its index has {found} bytes of {size}")
+        raise CorruptBytesError(f"its index has {found} bytes of {size}")
     return found
 
 
@@ -163,21 +163,21 @@ def _places(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64],
     lengths = _deltas(index, rows)
     sizes = np.where(lengths > 0, lengths, 0)
     if np.any((lengths < _FRAME) & (lengths != _NULL) & (lengths != _PLACEHOLDER)) or int(sizes.sum()) != begin:
-        raise DamageError(f"its entries do not fill the {begin} bytes before its index")
+        raise CorruptBytesError(f"its entries do not fill the {begin} bytes before its index")
     return lengths, np.cumsum(sizes) - sizes
 
 
 def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
     """Return numbers of which each is given by how much it differs from the one before, as a zigzag varint."""
     if not rows <= len(index) <= rows * _LONGEST_VARINT:
-        raise DamageError(f"its index has {len(index)} bytes, which are not the numbers of {rows} rows")
+        raise CorruptBytesError(f"its index has {len(index)} bytes, which are not the numbers of {rows} rows")
     lengths = np.zeros(rows, np.int64)
     place = number = 0
     for row in range(rows):
         coded = shift = 0
         while True:
             if place >= len(index) or shift >= 7 * _LONGEST_VARINT:
-                raise DamageError("its index is cut short")
+                raise CorruptBytesError("its index is cut short")
             byte = index[place]
             place += 1
             coded |= (byte & 0x7F) << shift
@@ -186,10 +186,10 @@ def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
                 break
         number += (coded >> 1) ^ -(coded & 1)
         if not _PLACEHOLDER <= number <= LIMIT_BYTES:
-            raise DamageError(f"its index gives row {row} a length of {number}")
+            raise CorruptBytesError(f"its index gives row {row} a length of {number}")
         lengths[row] = number
     if place != len(index):
-        raise DamageError(f"its index has numbers for more than {rows} rows")
+        raise CorruptBytesError(f"its index has numbers for more than {rows} rows")
     return lengths
 
 
@@ -197,7 +197,7 @@ def read(storage: Storage, file: DataFile) -> BlobFile:
     """Return a blob file, read whole. Two requests at most.
 
     Raises:
-        BrokenTableError: It is missing or damaged; the message names it.
+        CorruptTableError: It is missing or damaged; the message names it.
     """
     with _translated(file):
         with storage.open(file.path, size_bytes=file.size_bytes) as source:
@@ -209,7 +209,7 @@ def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
     """Return where the values of a blob file are. Reads its index alone, in two ranges.
 
     Raises:
-        BrokenTableError: It is missing or damaged; the message names it.
+        CorruptTableError: It is missing or damaged; the message names it.
     """
     with _translated(file), storage.open(file.path, size_bytes=file.size_bytes) as source:
         end = source.size()
@@ -228,16 +228,16 @@ def _translated(file: DataFile) -> Iterator[None]:
     try:
         yield
     except MissingFileError as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The blob file {file.path} is not there. The version may have expired while it was read, or the file "
             "was removed by hand. Try a newer version."
         ) from error
-    except DamageError as error:
+    except CorruptBytesError as error:
         raise _broken(file, error) from error
 
 
-def _broken(file: DataFile, error: DamageError) -> BrokenTableError:
-    return BrokenTableError(
+def _broken(file: DataFile, error: CorruptBytesError) -> CorruptTableError:
+    return CorruptTableError(
         f"The blob file {file.path} cannot be read: {error}. It may have been cut short or overwritten; compare it "
         "with a copy of the table."
     )
@@ -265,7 +265,7 @@ def column(
         described: Whether descriptors are wanted: of the files then only the indexes are read.
 
     Raises:
-        BrokenTableError: A file is missing or damaged, or no file has the value of a row.
+        CorruptTableError: A file is missing or damaged, or no file has the value of a row.
 
     Source: paimon DataEvolutionSplitRead, BlobFallbackRecordReader.
     """
@@ -280,11 +280,11 @@ def column(
         try:
             for row in np.flatnonzero(here).tolist():
                 values[start + row] = found.value(row)
-        except DamageError as error:
+        except CorruptBytesError as error:
             raise _broken(file, error) from error
         missing[start : start + file.rows] &= ~here
     if missing.any():
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"No blob file has the value of the row {first_row_id + int(np.argmax(missing))}; the newest beside it is "
             f"{files[0].path}. The table has lost a file; choose another version."
         )

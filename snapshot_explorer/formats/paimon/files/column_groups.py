@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
 
@@ -44,7 +44,7 @@ def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
     Files without a first row id, which hold whole rows, come first.
 
     Raises:
-        BrokenTableError: Two files of a group, but for blobs, are not of the same rows; both are named.
+        CorruptTableError: Two files of a group, but for blobs, are not of the same rows; both are named.
 
     Source: paimon docs, "Data Evolution"; paimon DataEvolutionSplitGenerator, DataEvolutionSplitRead.
     """
@@ -71,14 +71,14 @@ def _group(files: Sequence[DataFile]) -> ColumnGroup:
     normal = [file for file in newest_first if file.format != BLOB_FORMAT]
     blobs = [file for file in newest_first if file.format == BLOB_FORMAT]
     if not normal:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The blob file {blobs[0].path} holds a column of rows that no data file has. The table has lost a file; "
             "choose another version."
         )
     whole = normal[0]
     for file in normal:
         if (file.first_row_id, file.rows) != (whole.first_row_id, whole.rows):
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The data files {whole.path} and {file.path} overlap without being of the same rows: {whole.rows} "
                 f"rows from {whole.first_row_id} on, and {file.rows} from {file.first_row_id} on. The table's "
                 "metadata is damaged; choose another version."
@@ -87,7 +87,7 @@ def _group(files: Sequence[DataFile]) -> ColumnGroup:
     for file in blobs:
         start = file.first_row_id or 0
         if start < first or start + file.rows > first + whole.rows:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The blob file {file.path} is of {file.rows} rows from {start} on, but the data file {whole.path} "
                 f"beside it of {whole.rows} from {first} on. The table's metadata is damaged; choose another version."
             )

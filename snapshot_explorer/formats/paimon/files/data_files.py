@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow import int96, orc_tail
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.errors import (
-    BrokenTableError,
+    CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
     UnsupportedFeatureError,
@@ -80,7 +80,7 @@ def batches(
         Batches with a column per field, named and typed like it; without fields, batches of rows only.
 
     Raises:
-        BrokenTableError: The file is missing, damaged, lacks a column, or has another number of rows than its
+        CorruptTableError: The file is missing, damaged, lacks a column, or has another number of rows than its
             manifest says; the message names it.
         UnsupportedFeatureError: The file is encrypted, or holds what Arrow can not.
     """
@@ -99,13 +99,13 @@ def check_schema(storage: Storage, file: DataFile, fields: Sequence[Field]) -> N
     """Refuse a file that holds none of the columns that its own schema names, and others. Opens it.
 
     Raises:
-        BrokenTableError: It is so, or the file is missing or damaged; the message names it.
+        CorruptTableError: It is so, or the file is missing or damaged; the message names it.
     """
     with _translated(file):
         there = _names(storage, file)
     own = [field.name for field in fields if file.write_columns is None or field.name in file.write_columns]
     if file.rows and there and own and not set(own).intersection(there):
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {file.path} has {file.rows} rows and none of the columns that schema/schema-"
             f"{file.schema_id} names, by which it was written. It may have been overwritten, or the schema file; "
             "compare both with a copy of the table."
@@ -134,19 +134,19 @@ def _translated(file: DataFile) -> Iterator[None]:
     try:
         yield
     except MissingFileError as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {file.path} is not there. The version may have expired while it was read, or the file "
             "was removed by hand. Try a newer version."
         ) from error
     except SnapshotExplorerError:
         raise
-    except (pa.ArrowException, DamageError, OSError, ValueError, LookupError, OverflowError) as error:
+    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, OverflowError) as error:
         raise unreadable(file.path, file.format, error) from error
 
 
 def _check_rows(file: DataFile, rows: int) -> None:
     if rows != file.rows:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {file.path} has {rows} rows, but its manifest says {file.rows}. "
             "It may have been overwritten; compare it with a copy of the table."
         )
@@ -156,7 +156,7 @@ def _check_names(file: DataFile, there: Sequence[str], fields: Sequence[Field]) 
     known = frozenset(there)
     for field in fields:
         if field.name not in known:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The data file {file.path} has no column {field.name!r}, which schema/schema-{file.schema_id} names."
             )
 
@@ -252,7 +252,7 @@ def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -
         except (pa.ArrowException, KeyError) as error:
             if "out of range" in str(error):
                 raise
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The column {field.name!r} of the data file {file.path} can not be read as {spell(field.type)}: "
                 f"{error}."
             ) from error

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow import roaring
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.layout import index_path
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -57,7 +57,7 @@ def vectors_of(
 
     Raises:
         UnsupportedFeatureError: With `strict`, an index file is on another storage.
-        BrokenTableError: A data file has two vectors.
+        CorruptTableError: A data file has two vectors.
 
     Source: paimon docs, "Table Index"; paimon DeletionVectorsIndexFile.
     """
@@ -67,7 +67,7 @@ def vectors_of(
             continue
         key = (row["partition"], row["bucket"], row["data_file"])
         if strict and key in vectors:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"The data file {row['data_file']} has two deletion vectors, in {vectors[key].path} and in "
                 f"{row['file_name']}. The table's metadata is damaged; choose another version."
             )
@@ -100,7 +100,7 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
         vectors: Path, vector and number of rows of each data file that has a vector.
 
     Raises:
-        BrokenTableError: An index file is missing or damaged, or a vector does not fit its data file; the message
+        CorruptTableError: An index file is missing or damaged, or a vector does not fit its data file; the message
             names both.
 
     Source: paimon docs, "Table Index", "Deletion Vectors"; paimon DeletionVectorsIndexFile.
@@ -110,7 +110,7 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
     try:
         contents = dict(zip(paths, storage.read_many(paths) if paths else [], strict=True))
     except MissingFileError as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"An index file with deletion vectors is gone ({str(error).rstrip('.')}). The version may have expired "
             "while it was read, or the file was removed by hand. Try a newer version."
         ) from error
@@ -118,8 +118,8 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
     for path, vector, rows in wanted:
         try:
             found[path] = positions(contents[vector.path], vector, rows)
-        except DamageError as error:
-            raise BrokenTableError(
+        except CorruptBytesError as error:
+            raise CorruptTableError(
                 f"The deletion vector of {path}, in {vector.path} at {vector.offset}, cannot be read: {error}. "
                 "The file may have been cut short or overwritten; compare it with a copy of the table."
             ) from error
@@ -135,7 +135,7 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
         rows: Rows of the data file: all positions must be below.
 
     Raises:
-        DamageError: The vector contradicts the format, its checksum or the index manifest.
+        CorruptBytesError: The vector contradicts the format, its checksum or the index manifest.
         UnsupportedFeatureError: The data file has more rows, or the vector more positions, than are held.
 
     Source: paimon BitmapDeletionVector, Bitmap64DeletionVector, DeletionVector.read.
@@ -145,9 +145,9 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
             f"A deletion vector in {vector.path} is for a file of {rows} rows; up to {_MOST_ROWS} are read."
         )
     if content[:1] != bytes([_VERSION]):
-        raise DamageError(f"the index file is of version {content[:1].hex() or 'none'}, not {_VERSION}")
+        raise CorruptBytesError(f"the index file is of version {content[:1].hex() or 'none'}, not {_VERSION}")
     if vector.offset is None or vector.offset < 1:
-        raise DamageError(f"it begins at {vector.offset}")
+        raise CorruptBytesError(f"it begins at {vector.offset}")
     body = _body(content, vector.offset)
     magic = body[:4]
     if magic == _MAGIC_32:
@@ -157,11 +157,11 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
         _check_length(vector, len(body) + 8)
         found, end = roaring.decode_64(body, 4, rows)
     else:
-        raise DamageError(f"its magic is {magic.hex()}, which no kind of vector has")
+        raise CorruptBytesError(f"its magic is {magic.hex()}, which no kind of vector has")
     if end != len(body):
-        raise DamageError(f"{len(body) - end} bytes follow the bitmap")
+        raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
     if vector.cardinality is not None and vector.cardinality != len(found):
-        raise DamageError(f"it deletes {len(found)} rows, but the index manifest says {vector.cardinality}")
+        raise CorruptBytesError(f"it deletes {len(found)} rows, but the index manifest says {vector.cardinality}")
     return found
 
 
@@ -171,13 +171,13 @@ def _body(content: bytes, offset: int) -> bytes:
     body = content[offset + 4 : offset + 4 + size] if size > 0 else b""
     check = content[offset + 4 + size : offset + 8 + size]
     if size < 4 or len(body) != size or len(check) != 4:  # noqa: PLR2004 - bytes of a magic, and of a sum
-        raise DamageError(f"it has {size} bytes at {offset} of {len(content)}")
+        raise CorruptBytesError(f"it has {size} bytes at {offset} of {len(content)}")
     if zlib.crc32(body) != int.from_bytes(check, "big"):
-        raise DamageError("its checksum does not match")
+        raise CorruptBytesError("its checksum does not match")
     return body
 
 
 def _check_length(vector: Vector, length: int) -> None:
     """Check the length in the index manifest: of magic and bitmap, in the 64-bit kind with size and checksum."""
     if vector.length is not None and vector.length != length:
-        raise DamageError(f"its length is {length}, but the index manifest says {vector.length}")
+        raise CorruptBytesError(f"its length is {length}, but the index manifest says {vector.length}")

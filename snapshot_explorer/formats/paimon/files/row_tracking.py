@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field
 
@@ -16,7 +16,7 @@ HIDDEN = (ROW_ID, SEQUENCE_NUMBER)
 """The columns that are given only when asked for."""
 
 
-def hidden_fields(names: Sequence[str], *, tracked: bool) -> list[Field]:
+def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[Field]:
     """Return those of the hidden columns that are among the names.
 
     Args:
@@ -24,13 +24,13 @@ def hidden_fields(names: Sequence[str], *, tracked: bool) -> list[Field]:
         tracked: Whether the table keeps them.
 
     Raises:
-        BadReferenceError: One is asked for where the table does not keep them.
+        InvalidArgumentError: One is asked for where the table does not keep them.
 
     Source: paimon docs, "Row Tracking".
     """
     found = [field for field in HIDDEN if field.name in names]
     if found and not tracked:
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"The column {found[0].name!r} was asked for, but the table does not track its rows: it needs the option "
             "row-tracking.enabled, and no primary key. Leave the column out."
         )
@@ -55,7 +55,7 @@ def values(field: Field, batch: pa.RecordBatch, file: DataFile, start: int) -> p
         start: The position of the first row in the file.
 
     Raises:
-        BrokenTableError: A row has no id.
+        CorruptTableError: A row has no id.
 
     Source: paimon docs, "Row Tracking".
     """
@@ -66,7 +66,7 @@ def values(field: Field, batch: pa.RecordBatch, file: DataFile, start: int) -> p
     if field == SEQUENCE_NUMBER:
         return pc.fill_null(own, pa.scalar(file.max_sequence, pa.int64()))
     if file.first_row_id is None:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {file.path} has rows without an id: neither the file nor its manifest entry gives one. "
             "Leave out the column _ROW_ID."
         )

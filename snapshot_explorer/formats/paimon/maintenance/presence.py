@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BrokenTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.expiry import Presence, check_gone, missing_files
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
@@ -52,7 +52,7 @@ def used(
         firsts = [version for version in states if version - 1 not in states]
         tables = [files(version) for version in firsts]
         rest = changes([version for version in states if version not in firsts])
-    except (BrokenTableError, SnapshotNotFoundError) as error:
+    except (CorruptTableError, SnapshotNotFoundError) as error:
         return str(error)
     tables.append(rest.filter(pc.equal(rest["change"], "add")))
     return frozenset(path for rows in tables for path in rows["path"].to_pylist())

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -101,7 +101,7 @@ def read_held(
     Four listings, a hint, and a small file for each tag, consumer and snapshot not yet read.
 
     Raises:
-        BrokenTableError: A file is damaged; the message names it.
+        CorruptTableError: A file is damaged; the message names it.
     """
     names = [entry.name for entry in storage.list(layout.folder("snapshot"))]
     numbers = sorted(number for name in names if (number := number_of(name, "snapshot")) is not None)
@@ -141,7 +141,7 @@ def expiry(
 
     Raises:
         UnsupportedFeatureError: Snapshots are missing among those that would expire.
-        BrokenTableError: A setting of the table is no number or no duration.
+        CorruptTableError: A setting of the table is no number or no duration.
     """
     asked = _rule(rule, held)
     if not held.snapshots:
@@ -214,7 +214,7 @@ def _from(options: Mapping[str, str], name: str, *, asked: bool) -> str:
 def _count(options: Mapping[str, str], name: str) -> int:
     text = options.get(name, _DEFAULTS[name]).strip()
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _ALL:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The table's option {name} is {text[:40]!r}, no number from 1 on: what expires cannot be told. Set the "
             "option anew."
         )
@@ -226,7 +226,7 @@ def _duration(options: Mapping[str, str]) -> timedelta:
     # A bare number is of milliseconds.
     span = parse_duration(f"{text} ms" if text.strip().isdigit() else text)
     if span is None:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The table's option {_AGE} is {text[:40]!r}, no duration: what expires cannot be told. Give keep=, or set "
             "the option anew."
         )

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from snapshot_explorer.formats.byte_sizes import parse_bytes
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
-from snapshot_explorer.model import Upkeep
+from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
 _TARGETS = {True: 128 * _MB, False: 256 * _MB}
@@ -16,7 +16,7 @@ _GREATEST = 2**31 - 1
 T = TypeVar("T", int, float)
 
 
-def upkeep_of(schema: Schema, name: str) -> Upkeep:
+def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
     """Return what the options say, and Paimon's defaults where they say nothing.
 
     An option whose value makes no sense counts as absent, and a note says so.
@@ -40,7 +40,7 @@ def upkeep_of(schema: Schema, name: str) -> Upkeep:
     stop, _ = options.of("num-sorted-run.stop-trigger", trigger + _MORE_TO_STOP, _count)
     spelled = name.replace("'", "''")
     strategy = ", compact_strategy => 'full'" if keyed else ""
-    return Upkeep(
+    return MaintenanceSettings(
         target_bytes=target,
         target_said=target_said,
         small_bytes=max(1, int(target * ratio)),

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.formats.paimon.merge.engines import Aggregation
-from snapshot_explorer.formats.paimon.merge.steps import ADD, DELETE, RETRACT, SET, ColumnSteps, Crowd, Steps
+from snapshot_explorer.formats.paimon.merge.steps import ADD, DELETE, RETRACT, SET, ColumnSteps, KeyGroups, Steps
 
 
-def steps(engine: Aggregation, rows: pa.Table, crowd: Crowd, names: Sequence[str]) -> Steps:
+def steps(engine: Aggregation, rows: pa.Table, crowd: KeyGroups, names: Sequence[str]) -> Steps:
     """Return what the rows do to these columns.
 
     Source: paimon AggregateMergeFunction.

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge import bitmaps, bitmaps_64
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
@@ -119,7 +119,7 @@ def _sketch(array: pa.Array, union: Callable[[bytes, bytes], bytes]) -> Fold:
         except UnsupportedFeatureError:
             raise
         except _FAILURES as error:
-            raise DamageError(f"a sketch that can not be read: {error}") from error
+            raise CorruptBytesError(f"a sketch that can not be read: {error}") from error
 
     return Fold(items=array.to_pylist(), add=add, result=lambda values: pa.array(list(values), array.type))
 

@@ -40,7 +40,7 @@ def parse(content: bytes) -> Bitmap:
     """Return a bitmap from its portable form; bytes behind it are passed over, as Java does.
 
     Raises:
-        DamageError: The bytes are no bitmap.
+        CorruptBytesError: The bytes are no bitmap.
         UnsupportedFeatureError: It holds too many numbers.
     """
     numbers, _ = decode(content, 0, _LIMIT)

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import check_total, container
 from snapshot_explorer.formats.paimon.merge.bitmaps import (
     GREATEST_ARRAY,
@@ -46,7 +46,7 @@ def parse(content: bytes) -> Bitmap64:
     """Return a bitmap from the form of Java's Roaring64Bitmap; bytes behind it are passed over, as Java does.
 
     Raises:
-        DamageError: The bytes are no bitmap.
+        CorruptBytesError: The bytes are no bitmap.
         UnsupportedFeatureError: It holds too many numbers.
 
     Source: RoaringBitmap 1.2, HighLowContainer.deserialize, Containers.deserialize.
@@ -58,10 +58,10 @@ def parse(content: bytes) -> Bitmap64:
         tree, places, place = read_tree(content, _HEAD.size)
         slots, last = _slots(content, place)
     except struct.error as error:
-        raise DamageError(f"a bitmap that is cut short at {len(content)} bytes") from error
+        raise CorruptBytesError(f"a bitmap that is cut short at {len(content)} bytes") from error
     filled = [slot for slot, held in enumerate(slots) if held is not None]
     if tag != 1 or keys != len(places) or sorted(places.values()) != filled:
-        raise DamageError(f"a bitmap {tag} of {keys} keys with {len(places)} leaves and {len(filled)} containers")
+        raise CorruptBytesError(f"a bitmap {tag} of {keys} keys with {len(places)} leaves and {len(filled)} containers")
     return Bitmap64(tree=tree, places=places, slots=slots, last=last)
 
 
@@ -70,7 +70,7 @@ def _slots(content: bytes, place: int) -> tuple[list[Container | None], int]:
     arrays, mark, size = _SLOTS.unpack_from(content, place)
     place += _SLOTS.size
     if arrays != 1 or mark != _NOT_TRIMMED or size > len(content) - place:
-        raise DamageError(f"{size} slots in {arrays} arrays of the mark {mark}")
+        raise CorruptBytesError(f"{size} slots in {arrays} arrays of the mark {mark}")
     slots: list[Container | None] = []
     total = 0
     for _ in range(size):
@@ -84,7 +84,7 @@ def _slots(content: bytes, place: int) -> tuple[list[Container | None], int]:
         slots.append(made)
     number, array, last = _END.unpack_from(content, place)
     if array != 0 or number != size - slots.count(None) or not 0 <= last < size or any(slots[last + 1 :]):
-        raise DamageError(f"{number} containers, the last in slot {last} of {size} and array {array}")
+        raise CorruptBytesError(f"{number} containers, the last in slot {last} of {size} and array {array}")
     return slots, last
 
 
@@ -94,10 +94,10 @@ def _container(content: bytes, place: int) -> tuple[Container, int]:
     place += _SLOT.size
     is_run = kind == _RUNS
     if mark != 1 or not 0 < count <= _MOST or kind != _kind(count, is_run=is_run):
-        raise DamageError(f"a container of kind {kind} with {count} numbers, marked {mark}")
+        raise CorruptBytesError(f"a container of kind {kind} with {count} numbers, marked {mark}")
     numbers, end = container(content, place, count, is_run=is_run)
     if is_run and run_count(numbers) != int.from_bytes(content[place : place + 2], "little"):
-        raise DamageError("runs that touch")
+        raise CorruptBytesError("runs that touch")
     return Container(numbers=numbers, is_run=is_run), end
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.formats.paimon.merge import number_aggregates
 from snapshot_explorer.formats.paimon.merge.aggregates import BLANKS
 from snapshot_explorer.formats.paimon.merge.key_codes import Codes, equality_codes
-from snapshot_explorer.formats.paimon.merge.steps import ADD, ADD_EARLIER, CLEAR, RETRACT, SET, ColumnSteps, Crowd
+from snapshot_explorer.formats.paimon.merge.steps import ADD, ADD_EARLIER, CLEAR, RETRACT, SET, ColumnSteps, KeyGroups
 
 _Flags = npt.NDArray[np.bool_]
 _ROWS_PER_ROUND = 20
@@ -20,7 +20,7 @@ _SAFE = 0.999
 """The part of a type's range that estimates in floats may reach."""
 
 
-def fold(array: pa.Array, valid: _Flags, crowd: Crowd, steps: ColumnSteps) -> pa.Array | None:
+def fold(array: pa.Array, valid: _Flags, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return the value of each key, if the column's function and the actions allow it; arguments as `fold_column`."""
     name = "" if steps.function is None else steps.function.name
     if name in ("sum", "product") and pa.types.is_floating(array.type):
@@ -41,7 +41,7 @@ def fold(array: pa.Array, valid: _Flags, crowd: Crowd, steps: ColumnSteps) -> pa
     return maps(array, rows, crowd) if name == "merge_map" else None
 
 
-def sums(array: pa.Array, valid: _Flags, crowd: Crowd, steps: ColumnSteps) -> pa.Array | None:
+def sums(array: pa.Array, valid: _Flags, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return sums of integers and decimals, if no order of adding them could leave their type's range."""
     kind = array.type
     whole = number_aggregates.small(array)
@@ -56,7 +56,7 @@ def sums(array: pa.Array, valid: _Flags, crowd: Crowd, steps: ColumnSteps) -> pa
     return number_aggregates.from_small(added, np.logical_or.reduceat(asked, crowd.starts), kind)
 
 
-def floats(array: pa.Array, valid: _Flags, crowd: Crowd, steps: ColumnSteps) -> pa.Array | None:
+def floats(array: pa.Array, valid: _Flags, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return sums or products of floats: the first row of every key, then the second of every key, and so on.
 
     Floats are added in the order in which Java adds them, as another order gives another sum.
@@ -103,7 +103,7 @@ def _round(
     return made.astype(value.dtype), np.where(sets, valid, (there & ~clears) | adds | retracts)
 
 
-def texts(array: pa.Array, rows: Codes, crowd: Crowd, *, delimiter: str) -> pa.Array | None:
+def texts(array: pa.Array, rows: Codes, crowd: KeyGroups, *, delimiter: str) -> pa.Array | None:
     """Return texts joined, if none is blank: releases do not agree on what becomes of those."""
     chosen = array.take(pa.array(rows))
     if pc.any(pc.equal(pc.utf8_trim(chosen, BLANKS), "")).as_py():
@@ -114,7 +114,7 @@ def texts(array: pa.Array, rows: Codes, crowd: Crowd, *, delimiter: str) -> pa.A
     return pc.if_else(pa.array(counts > 0), joined, pa.scalar(None, array.type))
 
 
-def lists(array: pa.Array, rows: Codes, crowd: Crowd, *, distinct: bool) -> pa.Array:
+def lists(array: pa.Array, rows: Codes, crowd: KeyGroups, *, distinct: bool) -> pa.Array:
     """Return lists joined; with `distinct` each element once, where it came first."""
     chosen = array.take(pa.array(rows))
     elements, owners = chosen.flatten(), _owners(chosen, rows, crowd)
@@ -126,7 +126,7 @@ def lists(array: pa.Array, rows: Codes, crowd: Crowd, *, distinct: bool) -> pa.A
     return pa.ListArray.from_arrays(offsets.cast(pa.int32()), elements, type=array.type)
 
 
-def maps(array: pa.Array, rows: Codes, crowd: Crowd) -> pa.Array:
+def maps(array: pa.Array, rows: Codes, crowd: KeyGroups) -> pa.Array:
     """Return maps joined: of the entries of a key the last counts."""
     chosen = array.take(pa.array(rows))
     owners = _owners(chosen, rows, crowd)
@@ -143,7 +143,7 @@ def maps(array: pa.Array, rows: Codes, crowd: Crowd) -> pa.Array:
     return pa.MapArray.from_arrays(offsets.cast(pa.int32()), keys.take(kept), items.take(kept), type=array.type)
 
 
-def _counts(rows: Codes, crowd: Crowd) -> Codes:
+def _counts(rows: Codes, crowd: KeyGroups) -> Codes:
     """Return how many of the rows each key has."""
     return np.bincount(crowd.groups[rows], minlength=len(crowd.starts))
 
@@ -152,7 +152,7 @@ def _offsets(counts: Codes) -> pa.Array:
     return pa.array(np.append(0, np.cumsum(counts)), pa.int64())
 
 
-def _owners(chosen: pa.Array, rows: Codes, crowd: Crowd) -> Codes:
+def _owners(chosen: pa.Array, rows: Codes, crowd: KeyGroups) -> Codes:
     """Return the key of each element of lists or maps."""
     return np.repeat(crowd.groups[rows], np.diff(np.asarray(chosen.offsets)))
 

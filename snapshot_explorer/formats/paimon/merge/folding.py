@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.paimon.merge import (
     aggregates,
     binary_aggregates,
@@ -26,7 +26,7 @@ from snapshot_explorer.formats.paimon.merge.steps import (
     SKIP,
     Actions,
     ColumnSteps,
-    Crowd,
+    KeyGroups,
 )
 
 _RETRACTABLE = (
@@ -42,7 +42,7 @@ _RETRACTABLE = (
 _EXTREMES = ("max", "min", "bool_and", "bool_or")
 
 
-def fold_column(values: pa.ChunkedArray, crowd: Crowd, steps: ColumnSteps) -> pa.Array:
+def fold_column(values: pa.ChunkedArray, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array:
     """Return the value of each key.
 
     Args:
@@ -51,7 +51,7 @@ def fold_column(values: pa.ChunkedArray, crowd: Crowd, steps: ColumnSteps) -> pa
         steps: What they do to the column.
 
     Raises:
-        DamageError: A null where none is allowed, a number out of range, a retract of a function that has none:
+        CorruptBytesError: A null where none is allowed, a number out of range, a retract of a function that has none:
             Paimon fails too.
         UnsupportedFeatureError: What Paimon makes of the values is not known.
     """
@@ -60,7 +60,7 @@ def fold_column(values: pa.ChunkedArray, crowd: Crowd, steps: ColumnSteps) -> pa
         return array.slice(0, 0)
     valid = np.asarray(array.is_valid()).astype(bool)
     if not steps.nullable and steps.checked is not None and (steps.checked & ~valid).any():
-        raise DamageError("a row with a null in a column that allows none")
+        raise CorruptBytesError("a row with a null in a column that allows none")
     steps = _without_ignored(steps)
     assigned = _assignments(steps, valid)
     if assigned is not None:
@@ -85,7 +85,7 @@ def _without_ignored(steps: ColumnSteps) -> ColumnSteps:
         actions = np.where(steps.actions == RETRACT, np.int8(SKIP), steps.actions)
         return ColumnSteps(actions=actions, function=function, begins=steps.begins)
     if function.name not in _RETRACTABLE:
-        raise DamageError(
+        raise CorruptBytesError(
             f"rows of kind -U or -D, which the aggregate function {function.name} can not take back, "
             "and the column's option ignore-retract is off"
         )
@@ -113,7 +113,7 @@ def _assignments(steps: ColumnSteps, valid: npt.NDArray[np.bool_]) -> Actions | 
     return None
 
 
-def _last(actions: Actions, crowd: Crowd, begins: npt.NDArray[np.bool_] | None) -> Codes:
+def _last(actions: Actions, crowd: KeyGroups, begins: npt.NDArray[np.bool_] | None) -> Codes:
     """Return the row whose value each key ends with, -1 for null."""
     acting = np.where(actions == SKIP, np.int64(-1), np.arange(len(actions)))
     last = np.maximum.reduceat(acting, crowd.starts)
@@ -122,7 +122,7 @@ def _last(actions: Actions, crowd: Crowd, begins: npt.NDArray[np.bool_] | None) 
     return found
 
 
-def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: Crowd, steps: ColumnSteps) -> Codes | None:
+def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: KeyGroups, steps: ColumnSteps) -> Codes | None:
     """Return the row whose value each key ends with, if that does not depend on more than a first or greatest one."""
     name = "" if steps.function is None else steps.function.name
     if (steps.actions == SET).any() or (steps.begins is not None and steps.begins.any()):
@@ -138,18 +138,18 @@ def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: Crowd, steps: 
     return None
 
 
-def _chosen(rows: Codes, crowd: Crowd) -> Codes:
+def _chosen(rows: Codes, crowd: KeyGroups) -> Codes:
     """Return the last of the rows of each key, -1 for none."""
     chosen = np.full(len(crowd.starts), -1, np.int64)
     chosen[crowd.groups[rows]] = rows  # of several the last one stays
     return chosen
 
 
-def _by_key(array: pa.Array, crowd: Crowd, steps: ColumnSteps) -> pa.Array:
+def _by_key(array: pa.Array, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array:
     """Return what the function makes of the values, one key after another."""
     function = steps.function
     if function is None:
-        raise DamageError("steps without a function")
+        raise CorruptBytesError("steps without a function")
     made = _MAKERS.get(function.name, aggregates.choice)(array, function)
     begins = np.zeros(len(crowd.starts), bool) if steps.begins is None else steps.begins
     spans = zip(crowd.starts.tolist(), (crowd.ends + 1).tolist(), begins.tolist(), strict=True)
@@ -181,7 +181,7 @@ def _results(made: aggregates.Fold, spans: Iterator[tuple[int, int, bool]], acti
 
 
 def _refuse(value: object, item: object) -> object:
-    raise DamageError(f"a retract of a function that has none, of {item} from {value}")
+    raise CorruptBytesError(f"a retract of a function that has none, of {item} from {value}")
 
 
 _MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Fold]] = {

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.paimon.merge import aggregation, partial_update
 from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Deduplicate, Engine, FirstRow, PartialUpdate
 from snapshot_explorer.formats.paimon.merge.folding import fold_column
 from snapshot_explorer.formats.paimon.merge.key_codes import Codes, key_codes, order_codes
-from snapshot_explorer.formats.paimon.merge.steps import DELETE, RETRACTS, Crowd, Steps, group_starts
+from snapshot_explorer.formats.paimon.merge.steps import DELETE, RETRACTS, KeyGroups, Steps, group_starts
 
 __all__ = ["DELETE", "RETRACTS", "Merged", "Rules", "columns_needed", "merge", "merge_all"]
 
@@ -84,7 +84,7 @@ def merge(
         levels: The level of each row's file.
 
     Raises:
-        DamageError: The rows can not be merged so; Paimon fails too.
+        CorruptBytesError: The rows can not be merged so; Paimon fails too.
         UnsupportedFeatureError: What Paimon makes of them is not known.
 
     Source: paimon SortMergeReader, ReducerMergeFunctionWrapper, LookupMergeFunction.
@@ -129,7 +129,7 @@ def merge_all(
 
 
 def _steps(
-    engine: PartialUpdate | Aggregation, rows: pa.Table, crowd: Crowd, names: Sequence[str], rules: Rules
+    engine: PartialUpdate | Aggregation, rows: pa.Table, crowd: KeyGroups, names: Sequence[str], rules: Rules
 ) -> Steps:
     if isinstance(engine, PartialUpdate):
         return partial_update.steps(engine, rows, crowd, names, ignore_delete=rules.ignore_delete)
@@ -137,7 +137,7 @@ def _steps(
 
 
 def _folded(
-    rows: pa.Table, alone: Codes, crowd: Crowd, steps: Steps, left: npt.NDArray[np.bool_]
+    rows: pa.Table, alone: Codes, crowd: KeyGroups, steps: Steps, left: npt.NDArray[np.bool_]
 ) -> tuple[pa.Table, Codes]:
     """Return the rows that stood alone beside those that the engine made, in the order of their newest rows.
 
@@ -150,8 +150,8 @@ def _folded(
         column = rows.column(name)
         try:
             made = fold_column(column.take(pa.array(crowd.places)), crowd, steps.columns[name])
-        except DamageError as error:
-            raise DamageError(f"column {name!r}: {error}") from error
+        except CorruptBytesError as error:
+            raise CorruptBytesError(f"column {name!r}: {error}") from error
         made = made.filter(pa.array(left))
         both = pa.chunked_array([*column.take(pa.array(alone)).chunks, made], column.type)
         columns.append(both.take(pa.array(order)))
@@ -160,7 +160,7 @@ def _folded(
 
 def _crowded(
     rows: pa.Table, rules: Rules, sequence: Codes, kinds: npt.NDArray[np.int8], levels: npt.NDArray[np.int32]
-) -> tuple[Codes, Crowd]:
+) -> tuple[Codes, KeyGroups]:
     """Return the rows whose keys have no other row, and the others by key, oldest first."""
     codes = key_codes(rows, rules.keys)
     order = np.argsort(codes, kind="stable")  # files are sorted by key, and this sort gains from sorted runs
@@ -178,7 +178,7 @@ def _crowded(
     ]
     by_age = np.lexsort((adds[places], sequence[places], *reversed(fields), groups))
     places = places[by_age]
-    return alone, Crowd(places=places, groups=groups, kinds=kinds[places])
+    return alone, KeyGroups(places=places, groups=groups, kinds=kinds[places])
 
 
 def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) -> tuple[Codes, Codes]:
@@ -194,12 +194,12 @@ def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) 
     return places[kept], groups[kept]
 
 
-def _chosen(crowd: Crowd, rules: Rules) -> Codes:
+def _chosen(crowd: KeyGroups, rules: Rules) -> Codes:
     """Return the row that an engine chooses of each key; none of a key whose rows are all passed over."""
     return _newest(crowd, rules) if isinstance(rules.engine, Deduplicate) else _oldest(crowd, rules)
 
 
-def _newest(crowd: Crowd, rules: Rules) -> Codes:
+def _newest(crowd: KeyGroups, rules: Rules) -> Codes:
     """Return the newest row of each key, whatever its kind.
 
     Source: paimon DeduplicateMergeFunction.
@@ -211,12 +211,14 @@ def _newest(crowd: Crowd, rules: Rules) -> Codes:
     return found
 
 
-def _oldest(crowd: Crowd, rules: Rules) -> Codes:
+def _oldest(crowd: KeyGroups, rules: Rules) -> Codes:
     """Return the oldest row of each key.
 
     Source: paimon FirstRowMergeFunction.
     """
     if not rules.ignore_delete and not crowd.adds.all():
-        raise DamageError("a table of first rows holds rows of kind -U or -D, and its option ignore-delete is off")
+        raise CorruptBytesError(
+            "a table of first rows holds rows of kind -U or -D, and its option ignore-delete is off"
+        )
     places, groups = crowd.places[crowd.adds], crowd.groups[crowd.adds]
     return places[group_starts(groups)]

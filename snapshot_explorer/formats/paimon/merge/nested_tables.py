@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
 from snapshot_explorer.formats.paimon.merge.engines import Function
@@ -42,7 +42,9 @@ class _Rows:
         if self.null_keys == "merge" or not any(self.keyless[place] for place in found):
             return found
         if self.null_keys == "error":
-            raise DamageError("nested rows have a null in their key, which the option nested-key-null-strategy forbids")
+            raise CorruptBytesError(
+                "nested rows have a null in their key, which the option nested-key-null-strategy forbids"
+            )
         return [place for place in found if not self.keyless[place]]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
 from snapshot_explorer.formats.paimon.merge.key_codes import Codes
@@ -85,7 +85,7 @@ class _Numbers:
         if self.is_decimal:
             return value if abs(value) < self.limit else None
         if self.limit and not -self.limit <= value < self.limit:
-            raise DamageError(
+            raise CorruptBytesError(
                 f"{value}, a sum or product, does not fit its type {self.kind}; releases before 2.0 wrap it around"
             )
         return value
@@ -166,7 +166,7 @@ def product(array: pa.Array) -> Fold:
         if value is None or item is None:
             return value
         if numbers.limit and not item:
-            raise DamageError("a product divided by zero")
+            raise CorruptBytesError("a product divided by zero")
         if numbers.is_decimal:
             return numbers.held(_rounded(_quotient(value, item, scale)))
         if numbers.limit:
@@ -185,7 +185,7 @@ def _quotient(value: int, item: int, scale: int) -> Fraction:
         while rest % prime == 0:
             rest //= prime
     if rest > 1:
-        raise DamageError("a product divided by a decimal without an exact result")
+        raise CorruptBytesError("a product divided by a decimal without an exact result")
     return quotient
 
 

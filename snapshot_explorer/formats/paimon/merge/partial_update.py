@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.paimon.merge.engines import PartialUpdate, SequenceGroup
 from snapshot_explorer.formats.paimon.merge.key_codes import Codes, order_codes
 from snapshot_explorer.formats.paimon.merge.steps import (
@@ -19,7 +19,7 @@ from snapshot_explorer.formats.paimon.merge.steps import (
     SKIP,
     Actions,
     ColumnSteps,
-    Crowd,
+    KeyGroups,
     Steps,
 )
 
@@ -27,19 +27,21 @@ _Flags = npt.NDArray[np.bool_]
 _EMPTY, _OLDER, _NEWER = range(3)
 
 
-def steps(engine: PartialUpdate, rows: pa.Table, crowd: Crowd, names: Sequence[str], *, ignore_delete: bool) -> Steps:
+def steps(
+    engine: PartialUpdate, rows: pa.Table, crowd: KeyGroups, names: Sequence[str], *, ignore_delete: bool
+) -> Steps:
     """Return what the rows do to these columns.
 
     A key that begins with a retract begins with all its values, whatever becomes of the retract itself.
 
     Raises:
-        DamageError: There are retracts, and no option says what becomes of them.
+        CorruptBytesError: There are retracts, and no option says what becomes of them.
 
     Source: paimon PartialUpdateMergeFunction.
     """
     retracts = ~crowd.adds
     if retracts.any() and not (ignore_delete or engine.groups or engine.remove_on_delete):
-        raise DamageError(
+        raise CorruptBytesError(
             "a table of partial updates holds rows of kind -U or -D, and neither ignore-delete, "
             "partial-update.remove-record-on-delete nor a sequence group says what becomes of them"
         )
@@ -69,7 +71,7 @@ def _actions(
     engine: PartialUpdate,
     name: str,
     rows: pa.Table,
-    crowd: Crowd,
+    crowd: KeyGroups,
     ages: Sequence[Actions],
     obeyed: _Flags,
     removed: _Flags,
@@ -93,7 +95,7 @@ def _actions(
     return actions
 
 
-def _ages(engine: PartialUpdate, rows: pa.Table, crowd: Crowd, obeyed: _Flags) -> tuple[list[Actions], _Flags]:
+def _ages(engine: PartialUpdate, rows: pa.Table, crowd: KeyGroups, obeyed: _Flags) -> tuple[list[Actions], _Flags]:
     """Return for each group how each row stands to the present state, and which rows remove their record."""
     removed = np.zeros(len(crowd.places), bool)
     ages: list[Actions] = []
@@ -113,7 +115,7 @@ def _ages(engine: PartialUpdate, rows: pa.Table, crowd: Crowd, obeyed: _Flags) -
     return ages, removed
 
 
-def _ranks(group: SequenceGroup, rows: pa.Table, crowd: Crowd) -> Codes:
+def _ranks(group: SequenceGroup, rows: pa.Table, crowd: KeyGroups) -> Codes:
     """Return a number for each row, in the order of its sequence fields; -1 where all of them are null."""
     columns = [rows.column(name).take(pa.array(crowd.places)) for name in group.order]
     codes = [order_codes(column) for column in columns]
@@ -125,7 +127,7 @@ def _ranks(group: SequenceGroup, rows: pa.Table, crowd: Crowd) -> Codes:
     return np.where(empty, np.int64(-1), ranks)
 
 
-def _running(ranks: Codes, crowd: Crowd, counted: _Flags) -> Actions:
+def _running(ranks: Codes, crowd: KeyGroups, counted: _Flags) -> Actions:
     """Return how each row stands to the greatest of its key's rows before it."""
     seen = np.where(counted, ranks, np.int64(-1)) + 1
     width = int(seen.max(initial=0)) + 1
@@ -135,7 +137,7 @@ def _running(ranks: Codes, crowd: Crowd, counted: _Flags) -> Actions:
 
 
 def _remove(
-    groups: Sequence[SequenceGroup], ranks: Sequence[Codes], ages: Sequence[Actions], removed: _Flags, crowd: Crowd
+    groups: Sequence[SequenceGroup], ranks: Sequence[Codes], ages: Sequence[Actions], removed: _Flags, crowd: KeyGroups
 ) -> None:
     """Go through the keys that have a delete row by row: one that removes the record sets every group's state."""
     deletes = crowd.kinds == DELETE

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 
 KEY_BYTES = 6
 _LEAF = 4
@@ -59,7 +59,7 @@ def read_tree(content: bytes, place: int) -> tuple[Tree, Mapping[bytes, int], in
     """Return a tree, its slots by key, and where it ends.
 
     Raises:
-        DamageError: The bytes are no tree, or are cut short.
+        CorruptBytesError: The bytes are no tree, or are cut short.
 
     Source: RoaringBitmap 1.2, Art.deserializeArt, Node.deserialize.
     """
@@ -67,7 +67,7 @@ def read_tree(content: bytes, place: int) -> tuple[Tree, Mapping[bytes, int], in
     try:
         tree, end = _node(content, place, b"", slots)
     except struct.error as error:
-        raise DamageError(f"a tree of keys that is cut short at {len(content)} bytes") from error
+        raise CorruptBytesError(f"a tree of keys that is cut short at {len(content)} bytes") from error
     return tree, slots, end
 
 
@@ -79,15 +79,15 @@ def _node(content: bytes, place: int, path: bytes, slots: dict[bytes, int]) -> t
     if kind == _LEAF:
         key, slot = _LEAF_BODY.unpack_from(content, place)
         if count or len(path) + length > KEY_BYTES or not key.startswith(path) or key in slots:
-            raise DamageError(f"the key {key.hex()} behind {path.hex()}, with {length} bytes that remain")
+            raise CorruptBytesError(f"the key {key.hex()} behind {path.hex()}, with {length} bytes that remain")
         slots[key] = slot
         return Leaf(key=key, slot=slot, remains=prefix), place + _LEAF_BODY.size
     if kind > _LEAF or not 0 < count <= _CAPACITIES[kind] or len(path) + length >= KEY_BYTES:
-        raise DamageError(f"a node of kind {kind} with {count} children behind {len(path)} and {length} bytes")
+        raise CorruptBytesError(f"a node of kind {kind} with {count} children behind {len(path)} and {length} bytes")
     body = _turned(kind, content[place : place + _BODY_BYTES[kind]])
     place += len(body)
     if len(body) < _BODY_BYTES[kind]:
-        raise DamageError(f"a tree of keys that is cut short at {len(content)} bytes")
+        raise CorruptBytesError(f"a tree of keys that is cut short at {len(content)} bytes")
     children: dict[int, Tree] = {}
     for byte in _child_bytes(kind, body, count):
         children[byte], place = _node(content, place, path + prefix + bytes([byte]), slots)
@@ -106,13 +106,13 @@ def _child_bytes(kind: int, body: bytes, count: int) -> list[int]:
         found = [byte for byte, position in enumerate(body) if position != _NO_CHILD]
         positions = {body[byte] for byte in found}
         if len(positions) != len(found) or any(position >= _CAPACITIES[kind] for position in positions):
-            raise DamageError("a node whose children share a position, or are past its end")
+            raise CorruptBytesError("a node whose children share a position, or are past its end")
     elif kind == _BY_BITS:
         found = np.flatnonzero(np.unpackbits(np.frombuffer(body, np.uint8), bitorder="little")).tolist()
     else:
         found = list(body[:count])
     if len(found) != count or any(left >= right for left, right in itertools.pairwise(found)):
-        raise DamageError(f"a node of {count} children that lists {len(found)}, or not in order")
+        raise CorruptBytesError(f"a node of {count} children that lists {len(found)}, or not in order")
     return found
 
 
@@ -136,7 +136,7 @@ def _below(node: Tree, leaf: Leaf, depth: int) -> Tree:
         fork = Branch(kind=0, prefix=rest[:common], body=bytes(_BODY_BYTES[0]), children={})
         return _with_child(_with_child(fork, shared[common], lower), rest[common], leaf)
     if isinstance(node, Leaf):
-        raise DamageError(f"the key {leaf.key.hex()} twice")
+        raise CorruptBytesError(f"the key {leaf.key.hex()} twice")
     byte = rest[len(shared)]
     if byte not in node.children:
         return _with_child(node, byte, leaf)

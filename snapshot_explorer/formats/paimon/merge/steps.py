@@ -23,7 +23,7 @@ Actions = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crowd:
+class KeyGroups:
     """The rows whose keys have others: by key, and oldest first within a key."""
 
     places: Codes

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type
 
 _COMPACT_DECIMAL = 18
@@ -71,7 +71,7 @@ def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[Field], *, l
             where null means unknown.
 
     Raises:
-        BrokenTableError: A row has another number of fields, or points outside of itself.
+        CorruptTableError: A row has another number of fields, or points outside of itself.
         UnsupportedFeatureError: A TIMESTAMP(7..9) lies outside of the years 1677 to 2262, a TIMESTAMP(4..6) of
             what 64 bits of microseconds hold.
 
@@ -97,8 +97,8 @@ def _empty(rows: int) -> pa.Table:
     return pa.table({"rows": pa.nulls(rows)}).select([])
 
 
-def _broken(found: str) -> BrokenTableError:
-    return BrokenTableError(
+def _broken(found: str) -> CorruptTableError:
+    return CorruptTableError(
         f"A partition, key or statistic of the table {found}. A manifest or a schema file is damaged, or they do not "
         "belong together; compare the table with a copy."
     )

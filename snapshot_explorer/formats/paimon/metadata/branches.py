@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from snapshot_explorer.errors import BrokenTableError, MissingFileError, StorageError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, parse_snapshot
@@ -62,7 +62,7 @@ def _readable(read: Callable[[Sequence[K]], dict[K, V]], asked: Sequence[K]) -> 
     """Return what is read of all at once; where that fails, of each that can be read, asked for one by one."""
     try:
         return read(asked)
-    except (BrokenTableError, StorageError) as error:
+    except (CorruptTableError, StorageError) as error:
         if not _is_lasting(error):
             raise
         if len(asked) == 1:
@@ -71,9 +71,9 @@ def _readable(read: Callable[[Sequence[K]], dict[K, V]], asked: Sequence[K]) -> 
     return {key: value for one in asked for key, value in _readable(read, [one]).items()}
 
 
-def _is_lasting(error: BrokenTableError | StorageError) -> bool:
+def _is_lasting(error: CorruptTableError | StorageError) -> bool:
     """Return whether a branch can be read no more by who asks: a storage that fails now may answer the next time."""
-    return isinstance(error, BrokenTableError | MissingFileError) or isinstance(error.__cause__, PermissionError)
+    return isinstance(error, CorruptTableError | MissingFileError) or isinstance(error.__cause__, PermissionError)
 
 
 def _numbers(storage: Storage, names: Sequence[str]) -> dict[str, list[int]]:

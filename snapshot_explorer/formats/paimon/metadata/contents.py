@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import (
-    BrokenTableError,
+    CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
@@ -94,7 +94,7 @@ def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) ->
     Of a version that only a tag or a changelog holds, the lists that Paimon has removed are left out.
 
     Raises:
-        BrokenTableError: A list is missing or cut short; the message names it.
+        CorruptTableError: A list is missing or cut short; the message names it.
         SnapshotNotFoundError: The version expired while it was read.
     """
     _check_readable(snapshot)
@@ -127,7 +127,7 @@ def read_state(
     which include `FILE_COLUMNS`, the entries have these alone.
 
     Raises:
-        BrokenTableError: A file is missing, cut short or damaged; the message names it.
+        CorruptTableError: A file is missing, cut short or damaged; the message names it.
         SnapshotNotFoundError: The version expired while it was read, or only its changelog is left.
         UnsupportedFeatureError: A newer Paimon wrote something that is not read.
 
@@ -181,7 +181,7 @@ def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
     lists = read_lists_of(storage, snapshot, ("base", "delta"))
     names = lists.manifests.column("name").to_pylist()
     if len(set(names)) < len(names):
-        raise BrokenTableError(f"The manifest lists of {snapshot.path} name a manifest twice; choose another version.")
+        raise CorruptTableError(f"The manifest lists of {snapshot.path} name a manifest twice; choose another version.")
     return lists
 
 
@@ -223,7 +223,7 @@ def read_changes(
     and has no entries. With `columns` the entries have these alone.
 
     Raises:
-        BrokenTableError: A file is cut short or damaged; the message names it.
+        CorruptTableError: A file is cut short or damaged; the message names it.
     """
     known = [True] * len(snapshots)
     chosen = [(index, *named) for index, one in enumerate(snapshots) if (named := _list_of(one, kind)) is not None]
@@ -320,7 +320,7 @@ def _check_readable(snapshot: Snapshot) -> None:
 
 def _check_size(path: str, content: bytes, size: int | None) -> None:
     if size is not None and len(content) != size:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{path} has {len(content)} bytes where the table's metadata says {size}: it is cut short or was "
             "replaced. Compare it with a copy of the table, or choose another version."
         )
@@ -336,7 +336,7 @@ def _check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: 
     totals = pc.add(listed.column("added"), listed.column("deleted")).to_pylist()
     for (path, _), total, count in zip(files, totals, counts, strict=True):
         if total is not None and total != count:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"{path} has {count} entries where its manifest list says {total}: it is cut short or was replaced. "
                 "Compare it with a copy of the table, or choose another version."
             )
@@ -358,7 +358,7 @@ def guarded(storage: Storage, snapshot: Snapshot, read: Callable[[], T]) -> T:
 
     Raises:
         SnapshotNotFoundError: The version has expired meanwhile.
-        BrokenTableError: The version is still there, but not its file.
+        CorruptTableError: The version is still there, but not its file.
     """
     try:
         return read()
@@ -370,7 +370,7 @@ def _vanished(storage: Storage, snapshot: Snapshot, error: MissingFileError) -> 
     missing = str(error).rstrip(".")
     if not storage.exists(snapshot.path):
         return SnapshotNotFoundError(f"Version {snapshot.id} expired while it was read ({missing}); {_KEEP_LONGER}")
-    return BrokenTableError(
+    return CorruptTableError(
         f"Version {snapshot.id} cannot be read: a file that {snapshot.path} needs is gone ({missing}). The snapshot "
         f"probably expired while it was read, otherwise the table has lost the file; {_KEEP_LONGER}"
     )

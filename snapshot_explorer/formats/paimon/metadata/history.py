@@ -5,9 +5,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
-from snapshot_explorer.errors import BrokenTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, digest_of, parse_again, read_snapshots
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, digest_of, read_snapshots, reparse
 from snapshot_explorer.formats.shortfall import (
     PAUSE_SECONDS,
     TRIES,
@@ -95,7 +95,7 @@ class History:
         contents = self._storage.read_present(paths)
         if contents[0] is None or contents[1] is not None:
             return self._scanned(hint)
-        newest = parse_again(self._storage, paths[:1], contents[:1])[0]
+        newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is None:
             return self._scanned(hint)
         self._notice(newest, before, contents[2] if len(contents) > 2 else None, hint=hint)  # noqa: PLR2004 - the third asked for
@@ -124,7 +124,7 @@ class History:
         asked = [version] + ([before.id] if before is not None and before.id != version else [])
         paths = [self._path(asked_for) for asked_for in asked]
         contents = self._storage.read_present(paths)
-        newest = parse_again(self._storage, paths[:1], contents[:1])[0]
+        newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is not None:
             self._notice(newest, before, contents[1] if len(contents) > 1 else None, hint=hint, versions=versions)
         return newest
@@ -208,7 +208,7 @@ class History:
 
         Raises:
             SnapshotNotFoundError: A version does not exist; the message says which do.
-            BrokenTableError: A file is cut short; the message names it.
+            CorruptTableError: A file is cut short; the message names it.
         """
         found = self.present(versions)
         missing = [version for version in versions if version not in found]
@@ -220,7 +220,7 @@ class History:
         """Return those of the versions that there are. A small file for each that was not read before.
 
         Raises:
-            BrokenTableError: A file is cut short; the message names it.
+            CorruptTableError: A file is cut short; the message names it.
         """
         with self._lock:
             found = {version: self._known[version] for version in versions if version in self._known}
@@ -247,7 +247,7 @@ class History:
         """Return the tags by name, sorted. One listing and a small file per tag.
 
         Raises:
-            BrokenTableError: A tag cannot be read; the message names it.
+            CorruptTableError: A tag cannot be read; the message names it.
         """
         names = self._tag_names([entry.name for entry in self._storage.list(self._layout.folder("tag"))])
         read = read_snapshots(self._storage, [self._layout.tag(name) for name in names], "tag")
@@ -261,8 +261,8 @@ class History:
         notes: list[str] = []
         for name, path, content in zip(names, paths, self._storage.read_present(paths), strict=True):
             try:
-                tag = parse_again(self._storage, [path], [content], "tag")[0]
-            except BrokenTableError as error:
+                tag = reparse(self._storage, [path], [content], "tag")[0]
+            except CorruptTableError as error:
                 log.warning("%s", error)
                 notes.append(str(error))
                 continue
@@ -306,8 +306,8 @@ class History:
         expired = "has expired" if 0 < version < first or (first < version < last) else "does not exist"
         return SnapshotNotFoundError(f"Version {version} {expired}. {exist}; `latest` is {last}.")
 
-    def _restless(self) -> BrokenTableError:
-        return BrokenTableError(
+    def _restless(self) -> CorruptTableError:
+        return CorruptTableError(
             f"The newest snapshot in {self._layout.folder('snapshot')} vanished each of {_TRIES} times it was read. "
             "A writer may be rolling back; try again."
         )
@@ -396,10 +396,10 @@ def _numbered(snapshot: Snapshot, version: int) -> Snapshot:
     """Return the snapshot if it is the version that its file name says.
 
     Raises:
-        BrokenTableError: It is another.
+        CorruptTableError: It is another.
     """
     if snapshot.id != version:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{snapshot.path} says that it is snapshot {snapshot.id}. It was copied or damaged; choose another version."
         )
     return snapshot

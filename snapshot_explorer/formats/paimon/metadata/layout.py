@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 
 MANIFESTS = "manifest"
 INDEXES = "index"
@@ -61,10 +61,10 @@ def safe_name(name: str, source: str) -> str:
     """Return a file name from the metadata, unless it could lead out of its folder.
 
     Raises:
-        BrokenTableError: The name holds a separator or two dots.
+        CorruptTableError: The name holds a separator or two dots.
     """
     if not name or re.search(_UNSAFE, name):
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{source} names the file {name!r}, which could lead out of the table's folder; it is not followed. "
             "The table's metadata is damaged or was tampered with."
         )
@@ -75,7 +75,7 @@ def check_names(names: pa.ChunkedArray, source: str) -> None:
     """Refuse a column of file names that holds an unsafe one; see `safe_name`.
 
     Raises:
-        BrokenTableError: A name holds a separator or two dots.
+        CorruptTableError: A name holds a separator or two dots.
     """
     unsafe = pc.equal(pc.binary_length(names), 0)
     # All names as one text first: to look for words in it is quicker than for a pattern in each.
@@ -90,7 +90,7 @@ def manifest_path(name: str, source: str) -> str:
     """Return the path of a manifest list, manifest or index manifest that `source` names.
 
     Raises:
-        BrokenTableError: The name could lead out of the folder.
+        CorruptTableError: The name could lead out of the folder.
     """
     return f"{MANIFESTS}/{safe_name(name, source)}"
 
@@ -112,7 +112,7 @@ def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, opti
         options: The table's options.
 
     Raises:
-        BrokenTableError: The option `data-file.path-directory` leads out of the table.
+        CorruptTableError: The option `data-file.path-directory` leads out of the table.
 
     Source: paimon docs, "File Layouts"; paimon FileStorePathFactory.
     """
@@ -123,7 +123,7 @@ def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, opti
     ]
     inside = options.get("data-file.path-directory", "").strip("/")
     if any(part in ("", ".", "..") for part in inside.split("/")) and inside:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The option data-file.path-directory is {inside!r}, which leads out of the table's folder."
         )
     last = "bucket-postpone" if bucket == POSTPONED else f"bucket-{bucket}"

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.paimon.metadata.contents import guarded, read_lists_of
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE, read_entries, read_lists
@@ -31,17 +31,17 @@ def entries_of(
         options: The newest options, which say how folders are called.
 
     Raises:
-        BadReferenceError: The version does not name it, or it is an index manifest.
-        BrokenTableError: It is missing, cut short or damaged.
+        InvalidArgumentError: The version does not name it, or it is an index manifest.
+        CorruptTableError: It is missing, cut short or damaged.
     """
     if snapshot.index_manifest and path == manifest_path(snapshot.index_manifest, snapshot.path):
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"{path} is the index manifest of version {snapshot.id}: it holds index files, not data files. "
             "The files of the version say which deletion vectors they have."
         )
     lists = read_lists_of(storage, snapshot, ("base", "delta", "changelog"))
     if path.removeprefix(f"{MANIFESTS}/") not in set(lists.manifests.column("name").to_pylist()):
-        raise BadReferenceError(
+        raise InvalidArgumentError(
             f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,}: "
             "those that its manifests() names."
         )

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from snapshot_explorer.formats.paimon.metadata.layout import check_names
 from snapshot_explorer.limits import DEFAULT, Limits
@@ -227,7 +227,7 @@ def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) 
         limits: What a file may cost.
 
     Raises:
-        BrokenTableError: One is cut short or contradicts the format; the message names it.
+        CorruptTableError: One is cut short or contradicts the format; the message names it.
         LimitError: One unfolds to more than it may.
 
     Source: paimon docs, "Manifest".
@@ -251,7 +251,7 @@ def read_entries(
             always among them.
 
     Raises:
-        BrokenTableError: One is cut short or contradicts the format; the message names it.
+        CorruptTableError: One is cut short or contradicts the format; the message names it.
         LimitError: One unfolds to more than it may.
 
     Source: paimon docs, "Manifest".
@@ -313,7 +313,7 @@ def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
         limits: What a file may cost.
 
     Raises:
-        BrokenTableError: One is cut short or contradicts the format; the message names it.
+        CorruptTableError: One is cut short or contradicts the format; the message names it.
         LimitError: One unfolds to more than it may.
 
     Source: paimon docs, "Table Index"; paimon IndexManifestEntry.
@@ -375,7 +375,7 @@ def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: S
     for field in schema:
         column = opened(paths[field.name])
         if column.null_count and not field.nullable:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"A row of {_named(files)} has no {paths[field.name]}. The file is damaged; "
                 "compare it with a copy of the table, or choose another version."
             )

@@ -42,7 +42,7 @@ def partitions_of(rows: pa.ChunkedArray | pa.Array, schema: Schema) -> Partition
     """Return the partitions of a column of BinaryRows.
 
     Raises:
-        BrokenTableError: A partition does not fit the schema.
+        CorruptTableError: A partition does not fit the schema.
     """
     encoded = single_chunk(rows).dictionary_encode()
     fields = [schema.field(name) for name in schema.partition_keys]

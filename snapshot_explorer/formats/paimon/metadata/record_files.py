@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import orc_tail, parquet_pages
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.corruption import DamageError
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.avro import columns as avro_columns
 from snapshot_explorer.formats.avro import records as avro_records
 from snapshot_explorer.formats.avro.container import (
@@ -44,7 +44,7 @@ def rows(
         limits: What a file may cost.
 
     Raises:
-        BrokenTableError: A file is cut short, is of none of the three formats, lacks a field that must be
+        CorruptTableError: A file is cut short, is of none of the three formats, lacks a field that must be
             there, or holds what does not fit; the message names it.
         UnsupportedFeatureError: A codec is not known.
         LimitError: A file has too many rows, or unfolds to too many bytes.
@@ -109,8 +109,8 @@ def _table(found: pa.StructArray, schema: pa.Schema, path: str) -> pa.Table:
     return table
 
 
-def _broken(path: str, found: str) -> BrokenTableError:
-    return BrokenTableError(
+def _broken(path: str, found: str) -> CorruptTableError:
+    return CorruptTableError(
         f"{path} is not readable metadata: {found}. It is cut short or damaged; "
         "compare it with a copy of the table, or choose another version."
     )
@@ -175,7 +175,7 @@ def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> p
         conformed = _conformed(table, schema, path)
         # Text that is not UTF-8 passes until here.
         conformed.validate(full=True)
-    except (pa.ArrowException, OSError, Cut, DamageError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, Cut, CorruptBytesError, UnicodeDecodeError) as error:
         raise _broken(path, str(error)) from error
     return conformed
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.paimon.metadata.data_types import (
     GREATEST_LENGTH,
@@ -60,12 +60,12 @@ class Schema:
         """Return the column of that name.
 
         Raises:
-            BrokenTableError: A key or a file names a column that the schema lacks.
+            CorruptTableError: A key or a file names a column that the schema lacks.
         """
         for column in self.fields:
             if column.name == name:
                 return column
-        raise BrokenTableError(f"schema/schema-{self.id} has no column {name!r}, which the table's metadata names.")
+        raise CorruptTableError(f"schema/schema-{self.id} has no column {name!r}, which the table's metadata names.")
 
     def flag(self, option: str) -> bool:
         """Return whether a boolean option is on; absent is off."""
@@ -76,7 +76,7 @@ def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Sche
     """Return the schema that a schema file holds.
 
     Raises:
-        BrokenTableError: The file is no schema; the message names it.
+        CorruptTableError: The file is no schema; the message names it.
         UnsupportedFeatureError: A column has a type that is not known, named in the message.
 
     Source: paimon docs, "Schema"; defaults of older versions from paimon TableSchema.fromJson.
@@ -110,7 +110,7 @@ def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Sche
         RecursionError,
         OverflowError,
     ) as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{path} is not a readable Paimon schema ({type(error).__name__}: {error}). "
             "It may have been cut short; compare it with a copy of the table."
         ) from error

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from snapshot_explorer.errors import BrokenTableError, StorageError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, parse_schema
 from snapshot_explorer.storage import Storage
@@ -72,7 +72,7 @@ class Schemas:
         """Return schemas by their numbers. A small file for each that was not read before, all at once.
 
         Raises:
-            BrokenTableError: A schema file is missing or unreadable; the message names it.
+            CorruptTableError: A schema file is missing or unreadable; the message names it.
         """
         wanted = sorted(set(ids))
         with self._lock:
@@ -81,7 +81,7 @@ class Schemas:
         paths = [self._layout.numbered("schema", number) for number in missing]
         for number, path, content in zip(missing, paths, self._storage.read_present(paths), strict=True):
             if content is None:
-                raise BrokenTableError(
+                raise CorruptTableError(
                     f"{path} is missing, which the table's metadata names. Without it files of schema {number} "
                     "cannot be read; restore it, or choose a version that does not need it."
                 )
@@ -100,7 +100,7 @@ class Schemas:
     @staticmethod
     def _checked(schema: Schema, number: int, path: str) -> Schema:
         if schema.id != number:
-            raise BrokenTableError(
+            raise CorruptTableError(
                 f"{path} says that it is schema {schema.id}. It was copied or damaged; compare it with a copy."
             )
         return schema

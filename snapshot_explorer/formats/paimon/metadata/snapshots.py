@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import orjson
 
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
@@ -94,7 +94,7 @@ def parse_snapshot(content: bytes, path: str, held: Held = "snapshot", *, limits
     """Return what a snapshot, tag or changelog file holds. Unknown fields stay in `stored`.
 
     Raises:
-        BrokenTableError: The file is cut short or contradicts the format; the message names it.
+        CorruptTableError: The file is cut short or contradicts the format; the message names it.
 
     Source: paimon docs, "Snapshot"; paimon Snapshot and Tag.
     """
@@ -102,7 +102,7 @@ def parse_snapshot(content: bytes, path: str, held: Held = "snapshot", *, limits
         return _parsed(json_text.document(content, path, limits), content, path, held)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = "cut short or damaged" if isinstance(error, orjson.JSONDecodeError) else "damaged"
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{path} is no readable Paimon {held} ({_reason(error)}): it is {what}. "
             "Choose another version; if a writer is at work, try again."
         ) from error
@@ -203,12 +203,12 @@ def read_snapshots(storage: Storage, paths: Sequence[str], held: Held = "snapsho
     A file that does not parse is read again a few times: object stores may show one that is half written.
 
     Raises:
-        BrokenTableError: A file stays unreadable; the message names it.
+        CorruptTableError: A file stays unreadable; the message names it.
     """
-    return parse_again(storage, paths, storage.read_present(paths), held)
+    return reparse(storage, paths, storage.read_present(paths), held)
 
 
-def parse_again(
+def reparse(
     storage: Storage, paths: Sequence[str], contents: Sequence[bytes | None], held: Held = "snapshot"
 ) -> list[Snapshot | None]:
     """Return what files hold that have been read, reading those again that do not parse; see `read_snapshots`."""
@@ -221,7 +221,7 @@ def parse_again(
                 found[index] = (
                     None if content is None else parse_snapshot(content, paths[index], held, limits=storage.limits)
                 )
-            except BrokenTableError:
+            except CorruptTableError:
                 if attempt == _TRIES:
                     raise
                 failed.append(index)

@@ -54,7 +54,7 @@ def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int
         file_schemas: The schemas that the files were written with, by id.
 
     Raises:
-        BrokenTableError: Statistics do not fit the schema that their file names.
+        CorruptTableError: Statistics do not fit the schema that their file names.
     """
     lower, upper, nulls = _values(entries, fields, file_schemas)
     types = [arrow_type(field.type) for field in fields]
@@ -74,7 +74,7 @@ def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Sch
     is unknown.
 
     Raises:
-        BrokenTableError: A key does not fit the schema.
+        CorruptTableError: A key does not fit the schema.
 
     Source: paimon docs, "Manifest"; paimon KeyValueFileStoreScan.
     """

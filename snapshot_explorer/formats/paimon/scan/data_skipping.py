@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BrokenTableError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.features import flag
 from snapshot_explorer.formats.paimon.metadata import binary_row, statistics
 from snapshot_explorer.formats.paimon.metadata.contents import Keep
@@ -82,7 +82,7 @@ def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
                 binary_row.decode(listed.column(name), fields, lenient=True)
                 for name in ("partition_min", "partition_max")
             ]
-        except BrokenTableError as error:
+        except CorruptTableError as error:
             log.warning("no manifest is skipped by its partitions: %s", error)
             return np.ones(len(listed), np.bool_)
         nulls = [statistics.null_counts(listed.column("partition_nulls"), place) for place in range(len(fields))]
@@ -147,26 +147,26 @@ def after_planning(
     return kept, reasons
 
 
-def parts_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+def partitions_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
     """Return for each file whether rows of its partition and bucket may pass."""
     kept = by_partition(files.partitions, files.schema, predicate).copy()
     kept[kept] = ~buckets.ruled_out(files.where(kept).entries, files.schema, files.file_schemas, predicate)
     return kept
 
 
-def keys_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+def keys_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
     """Return for each file of a primary-key table whether it may have a key of which a row may pass.
 
     A file without one can be left out of a merge: of a key that passes it has nothing.
     """
-    kept = parts_may_pass(files, predicate)
+    kept = partitions_might_match(files, predicate)
     kept[kept] = [reason is None for reason in _of_keys(files.where(kept), predicate)]
     return kept
 
 
-def rows_may_pass(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+def rows_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
     """Return for each file whether a row of it may pass, where rows are judged as they are, before any merge."""
-    kept = keys_may_pass(files, predicate) if files.schema.primary_keys else parts_may_pass(files, predicate)
+    kept = keys_might_match(files, predicate) if files.schema.primary_keys else partitions_might_match(files, predicate)
     if _holds_whole_rows(files):
         kept[kept] = [reason is None for reason in _of_values(files.where(kept), predicate)]
     return kept
@@ -203,7 +203,7 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
         return [None] * len(files.entries)
     try:
         known = statistics.key_bounds(files.entries, files.schema, files.file_schemas)
-    except BrokenTableError as error:
+    except CorruptTableError as error:
         return _unjudged(files, error)
     first, *others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys]
     # The least and greatest whole key are by the writer, not by the file: so is what is known of the first column.
@@ -219,13 +219,13 @@ def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
         return []
     try:
         known = statistics.bounds(files.entries, fields, files.file_schemas)
-    except BrokenTableError as error:
+    except CorruptTableError as error:
         return _unjudged(files, error)
     found = predicate.ruled_out(_with_partition(_without_orc_ends(known, fields, files), files))
     return [None if columns is None else f"statistics of {columns}" for columns in found.to_pylist()]
 
 
-def _unjudged(files: Files, error: BrokenTableError) -> list[str | None]:
+def _unjudged(files: Files, error: CorruptTableError) -> list[str | None]:
     # The rows do not depend on them: a table that can be read without a condition can be read with one.
     log.warning("no file is skipped by its statistics: %s", error)
     return [None] * len(files.entries)

@@ -9,7 +9,7 @@ from snapshot_explorer.formats.paimon.files import deletion_vectors, evolution
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.metadata.schema import DataType
 from snapshot_explorer.formats.paimon.scan.plans import Plan, is_peculiar
-from snapshot_explorer.model import Split, StoredFile, StoredRows
+from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
 _WIDER = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
@@ -33,7 +33,7 @@ def split_by_file(split: Split) -> Sequence[Split]:
     ]
 
 
-def native_files(storage: Storage, split: Split) -> StoredRows | None:
+def native_files(storage: Storage, split: Split) -> NativeRows | None:
     """Return where other readers find the rows of a split; None where they would not give them.
 
     They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
@@ -54,7 +54,7 @@ def native_files(storage: Storage, split: Split) -> StoredRows | None:
         if names is None:
             return None
         files.append(
-            StoredFile(
+            NativeFile(
                 address=storage.local_address(file.path),
                 kind=cast("Literal['parquet', 'orc']", file.format),
                 rows=file.rows,
@@ -63,7 +63,7 @@ def native_files(storage: Storage, split: Split) -> StoredRows | None:
                 deleted=_deleted(file),
             )
         )
-    return StoredRows(files=tuple(files), partition=plan.partition)
+    return NativeRows(files=tuple(files), partition=plan.partition)
 
 
 def _deleted(file: DataFile) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.features import (
     check_no_blobs,
     check_table,
@@ -99,7 +99,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
 
     Raises:
         UnsupportedFeatureError: The rows need a feature that is not read; the message names it.
-        BrokenTableError: An entry names a schema that is not there.
+        CorruptTableError: An entry names a schema that is not there.
 
     Source: paimon MergeTreeSplitGenerator, AppendOnlySplitGenerator, IntervalPartition.
     """
@@ -152,7 +152,7 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
 
     Raises:
         UnsupportedFeatureError: A file is of a format that is not read, or holds only some columns.
-        BrokenTableError: An entry names a schema that is not there.
+        CorruptTableError: An entry names a schema that is not there.
     """
     table = _Table(
         schema=_bare(schema),
@@ -276,7 +276,7 @@ def _check_file(file: DataFile, name: str, table: _Table) -> None:
     """Refuse a file whose columns can not become the version's."""
     found = table.file_schemas.get(file.schema_id)
     if found is None:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {file.path} was written with schema/schema-{file.schema_id}, which is not there. "
             "Compare the table with a copy of it."
         )

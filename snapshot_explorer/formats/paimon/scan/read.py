@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow.corruption import DamageError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare, masked, without
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_files, evolution, row_tracking
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
@@ -45,14 +45,14 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
             them the batches hold rows without columns.
 
     Raises:
-        BadReferenceError: A column is not in the version's schema.
-        BrokenTableError: A file is missing or damaged; the message names it.
+        InvalidArgumentError: A column is not in the version's schema.
+        CorruptTableError: A file is missing or damaged; the message names it.
         UnsupportedFeatureError: A value can not be cast or held as the schema asks; the message names file and
             column.
     """
     plan = split.detail
     if not isinstance(plan, Plan):
-        raise BadReferenceError("The split is not one of a Paimon table. Give one that splits() returned.")
+        raise InvalidArgumentError("The split is not one of a Paimon table. Give one that splits() returned.")
     fields = _fields(plan, columns)
     blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
     gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
@@ -71,11 +71,11 @@ def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
     known = {field.name: field for field in plan.schema.fields}
     known |= {field.name: field for field in blobs.descriptor_fields(columns, plan.schema)}
     unknown = [name for name in columns if name not in known]
-    hidden = {field.name: field for field in row_tracking.hidden_fields(unknown, tracked=plan.row_tracking)}
+    hidden = {field.name: field for field in row_tracking.metadata_fields(unknown, tracked=plan.row_tracking)}
     for name in unknown:
         if name not in hidden:
             there = ", ".join(field.name for field in plan.schema.fields)
-            raise BadReferenceError(f"The version has no column {name!r}. Columns: {there}.")
+            raise InvalidArgumentError(f"The version has no column {name!r}. Columns: {there}.")
     return [known.get(name) or hidden[name] for name in columns]
 
 
@@ -245,8 +245,8 @@ def _telling(plan: Plan) -> Iterator[None]:
     """Name the files in what goes wrong with a merge."""
     try:
         yield
-    except DamageError as error:
-        raise BrokenTableError(
+    except CorruptBytesError as error:
+        raise CorruptTableError(
             f"The rows of {_named(plan.files)} can not be merged: {error}. Paimon itself, from 2.0 on, "
             "refuses them too. Leave the column out, or mend the table with Paimon."
         ) from error
@@ -265,7 +265,7 @@ def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
     sequence, kinds = own.columns
     known = pc.and_(pc.greater_equal(kinds, 0), pc.less_equal(kinds, _GREATEST_KIND))
     if sequence.null_count or kinds.null_count or not pc.all(known, min_count=0).as_py():
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {file.path} has rows without a sequence number or of an unknown kind. "
             "It may have been overwritten; compare it with a copy of the table."
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.layout import safe_name
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
 from snapshot_explorer.formats.paimon.system_tables.texts import braced
@@ -41,7 +41,7 @@ def parse_container(content: bytes, path: str) -> list[FileIndex]:
     """Return what indexes a container has, in its order. Their bodies are not looked at.
 
     Raises:
-        BrokenTableError: The head is cut short or contradicts itself; the message names the file.
+        CorruptTableError: The head is cut short or contradicts itself; the message names the file.
         UnsupportedFeatureError: It is of another version.
 
     Source: paimon docs, "File Index"; paimon FileIndexFormat.
@@ -49,7 +49,7 @@ def parse_container(content: bytes, path: str) -> list[FileIndex]:
     try:
         return list(_indexes(_head(content, path), len(content)))
     except (struct.error, ValueError) as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{path} is no readable file index ({error}): it is cut short or was overwritten. Compare it with a "
             "copy of the table."
         ) from error
@@ -112,7 +112,7 @@ def file_indexes(
         locations: The full location of each, to be shown.
 
     Raises:
-        BrokenTableError: An index file is missing or damaged; the message names it.
+        CorruptTableError: An index file is missing or damaged; the message names it.
         UnsupportedFeatureError: An index file is of a newer version, or on another storage.
 
     Source: paimon FileIndexesTable.
@@ -158,7 +158,7 @@ def _index_name(extra: Sequence[str], name: str) -> str:
     """Return the name of a data file's index file."""
     found = [other for other in extra if other.endswith(_SUFFIX)]
     if len(found) > 1:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"The data file {name} has {len(found)} index files: {', '.join(found)}. It may have one; compare the "
             "table's metadata with a copy of it."
         )
@@ -173,7 +173,7 @@ def _read(storage: Storage, paths: dict[int, str]) -> dict[int, bytes]:
     try:
         return dict(zip(paths, storage.read_many(list(paths.values())), strict=True))
     except MissingFileError as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"An index file is gone ({str(error).rstrip('.')}). The version may have expired while it was read, or the "
             "file was removed by hand. Try a newer version."
         ) from error

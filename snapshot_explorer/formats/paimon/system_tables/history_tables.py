@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import BrokenTableError, StorageError
+from snapshot_explorer.errors import CorruptTableError, StorageError
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, parse_schema
@@ -63,7 +63,7 @@ def schemas(storage: Storage, layout: Layout) -> pa.Table:
     """Return a row per schema file, ascending; Paimon's own order is none. A listing, and a small file each.
 
     Raises:
-        BrokenTableError: A schema file cannot be read; the message names it.
+        CorruptTableError: A schema file cannot be read; the message names it.
     """
     paths = [layout.numbered("schema", number) for number in _numbers(storage, layout, "schema")]
     contents = zip(paths, storage.read_present(paths), strict=True)
@@ -76,7 +76,7 @@ def _schema(path: str, content: bytes) -> dict[str, Any]:
     try:
         updated = _wall(datetime.fromtimestamp(millis / 1_000, UTC))
     except (TypeError, ValueError, OverflowError, OSError) as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{path} has no readable time: timeMillis is {millis!r}. Compare it with a copy of the table."
         ) from error
     return {
@@ -131,7 +131,7 @@ def consumers(storage: Storage, layout: Layout) -> pa.Table:
     """Return a row per consumer, sorted. A listing, and a small file each.
 
     Raises:
-        BrokenTableError: A consumer file cannot be read; the message names it.
+        CorruptTableError: A consumer file cannot be read; the message names it.
     """
     folder = layout.folder("consumer")
     names = sorted(entry.name for entry in storage.list(folder) if entry.name.startswith("consumer-"))
@@ -179,12 +179,12 @@ def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) 
     """Return what is taken of a small JSON file.
 
     Raises:
-        BrokenTableError: The file is no JSON, or lacks what is taken; the message names it.
+        CorruptTableError: The file is no JSON, or lacks what is taken; the message names it.
     """
     try:
         return take(orjson.loads(content))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BrokenTableError(
+        raise CorruptTableError(
             f"{path} can not be read ({type(error).__name__}: {error}). It may have been cut short; if a writer is at "
             "work, try again."
         ) from error

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import BadReferenceError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.paimon.metadata.contents import State, guarded, read_lists_of, read_written
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, safe_name
@@ -39,8 +39,8 @@ class Inspector:
         """Return a system table of the whole table.
 
         Raises:
-            BadReferenceError: There is no system table of that name.
-            BrokenTableError: A file is missing or damaged; the message names it.
+            InvalidArgumentError: There is no system table of that name.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         match name:
             case "snapshots":
@@ -63,10 +63,10 @@ class Inspector:
         """Return a system table of a version; no rows without a snapshot.
 
         Raises:
-            BadReferenceError: The table keeps no row ids.
+            InvalidArgumentError: The table keeps no row ids.
             SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
             UnsupportedFeatureError: Its rows need a feature that is not read; no row has been read.
-            BrokenTableError: A file is missing or damaged; the message names it.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         if any(one.name == name and one.of_rows for one in INSPECTIONS):
             return system_rows(self._storage, self._schemas, name, snapshot)
@@ -123,8 +123,8 @@ class Inspector:
         return guarded(self._storage, snapshot, lambda: self._storage.read_many([path]))[0]
 
 
-def _unknown(name: str) -> BadReferenceError:
+def _unknown(name: str) -> InvalidArgumentError:
     names = [one.name for one in INSPECTIONS]
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return BadReferenceError(f"No system table is called {name!r}.{hint} There are: {', '.join(names)}.")
+    return InvalidArgumentError(f"No system table is called {name!r}.{hint} There are: {', '.join(names)}.")

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import BadReferenceError, BrokenTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.changes.events import ROW_KIND, LastEvents, read_events
 from snapshot_explorer.formats.paimon.features import flag
 from snapshot_explorer.formats.paimon.files.row_tracking import HIDDEN, SEQUENCE_NUMBER
@@ -34,9 +34,9 @@ def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: Snapsho
     their ids.
 
     Raises:
-        BadReferenceError: `row_tracking` of a table that does not track its rows.
+        InvalidArgumentError: `row_tracking` of a table that does not track its rows.
         UnsupportedFeatureError: The version needs a feature that is not read; no row has been read.
-        BrokenTableError: A file is missing or damaged; the message names it.
+        CorruptTableError: A file is missing or damaged; the message names it.
 
     Source: paimon docs, "System Tables"; paimon AuditLogTable, BinlogTable, ReadOptimizedTable, RowTrackingTable.
     """
@@ -61,7 +61,7 @@ def _columns(name: str, schema: Schema, newest: Schema) -> pa.Schema:
         case "row_tracking":
             tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
             if not tracked:
-                raise BadReferenceError(
+                raise InvalidArgumentError(
                     "row_tracking has the ids of rows, but the table does not track its rows: it needs the option "
                     "row-tracking.enabled, and no primary key. to_arrow() gives the rows."
                 )
@@ -91,7 +91,7 @@ def _top_level(newest: Schema) -> int:
     name = "num-levels" if "num-levels" in newest.options else _TRIGGER
     value = newest.options.get(name, "5").strip()
     if not value.isascii() or not value.isdigit():
-        raise BrokenTableError(f"The table's option {name} is {value!r}, which is no whole number; ro is not read.")
+        raise CorruptTableError(f"The table's option {name} is {value!r}, which is no whole number; ro is not read.")
     return int(value) - (name == "num-levels")
 
 

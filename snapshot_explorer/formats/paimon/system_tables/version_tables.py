@@ -288,7 +288,7 @@ def statistics(content: bytes, path: str) -> pa.Table:
     """Return the one row of a statistics file; `colstat` is JSON, laid out as Paimon lays it out.
 
     Raises:
-        BrokenTableError: The file cannot be read; the message names it.
+        CorruptTableError: The file cannot be read; the message names it.
     """
 
     def row(raw: Mapping[str, Any]) -> pa.Table:
@@ -312,7 +312,7 @@ def table_indexes(content: bytes, path: str, schema: Schema) -> pa.Table:
     """Return a row per index file of an index manifest, in its order.
 
     Raises:
-        BrokenTableError: The manifest cannot be read; the message names it.
+        CorruptTableError: The manifest cannot be read; the message names it.
 
     Source: paimon TableIndexesTable.
     """
