@@ -67,7 +67,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
 
     Raises:
         InvalidArgumentError: An option is unknown or does not fit the table.
-        SnapshotExplorerError: The table can not be opened, as `open_table` says.
+        SnapshotExplorerError: The table cannot be opened, as `open_table` says.
     """
     given = _checked(options)
     storage = Storage(given["path"], storage_options, external_files=rule_of(given.get("external_files", "allow")))
@@ -167,5 +167,5 @@ def _splits(asked: _Described, spared: Condition | None) -> Sequence[Split]:
     try:
         return asked.version.plan(spared).splits
     except InvalidArgumentError:
-        # A filter can not be evaluated on some partition. Spark, which may never have to, applies it in any case.
+        # A filter cannot be evaluated on some partition. Spark, which may never have to, applies it in any case.
         return asked.version.plan(asked.where).splits

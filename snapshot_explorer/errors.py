@@ -2,20 +2,23 @@
 
 ```
 SnapshotExplorerError
-├── TableNotFoundError      (FileNotFoundError)    no table at the path, or a branch that is not there
-├── SnapshotNotFoundError   (LookupError)          no version answers to the ref, or it has expired
-├── InvalidArgumentError       (ValueError)           the text is no ref, or an argument makes no sense
-├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read, named here
-├── CorruptTableError        (ValueError)           the table's files contradict the format, file named
+├── TableNotFoundError      (FileNotFoundError)    no table at the path, or no such branch
+├── SnapshotNotFoundError   (LookupError)          no version matches the ref, or it has expired
+├── InvalidArgumentError    (ValueError)           an argument does not fit: a column, a condition, a limit
+│   └── InvalidRefError                            the text is not a valid ref
+├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read; it is named
+├── CorruptTableError       (ValueError)           a file of the table contradicts the format; it is named
 ├── LimitError              (MemoryError)          a file asks for more memory or time than `Limits` allows
 ├── StorageError            (OSError)              the storage did not answer, or refused
-│   └── MissingFileError    (FileNotFoundError)    one file is not there
-└── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is not there or does not start
+│   └── MissingFileError    (FileNotFoundError)    one file does not exist
+└── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is missing or does not start
 ```
 
 A message says what was asked, what was found and what to do next. It never holds a key, and it is one line: what a
 table's names and values hold that cannot be seen is escaped.
 """
+
+import warnings
 
 from snapshot_explorer.visible import visible
 
@@ -37,7 +40,11 @@ class SnapshotNotFoundError(SnapshotExplorerError, LookupError):
 
 
 class InvalidArgumentError(SnapshotExplorerError, ValueError):
-    """The text is not a ref, or an argument such as a column or a condition does not fit the table."""
+    """An argument such as a column, a condition or a limit does not fit the table."""
+
+
+class InvalidRefError(InvalidArgumentError):
+    """The text is not a valid ref."""
 
 
 class UnsupportedFeatureError(SnapshotExplorerError, NotImplementedError):
@@ -62,3 +69,15 @@ class MissingFileError(StorageError, FileNotFoundError):
 
 class MissingDependencyError(SnapshotExplorerError, ImportError):
     """An optional package is not installed, or Spark finds no Java to start with. The message says what to install."""
+
+
+_RENAMED = {"BadReferenceError": InvalidArgumentError, "BrokenTableError": CorruptTableError}
+"""Names of an earlier release, kept for one more."""
+
+
+def __getattr__(name: str) -> type[SnapshotExplorerError]:
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(f"errors.{name} is now errors.{new.__name__}.", DeprecationWarning, stacklevel=2)
+        return new
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

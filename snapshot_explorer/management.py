@@ -71,7 +71,7 @@ class SnapshotManagement(Generic[S]):
             list_log: Returns what versions there are now, from the start that an earlier listing gave, or by the
                 format's hint; a number of requests that does not grow with them.
             make_snapshot: Makes the snapshot of a listing's newest version; of no version if it is empty.
-            validate: Looks at the newest version before it becomes current; raises if it can not be shown.
+            validate: Looks at the newest version before it becomes current; raises if it cannot be shown.
             log_name: What the log file says is not there when it has vanished, such as `delta log found for ...`.
             staleness_limit: How old the last update may be for `update(staleness_acceptable=True)` to
                 answer at once; zero means that every snapshot is stale.
@@ -108,7 +108,7 @@ class SnapshotManagement(Generic[S]):
         """Return a new snapshot of the listing's newest version, checked against its checksum file where it has one.
 
         Raises:
-            SnapshotExplorerError: The version can not be shown.
+            SnapshotExplorerError: The version cannot be shown.
         """
         snapshot, _ = self._created(listing)
         return snapshot

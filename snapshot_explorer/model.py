@@ -261,7 +261,7 @@ class Listing:
     earliest: int | None = field(default=None, compare=False)
     """The first version that can be loaded, where older ones are listed too; None where all can."""
     lost: tuple[int, ...] = field(default=(), compare=False)
-    """Those of the versions from `earliest` on that can not be loaded, since a commit before them is gone."""
+    """Those of the versions from `earliest` on that cannot be loaded, since a commit before them is gone."""
     is_contiguous: bool = field(default=True, compare=False)
     """Whether the format numbers the versions of a history one by one, so that a missing number is a lost commit."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -103,10 +104,10 @@ class Snapshot:
         return entries_of(self.resolved, manifest_of(manifest, paths, owner=f"version {version}"))
 
     @overload
-    def changes(self, *, engine: Literal["local"] = "local") -> Frame: ...
+    def file_changes(self, *, engine: Literal["local"] = "local") -> Frame: ...
     @overload
-    def changes(self, *, engine: Literal["spark"], spark: SparkSession | None = None) -> DataFrame: ...
-    def changes(self, *, engine: str = "local", spark: SparkSession | None = None) -> Frame | DataFrame:
+    def file_changes(self, *, engine: Literal["spark"], spark: SparkSession | None = None) -> DataFrame: ...
+    def file_changes(self, *, engine: str = "local", spark: SparkSession | None = None) -> Frame | DataFrame:
         """Return the CHANGES frame: the data files that this version's commit added and removed.
 
         With `engine="spark"` a DataFrame of the same rows in no order; see `Table.lifetimes`.
@@ -215,7 +216,7 @@ class Snapshot:
 
         Of Paimon, the changelog that writers keep where the table has a `changelog-producer`, in the order of files
         and rows, unmerged; a long-lived changelog of an expired version is read too. Of Delta, what
-        `Table.changes_between` gives for this version alone: the change data that was written, otherwise what the
+        `Table.row_changes` gives for this version alone: the change data that was written, otherwise what the
         added and removed files and deletion vectors tell.
 
         Args:
@@ -250,7 +251,7 @@ class Snapshot:
         """Return the rows as a lazy Spark DataFrame.
 
         The version is planned now, and read by each action; nothing is cached. Types and nullability are the table's;
-        a time of day, and timestamps finer than microseconds, come as text in ISO form, since Spark can not hold them.
+        a time of day, and timestamps finer than microseconds, come as text in ISO form, since Spark cannot hold them.
 
         Args:
             spark: The session, classic or Connect; without it the active one, otherwise a local one that is started.
@@ -270,6 +271,12 @@ class Snapshot:
         """Return the number of rows, after any merge. Reads no data file where the metadata suffices."""
         scan = self._scan([], where)
         return local.count(self.resolved, self.resolved.plan(scan.condition).splits, scan)
+
+    def changes(self, **options: Any) -> Frame | DataFrame:
+        """Return `file_changes`; deprecated."""
+        warnings.warn("Snapshot.changes is now Snapshot.file_changes.", DeprecationWarning, stacklevel=2)
+        found: Frame | DataFrame = self.file_changes(**options)
+        return found
 
     def uncache(self) -> None:
         """Drop the metadata that was kept; from now on it is read each time it is asked for."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
@@ -92,7 +93,7 @@ class Table:
             ref: A version, a ref such as `latest~2`, `tag:v1` or `@2026-11-01`, or a time.
 
         Raises:
-            InvalidArgumentError: The text is no ref.
+            InvalidArgumentError: The text is not a valid ref.
             SnapshotNotFoundError: No version answers to it.
         """
         history = VersionResolver(self, self._format)
@@ -143,7 +144,7 @@ class Table:
             stat: Draw files, rows and bytes added and removed; the data is the same.
 
         Raises:
-            InvalidArgumentError: An argument is no ref, no kind, or negative.
+            InvalidArgumentError: An argument is not a valid ref, no kind, or negative.
             SnapshotNotFoundError: A ref names no version.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
@@ -192,12 +193,12 @@ class Table:
         return self._lifetimes
 
     @overload
-    def changes(self, between: str | None = None, *, engine: Literal["local"] = "local") -> Frame: ...
+    def file_changes(self, between: str | None = None, *, engine: Literal["local"] = "local") -> Frame: ...
     @overload
-    def changes(
+    def file_changes(
         self, between: str | None = None, *, engine: Literal["spark"], spark: SparkSession | None = None
     ) -> DataFrame: ...
-    def changes(
+    def file_changes(
         self, between: str | None = None, *, engine: str = "local", spark: SparkSession | None = None
     ) -> Frame | DataFrame:
         """Return the CHANGES frame of versions, oldest first: the data files that each commit added and removed.
@@ -223,7 +224,7 @@ class Table:
         Each part is read when it is first asked for. Either version may be the newer one.
 
         Raises:
-            InvalidArgumentError: A text is no ref.
+            InvalidArgumentError: A text is not a valid ref.
             SnapshotNotFoundError: No version answers to one.
         """
         first, last = (self.at(ref).resolved for ref in (a, b))
@@ -237,8 +238,8 @@ class Table:
         `Snapshot.manifests` read.
 
         Raises:
-            InvalidArgumentError: The text is no ref.
-            SnapshotNotFoundError: No version answers to it, or its files can not be told any more.
+            InvalidArgumentError: The text is not a valid ref.
+            SnapshotNotFoundError: No version answers to it, or its files cannot be told any more.
             CorruptTableError: A file of the metadata is missing or damaged; it is named.
         """
         return read_health(self.at(ref).resolved, path=self.path)
@@ -268,7 +269,7 @@ class Table:
             keep_last: Keep at least so many of the newest versions; for Delta they become hours.
 
         Raises:
-            InvalidArgumentError: The rule makes no sense, or Delta would not heed it.
+            InvalidArgumentError: The rule is not valid, or Delta would ignore it.
             UnsupportedFeatureError: It cannot be told exactly.
             CorruptTableError: A file of the log is missing or damaged; it is named.
         """
@@ -345,7 +346,7 @@ class Table:
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
         return Frame(rows, title=title, drawn=drawn)
 
-    def changes_between(
+    def row_changes(
         self,
         a: int | str | datetime | Ref,
         b: int | str | datetime | Ref,
@@ -384,7 +385,7 @@ class Table:
                 both states of a bucket in memory.
 
         Raises:
-            InvalidArgumentError: A ref or an argument makes no sense, `b` is before `a`, or nothing was recorded.
+            InvalidArgumentError: A ref or an argument is not valid, `b` is before `a`, or nothing was recorded.
             SnapshotNotFoundError: A version between does not exist, or what the mode reads of it has expired.
             UnsupportedFeatureError: The mode needs a feature that is not read; nothing has been read.
             CorruptTableError: A file is missing or damaged; it is named.
@@ -412,6 +413,22 @@ class Table:
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return when each version was committed. Reads at most one small file per version."""
         return self._format.committed_at(versions)
+
+    def changes(self, *args: Any, **options: Any) -> Frame | DataFrame:
+        """Return `file_changes`; deprecated."""
+        _renamed("changes", "file_changes")
+        found: Frame | DataFrame = self.file_changes(*args, **options)
+        return found
+
+    def changes_between(self, *args: Any, **options: Any) -> pa.Table:
+        """Return `row_changes`; deprecated."""
+        _renamed("changes_between", "row_changes")
+        return self.row_changes(*args, **options)
+
+    def health_over(self, between: str | None = None) -> Frame:
+        """Return `health_history`; deprecated."""
+        _renamed("health_over", "health_history")
+        return self.health_history(between)
 
     @property
     def cached(self) -> Known:
@@ -448,3 +465,8 @@ class Table:
 
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
         return Snapshot(self.path, self._format, self._format.version(listing.latest), listing)
+
+
+def _renamed(old: str, new: str) -> None:
+    """Warn of the name of an earlier release, which is kept for one more."""
+    warnings.warn(f"Table.{old} is now Table.{new}.", DeprecationWarning, stacklevel=3)

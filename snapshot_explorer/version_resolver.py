@@ -137,7 +137,7 @@ class VersionResolver:
         """Return the versions of two refs between which rows change, and the mode: `diff` for `auto` and two tags.
 
         Raises:
-            InvalidArgumentError: A text is no ref, there is no such mode, or `b` is before `a`.
+            InvalidArgumentError: A text is not a valid ref, there is no such mode, or `b` is before `a`.
             SnapshotNotFoundError: No version answers to a ref, or one between is not there.
         """
         if mode not in get_args(ChangeMode):
@@ -166,5 +166,5 @@ class VersionResolver:
 def _time(name: str, given: str | datetime) -> datetime:
     ref = parse_ref(given)
     if not isinstance(ref, AsOf):
-        raise InvalidArgumentError(f"{name}={given!r} is no time. Give one such as @2026-11-01, @3d or a datetime.")
+        raise InvalidArgumentError(f"{name}={given!r} is not a time. Give one such as @2026-11-01, @3d or a datetime.")
     return ref.time

@@ -56,7 +56,7 @@ def check_types(source: pa.NativeFile) -> None:
     packed with LZO is not looked at.
 
     Raises:
-        CorruptBytesError: The types can not be, or the tail is cut short or contradicts itself.
+        CorruptBytesError: The types cannot be, or the tail is cut short or contradicts itself.
     """
     try:
         footer, _ = _footer(source)
@@ -107,7 +107,7 @@ def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
     try:
         return _unpack(packed, compression), compression
     except zlib.error as error:
-        raise CorruptBytesError(f"its footer can not be unpacked ({error})") from error
+        raise CorruptBytesError(f"its footer cannot be unpacked ({error})") from error
 
 
 def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression) -> str:
@@ -132,7 +132,7 @@ def _range(source: pa.NativeFile, start: int, length: int) -> bytes:
 def _number(message: dict[int, int | bytes], field: int) -> int:
     value = message.get(field, 0)
     if not isinstance(value, int):
-        raise CorruptBytesError(f"field {field} is no number")
+        raise CorruptBytesError(f"field {field} is not a number")
     return value
 
 

@@ -31,7 +31,7 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     Args:
         content: Bytes that hold it.
         start: Where it begins.
-        limit: All numbers must be below it, so that a few bytes can not ask for much memory.
+        limit: All numbers must be below it, so that a few bytes cannot ask for much memory.
 
     Raises:
         CorruptBytesError: The bytes are not a bitmap, are cut short, or hold a number twice, out of order or past the

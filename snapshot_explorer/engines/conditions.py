@@ -135,7 +135,7 @@ class Condition:
         """Return for each row whether it passes; a condition that is null does not pass.
 
         Raises:
-            InvalidArgumentError: A value can not be evaluated, such as a text that is cast to a number.
+            InvalidArgumentError: A value cannot be evaluated, such as a text that is cast to a number.
         """
         import duckdb
 
@@ -145,7 +145,7 @@ class Condition:
                 passes = _evaluate(cursor, self.text, rows.select(needed))
             except duckdb.Error as error:
                 raise InvalidArgumentError(
-                    f"The condition {self.text!r} can not be evaluated: {_sentence(error)}. "
+                    f"The condition {self.text!r} cannot be evaluated: {_sentence(error)}. "
                     "TRY_CAST gives null where CAST fails."
                 ) from error
         if not needed:
@@ -155,7 +155,7 @@ class Condition:
     def ruled_out(self, bounds: Bounds) -> pa.StringArray:
         """Return for each file the columns whose values rule it out, as text; null where some row may pass.
 
-        One query of DuckDB over all bounds; no value is looked at in Python. A bound that can not be compared, such
+        One query of DuckDB over all bounds; no value is looked at in Python. A bound that cannot be compared, such
         as one that overflows in a cast, rules nothing out.
         """
         judged = [(part.form, part.columns) for part in self.parts if not isinstance(part.form, possibility.Opaque)]
@@ -259,7 +259,7 @@ def _has_clauses(node: dict[str, Any]) -> bool:
 
 def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
     """Return the message of a text that does not parse, with the place in it."""
-    message = str(answer.get("error_message", "it can not be parsed")).strip().splitlines()[0]
+    message = str(answer.get("error_message", "it cannot be parsed")).strip().splitlines()[0]
     message += '"' if message.count('"') % 2 else ""  # of a token that goes on in the next line
     place = int(answer.get("position") or -1) - len(prefix)
     is_known = 0 <= place <= len(text.encode())

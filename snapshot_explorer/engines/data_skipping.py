@@ -206,7 +206,7 @@ def _constants(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]
         return None
     try:
         kinds = cursor.execute(f"SELECT {', '.join(f'typeof({text})' for text in texts)}").fetchall()[0]
-    except duckdb.Error:  # a constant that can not be cast: the condition itself will say so
+    except duckdb.Error:  # a constant that cannot be cast: the condition itself will say so
         return None
     return [
         Constant(text=f"({text})", kind=str(kind).partition("(")[0], is_text=kind == "VARCHAR" and _is_bare(tree))

@@ -133,7 +133,7 @@ def _joined(tables: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
     """Return the tables as one of exactly the schema."""
     if not tables:
         return wanted.empty_table()
-    if not wanted.names:  # tables without columns can not be joined, but they do have rows
+    if not wanted.names:  # tables without columns cannot be joined, but they do have rows
         return pa.table({"rows": pa.nulls(sum(table.num_rows for table in tables))}).select([])
     # Splits may differ in what may be null and in metadata; tables are joined only if they have one schema.
     return pa.concat_tables([_under(wanted, table.select(wanted.names)) for table in tables])

@@ -213,7 +213,7 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
         name: Insist on this format.
 
     Raises:
-        TableNotFoundError: The folder is missing, is no table, or is a table of another format.
+        TableNotFoundError: The folder is missing, is not a table, or is a table of another format.
         InvalidArgumentError: There is no format of that name.
     """
     known = {candidate.name: candidate for candidate in FORMATS}

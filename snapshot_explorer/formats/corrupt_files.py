@@ -19,7 +19,7 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
         )
     if "out of range" in said.lower() and "timestamp" in said.lower():
         return UnsupportedFeatureError(
-            f"The data file {path} holds a timestamp outside of the years 1677 to 2262, which can not be read "
+            f"The data file {path} holds a timestamp outside of the years 1677 to 2262, which cannot be read "
             f"from {file_format}: {said}. Leave the column out with columns=[...]."
         )
     if "LogicalType that is not recognized" in said:
@@ -27,6 +27,6 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
             f"The data file {path} holds a type that the installed pyarrow does not know: {said}. Upgrade pyarrow."
         )
     return CorruptTableError(
-        f"The data file {path} can not be read as {file_format}: {said}. It may have been cut short or "
+        f"The data file {path} cannot be read as {file_format}: {said}. It may have been cut short or "
         "overwritten; compare it with a copy of the table."
     )

@@ -1,7 +1,7 @@
 """Lifetimes kept on disk: a file per table in a folder of the user's, never in the table.
 
 A file is a few bytes that name its kind, a checksum, and two Arrow IPC streams: what is known of the table, and its
-stays. What does not fit, to the last bit, is no file of ours: it is passed over, and written anew.
+stays. What does not fit, to the last bit, is not a file of ours: it is passed over, and written anew.
 """
 
 import os

@@ -72,12 +72,12 @@ def _time(value: Token, now: datetime) -> Ref:
         return parse_ref(datetime.fromtimestamp(int(value.text), UTC))
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidArgumentError(
-            f"{value.text} is no time. A number is whole seconds since 1970-01-01 UTC; in quotes: '2026-11-01'."
+            f"{value.text} is not a time. A number is whole seconds since 1970-01-01 UTC; in quotes: '2026-11-01'."
         ) from error
 
 
 def _version(value: Token, now: datetime) -> Ref:
-    """Return the version that a number or a text names; a text that is no ref is the name of a tag."""
+    """Return the version that a number or a text names; a text that is not a valid ref is the name of a tag."""
     text = value.value.strip()
     try:
         return parse_ref(text, now=now)

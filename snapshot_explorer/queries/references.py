@@ -71,7 +71,7 @@ class _Level:
     in_from: bool = False
     expects: bool = False
     is_bare: bool = False
-    """Whether the table that is expected can not have an alias."""
+    """Whether the table that is expected cannot have an alias."""
     with_part: Literal["", "name", "head", "body", "next"] = ""
     with_name: str = ""
     is_recursive: bool = False
@@ -87,7 +87,7 @@ def references(query: str, tokens: Sequence[Token], names: Iterable[str], now: d
         now: What `@2h` counts from.
 
     Raises:
-        InvalidArgumentError: A table is not there, a version makes no sense, or the statement does more than read.
+        InvalidArgumentError: A table is not there, a version is not valid, or the statement does more than read.
     """
     walk = _Walk(query, [token for token in tokens if token.kind not in ("space", "comment")], tuple(names), now)
     return walk.run()

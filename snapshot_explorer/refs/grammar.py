@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import SupportsIndex
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidRefError
 from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, without_steps
 from snapshot_explorer.refs.suggestions import candidates
 from snapshot_explorer.refs.times import EXAMPLES, asked, parse_time
@@ -22,10 +22,10 @@ def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Ma
         ref: Text as in this module's docstring, an int, a datetime or date (without a zone it is UTC), or a
             ref, which is returned as it is.
         now: What `@2h` counts from; the present without it.
-        tags: Asked only when the text is no ref, to say whether it is the name of a tag.
+        tags: Asked only when the text is not a valid ref, to say whether it is the name of a tag.
 
     Raises:
-        InvalidArgumentError: It is no ref; the message says what was asked and what refs look like.
+        InvalidRefError: It is not a valid ref; the message says what was asked and what refs look like.
     """
     if isinstance(ref, Version | Latest | Earliest | Tag | AsOf):
         return ref
@@ -34,9 +34,11 @@ def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Ma
     if isinstance(ref, SupportsIndex) and not isinstance(ref, bool):
         return _numbered(operator.index(ref))
     if not isinstance(ref, str):
-        raise InvalidArgumentError(f"A {type(ref).__name__} is no ref: give a number, a text or a datetime. {EXAMPLES}")
+        raise InvalidRefError(
+            f"A {type(ref).__name__} is not a valid ref: give a number, a text or a datetime. {EXAMPLES}"
+        )
     if len(ref) > _LONGEST:
-        raise InvalidArgumentError(f"{asked(ref)} is no ref: it has {len(ref):,} characters. {EXAMPLES}")
+        raise InvalidRefError(f"{asked(ref)} is not a valid ref: it has {len(ref):,} characters. {EXAMPLES}")
     return _parse(ref.strip(), now, tags)
 
 
@@ -44,22 +46,22 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
     """Return the two refs of `A..B`. Without A it is earliest, without B latest. Reads nothing.
 
     Raises:
-        InvalidArgumentError: A side is no ref, or there is no `..`: one ref is not taken for two.
+        InvalidRefError: A side is not a valid ref, or there is no `..`: one ref is not taken for two.
     """
     if not isinstance(text, str) or len(text) > 2 * _LONGEST:
         what = asked(text) if isinstance(text, str) else f"A {type(text).__name__}"
-        raise InvalidArgumentError(f"{what} is no range of versions. Write two refs, such as 3..17 or 17..latest.")
+        raise InvalidRefError(f"{what} is not a range of versions. Write two refs, such as 3..17 or 17..latest.")
     # Dots in a quoted tag's name do not count.
     bare = re.sub(r'(?i:tag:) *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
     runs = [run.span() for run in re.finditer(r"\.{2,}", bare)]
     if not runs:
-        raise InvalidArgumentError(
-            f"{asked(text)} is no range of versions: it has no `..`. Write two refs, such as 3..17 or 17..latest."
+        raise InvalidRefError(
+            f"{asked(text)} is not a range of versions: it has no `..`. Write two refs, such as 3..17 or 17..latest."
         )
     (start, end), more = runs[0], runs[1:]
     if more or end - start > 2:  # noqa: PLR2004 - two dots
-        raise InvalidArgumentError(
-            f"{asked(text)} is no range of versions: it needs `..` once. "
+        raise InvalidRefError(
+            f"{asked(text)} is not a range of versions: it needs `..` once. "
             'Write two refs, such as 3..17; a tag\'s name with dots stands in quotes, tag:"a..b".'
         )
     first, last = text[:start].strip(), text[end:].strip()
@@ -70,7 +72,7 @@ def _parse(text: str, now: datetime | None, tags: Callable[[], Mapping[str, int]
     base, back = without_steps(text)
     ref = _known(base.strip(), back, now)
     if ref is None:
-        raise InvalidArgumentError(f"{asked(text)} is no ref. {_advice(text, base.strip(), back, tags)}{EXAMPLES}")
+        raise InvalidRefError(f"{asked(text)} is not a valid ref. {_advice(text, base.strip(), back, tags)}{EXAMPLES}")
     return ref
 
 
@@ -118,5 +120,5 @@ def _tag_name(name: str) -> str | None:
 
 def _numbered(number: int) -> Version:
     if number < 0:
-        raise InvalidArgumentError(f"{number} is no version. Did you mean {Latest(back=-number - 1)}? {EXAMPLES}")
+        raise InvalidRefError(f"{number} is not a version. Did you mean {Latest(back=-number - 1)}? {EXAMPLES}")
     return Version(number=number)

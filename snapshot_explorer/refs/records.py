@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidRefError
 from snapshot_explorer.refs.times import EXAMPLES, asked, shown, utc
 
 LONGEST_TAG = 255
@@ -68,9 +68,7 @@ class Tag:
     def __post_init__(self) -> None:
         _check_number(self.back, "number of steps")
         if not 0 < len(self.name) <= LONGEST_TAG:
-            raise InvalidArgumentError(
-                f"A tag's name has 1 to {LONGEST_TAG} characters, not {len(self.name)}. {EXAMPLES}"
-            )
+            raise InvalidRefError(f"A tag's name has 1 to {LONGEST_TAG} characters, not {len(self.name)}. {EXAMPLES}")
 
     def __str__(self) -> str:
         name = self.name
@@ -128,4 +126,4 @@ def quoted(name: str) -> str:
 
 def _check_number(number: int, what: str) -> None:
     if not 0 <= number <= _GREATEST:
-        raise InvalidArgumentError(f"{asked(number)} is no {what}: it is not in 0 to {_GREATEST}. {EXAMPLES}")
+        raise InvalidRefError(f"{asked(number)} is no {what}: it is not in 0 to {_GREATEST}. {EXAMPLES}")

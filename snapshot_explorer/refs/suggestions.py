@@ -1,4 +1,4 @@
-"""What somebody meant who wrote what is no ref."""
+"""What somebody meant who wrote what is not a valid ref."""
 
 import difflib
 import re

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidRefError
 
 EXAMPLES = "Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11-01 or @2h."
 _SECONDS = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800})
@@ -17,7 +17,7 @@ _TIME = re.compile(
 
 
 def parse_time(text: str, now: datetime | None) -> datetime | None:
-    """Return the time that stands after `@`, None if it is no time."""
+    """Return the time that stands after `@`, None if it is not a time."""
     try:
         if _TIME.fullmatch(text):
             compact = re.sub(r" (?=Z|[+-]\d\d:?\d\d$)", "", text.upper())
@@ -40,7 +40,7 @@ def utc(time: datetime) -> datetime:
             aware.year, aware.month, aware.day, aware.hour, aware.minute, aware.second, aware.microsecond, tzinfo=UTC
         )
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidArgumentError(f"{asked(time)} is no time. Give one of the years 1 to 9999. {EXAMPLES}") from error
+        raise InvalidRefError(f"{asked(time)} is not a time. Give one of the years 1 to 9999. {EXAMPLES}") from error
 
 
 def shown(time: datetime) -> str:

@@ -150,7 +150,7 @@ def retention_of(
     """Return what a rule would take from a table; `Table.retention` tells more.
 
     Raises:
-        InvalidArgumentError: The rule makes no sense.
+        InvalidArgumentError: The rule is not valid.
         UnsupportedFeatureError: The format does not tell, or not exactly.
     """
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
@@ -166,7 +166,7 @@ def _age(keep: str | timedelta | None) -> timedelta | None:
     given = parse_duration(keep) if isinstance(keep, str) else keep
     if keep is not None and (given is None or given < timedelta(0)):
         raise InvalidArgumentError(
-            f"keep={keep!r} is no duration. Give a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'."
+            f"keep={keep!r} is not a duration. Give a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'."
         )
     return given
 
@@ -174,7 +174,7 @@ def _age(keep: str | timedelta | None) -> timedelta | None:
 def _number(keep_last: int | None) -> int | None:
     if keep_last is not None and not 0 < keep_last <= _MOST:
         raise InvalidArgumentError(
-            f"keep_last={keep_last} makes no sense: the newest version always stays. Give 1 to {_MOST:,}."
+            f"keep_last must be 1 to {_MOST:,}, got {keep_last}: the newest version always stays."
         )
     return keep_last
 

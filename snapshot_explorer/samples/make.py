@@ -173,7 +173,7 @@ _ORDERS = (
     ("2026-11-04T02:00:00", "CALL sys.compact(table => 'd.orders')"),
     ("2026-11-04T08:00:00", "CALL sys.create_tag(table => 'd.orders', tag => 'v1', snapshot => 5)"),
     ("2026-11-04T08:05:00", "CALL sys.create_tag(table => 'd.orders', tag => 'opening', snapshot => 1)"),
-    # Before the schema changes: 0.9 gives a branch the schema of its tag alone, and then can not read older files.
+    # Before the schema changes: 0.9 gives a branch the schema of its tag alone, and then cannot read older files.
     ("2026-11-04T08:30:00", "CALL sys.create_branch(table => 'd.orders', branch => 'dev', tag => 'v1')"),
     ("2026-11-04T09:00:00", "ALTER TABLE orders ADD COLUMN channel STRING COMMENT 'web, app or shop'"),
     ("2026-11-05T08:00:00", "INSERT INTO orders " + _orders(37, 44, "2026-11-05 07:30:00")),

@@ -115,7 +115,7 @@ class Storage:
             limits: What files of metadata may cost.
 
         Raises:
-            InvalidArgumentError: The path is no path, or there is no such rule for files outside.
+            InvalidArgumentError: The path is not valid, or there is no such rule for files outside.
             MissingDependencyError: The protocol's library is not installed, or nobody knows the protocol.
             UnsupportedFeatureError: The path chains protocols.
         """

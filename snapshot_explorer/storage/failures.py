@@ -279,7 +279,7 @@ def ensure_backend(protocol: str) -> None:
     """Do nothing if the protocol's library can be imported.
 
     Raises:
-        MissingDependencyError: It can not, or nobody knows the protocol.
+        MissingDependencyError: It cannot, or nobody knows the protocol.
     """
     if protocol == LOCAL:
         return

@@ -98,7 +98,7 @@ class LocalFiles:
 
     def read(self, address: str) -> bytes:
         """Return a file's bytes; of a pipe or device none, it could be endless."""
-        # Opened without blocking, so that a pipe that metadata names can not hang us before its type is known.
+        # Opened without blocking, so that a pipe that metadata names cannot hang us before its type is known.
         handle = os.open(address, _READ_ONLY)
         try:
             size = _regular(os.fstat(handle), address).st_size
@@ -270,7 +270,7 @@ class RemoteFiles:
         taken = self._fs._strip_protocol(address) == address  # noqa: SLF001 - there is no other way to ask
         if not taken or (self._protocol == "s3" and "?versionId=" in address):
             raise UnsupportedFeatureError(
-                f"{self._protocol}:// can not be asked for the name {shortened(address)!r}: "
+                f"{self._protocol}:// cannot be asked for the name {shortened(address)!r}: "
                 "its library would take it for another one. Copy the table to a local folder to read it."
             )
         return address

@@ -51,13 +51,13 @@ def parse_location(path: object) -> Location:
     the home folder. A relative path counts from the current folder.
 
     Raises:
-        InvalidArgumentError: The path is empty, is no text, or holds a zero byte.
+        InvalidArgumentError: The path is empty, is not text, or holds a zero byte.
         UnsupportedFeatureError: The location is a chain of protocols, such as `zip://...::s3://...`.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidArgumentError(
-            f"{shortened(repr(text))} is no path. Give the table's folder, such as /data/orders or s3://lake/orders."
+            f"{shortened(repr(text))} is not a path. Give the table's folder, such as /data/orders or s3://lake/orders."
         )
     if _is_chain(text):
         raise UnsupportedFeatureError(
@@ -111,7 +111,7 @@ def checked(path: str) -> str:
     plain = path.rstrip("/")
     if path.startswith(("/", "\\")) or "\0" in path or _leaves(path) or (":" in path and _DRIVE.match(path)):
         raise CorruptTableError(
-            f"The path {shortened(repr(path))} leads out of the table's folder or is no path. It is not followed: "
+            f"The path {shortened(repr(path))} leads out of the table's folder or is not a path. It is not followed: "
             "the metadata that names it is broken or was tampered with."
         )
     return plain
@@ -136,7 +136,7 @@ def external(location: str, root: Location) -> Location:
     found = _external(location)
     if found is None or "\0" in location or _leaves(location):
         raise CorruptTableError(
-            f"{shortened(repr(location))} is no full location of a file. The metadata that names it is broken."
+            f"{shortened(repr(location))} is not a full location of a file. The metadata that names it is broken."
         )
     if not _same_storage(found, root):
         raise UnsupportedFeatureError(

@@ -237,7 +237,7 @@ def test_rows_that_fail_a_part_fail_the_whole(parts, columns):
 def test_a_value_that_can_not_be_cast_is_one_sentence():
     found = condition("cast(name as int) = 1", ROWS.schema)
 
-    with pytest.raises(InvalidArgumentError, match="can not be evaluated: .*ann.* TRY_CAST gives null"):
+    with pytest.raises(InvalidArgumentError, match="cannot be evaluated: .*ann.* TRY_CAST gives null"):
         found.mask(ROWS)
 
 

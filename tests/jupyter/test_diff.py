@@ -44,7 +44,7 @@ def test_several_parts_are_drawn_alone(orders):
 
 def test_what_is_no_range_is_said_in_a_line(orders):
     assert orders.fails("%snapshot diff 1..99").startswith("Version 99 does not exist.")
-    assert "is no ref" in orders.fails("%snapshot diff nonsense")
+    assert "is not a valid ref" in orders.fails("%snapshot diff nonsense")
 
 
 def test_flags_of_diff_are_completed(orders):

@@ -41,8 +41,8 @@ def test_a_version_and_a_range_at_once_are_refused_in_a_line(orders):
 
 
 def test_what_is_no_range_is_said_in_a_line(orders):
-    assert "is no ref" in orders.fails("%snapshot health nonsense")
-    assert "is no range of versions" in orders.fails("%snapshot health --over 3")
+    assert "is not a valid ref" in orders.fails("%snapshot health nonsense")
+    assert "is not a range of versions" in orders.fails("%snapshot health --over 3")
 
 
 def test_the_flag_of_health_is_completed(orders):

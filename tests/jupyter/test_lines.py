@@ -143,7 +143,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot open memory://not-there", "No Paimon or Delta table at memory://"),
         ("%snapshot open x --format iceberg", "No format is called 'iceberg'. Formats: paimon, delta."),
         ("%snapshot open x --options nope", "--options names no variable that holds a dict. No variable holds one. "),
-        ("%snapshot log don't --grep 'x", '"don\'t" is no range of versions'),
+        ("%snapshot log don't --grep 'x", '"don\'t" is not a range of versions'),
     ],
 )
 def test_an_error_is_one_line_that_says_what_to_do(orders, line, said):

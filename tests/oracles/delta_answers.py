@@ -116,9 +116,9 @@ def assert_changes(table, version, expected):
         return  # nothing comes before
     if expected["outcome"] == "error":
         with pytest.raises(SnapshotExplorerError):
-            table.changes_between(version - 1, version, mode="changelog")
+            table.row_changes(version - 1, version, mode="changelog")
         return
-    ours = table.changes_between(version - 1, version)
+    ours = table.row_changes(version - 1, version)
     kind = expected["columns"].index("_change_type")
     for row in expected["rows"]:
         row[kind] = KINDS[row[kind]]
@@ -136,7 +136,7 @@ def assert_file_changes(table, path):
     for version in table.versions():
         commit = Path(path) / "_delta_log" / f"{version:020d}.json"
         actions = [next(iter(json.loads(line))) for line in commit.read_text().splitlines() if line]
-        changes = table.at(version).changes().to_arrow().select(["list", "change"]).to_pylist()
+        changes = table.at(version).file_changes().to_arrow().select(["list", "change"]).to_pylist()
         told = {"add": ("delta", "add"), "remove": ("delta", "remove"), "cdc": ("changelog", "add")}
         for action, (name, change) in told.items():
             ours, theirs = changes.count({"list": name, "change": change}), actions.count(action)

@@ -60,7 +60,7 @@ def test_incremental_rows_are_what_paimon_reads(written, name, release):
         (first, last), mode = case["between"], case["mode"]
         if case["outcome"] == "error":
             with pytest.raises(SnapshotExplorerError):
-                table.changes_between(first, last, mode=mode)
+                table.row_changes(first, last, mode=mode)
             continue
         rows = changes(table, case, TABLES[name].changes_refused)
         if rows is not None:
@@ -70,7 +70,7 @@ def test_incremental_rows_are_what_paimon_reads(written, name, release):
 def changes(table, case, refused):
     """The incremental rows of a table; None where they are refused, as it is known."""
     try:
-        return table.changes_between(*case["between"], mode=case["mode"])
+        return table.row_changes(*case["between"], mode=case["mode"])
     except UnsupportedFeatureError as error:
         if refused and re.search(refused, str(error)):
             return None

@@ -148,7 +148,7 @@ def test_for_spark_names_and_strings_are_spelled_to_mean_the_same(query, text):
         ("select * from shop.orders o", "No table is called shop.orders at line 1, column 15. Did you mean orders?"),
         ("from sqlite_master", "No table is called sqlite_master at line 1, column 6. Tables:"),
         ("from information_schema.tables", "No table is called information_schema.tables at line 1, column 6."),
-        ('from "orders@"', "'' is no ref."),
+        ('from "orders@"', "'' is not a valid ref."),
         ("from orders@", "No version follows orders@ at line 1, column 12. Write orders@17,"),
         (
             "from orders o version as of 3",
@@ -164,9 +164,9 @@ def test_for_spark_names_and_strings_are_spelled_to_mean_the_same(query, text):
             "from orders for timestamp as of now()",
             "timestamp AS OF is followed by no version at line 1, column 33. Write",
         ),
-        ("from orders timestamp as of 'noon'", "'@noon' is no ref."),
-        ("from orders timestamp as of 99999999999999999999", "99999999999999999999 is no time. A number"),
-        ("from orders version as of 'latest~x'", "'latest~x' is no ref."),
+        ("from orders timestamp as of 'noon'", "'@noon' is not a valid ref."),
+        ("from orders timestamp as of 99999999999999999999", "99999999999999999999 is not a time. A number"),
+        ("from orders version as of 'latest~x'", "'latest~x' is not a valid ref."),
         ("select 1; select 2", "A second statement begins at line 1, column 11. Write one query at a time."),
         (
             "insert into orders values (1)",

@@ -118,7 +118,7 @@ def test_numbers_and_times_of_numpy_and_pandas_are_refs():
     assert parse_ref(np.int64(17)) == Version(number=17)
     assert parse_ref(moment) == AsOf(time=datetime(2026, 11, 1, 11, tzinfo=UTC))
     assert type(parse_ref(moment).time) is datetime
-    with pytest.raises(InvalidArgumentError, match="^NaT is no time"):
+    with pytest.raises(InvalidArgumentError, match="^NaT is not a time"):
         parse_ref(pd.NaT)
 
 
@@ -169,23 +169,23 @@ def test_a_near_miss_says_what_may_be_meant(text, meant):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "'' is no ref. Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11-01 or @2h."),
-        ("eom", "'eom' is no ref. A tag is written tag:eom. Refs look like"),
-        ("1..5", "'1..5' is no ref. One ref is asked for, not two. Refs look like"),
-        ("tag:", "'tag:' is no ref. A tag's name has 1 to 255 characters"),
-        ('tag:"x', "'tag:\"x' is no ref. A tag's name has 1 to 255 characters; in quotes"),
-        ("@", "'@' is no ref. Refs look like"),
-        ("@2026-13-01", "'@2026-13-01' is no ref. Refs look like"),
-        ("@99999999999d", "'@99999999999d' is no ref. Refs look like"),
-        ("\uff11\uff17", "'\uff11\uff17' is no ref. "),
-        ("99999999999999999999", "99999999999999999999 is no version: it is not in 0 to 9223372036854775807."),
-        pytest.param(10**6000, "A number of 19,932 bits is no version: it is not in 0 to", id="huge"),
-        ("latest~99999999999999999999", "99999999999999999999 is no number of steps: it is not in 0 to"),
-        (None, "A NoneType is no ref: give a number, a text or a datetime. Refs look like"),
-        (1.5, "A float is no ref: give a number, a text or a datetime."),
-        (True, "A bool is no ref: give a number, a text or a datetime."),
-        ("\x1b[31m\n", r"'\x1b[31m' is no ref. "),
-        ("x" * 5000, " is no ref: it has 5,000 characters. Refs look like"),
+        ("", "'' is not a valid ref. Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11-01 or @2h."),
+        ("eom", "'eom' is not a valid ref. A tag is written tag:eom. Refs look like"),
+        ("1..5", "'1..5' is not a valid ref. One ref is asked for, not two. Refs look like"),
+        ("tag:", "'tag:' is not a valid ref. A tag's name has 1 to 255 characters"),
+        ('tag:"x', "'tag:\"x' is not a valid ref. A tag's name has 1 to 255 characters; in quotes"),
+        ("@", "'@' is not a valid ref. Refs look like"),
+        ("@2026-13-01", "'@2026-13-01' is not a valid ref. Refs look like"),
+        ("@99999999999d", "'@99999999999d' is not a valid ref. Refs look like"),
+        ("\uff11\uff17", "'\uff11\uff17' is not a valid ref. "),
+        ("99999999999999999999", "99999999999999999999 is not a version: it is not in 0 to 9223372036854775807."),
+        pytest.param(10**6000, "A number of 19,932 bits is not a version: it is not in 0 to", id="huge"),
+        ("latest~99999999999999999999", "99999999999999999999 is not a number of steps: it is not in 0 to"),
+        (None, "A NoneType is not a valid ref: give a number, a text or a datetime. Refs look like"),
+        (1.5, "A float is not a valid ref: give a number, a text or a datetime."),
+        (True, "A bool is not a valid ref: give a number, a text or a datetime."),
+        ("\x1b[31m\n", r"'\x1b[31m' is not a valid ref. "),
+        ("x" * 5000, " is not a valid ref: it has 5,000 characters. Refs look like"),
     ],
 )
 def test_a_text_that_is_no_ref(text, said):
@@ -200,10 +200,10 @@ def test_a_bare_word_that_is_a_tag_says_how_a_tag_is_written():
     tags = {"eom": 3, "v1~2": 4, "head": 5}
 
     for text, meant in (("eom", "tag:eom"), ("eom~1", "tag:eom~1"), ("v1~2", 'tag:"v1~2"'), ("head", "tag:head")):
-        with pytest.raises(InvalidArgumentError, match="is no ref") as caught:
+        with pytest.raises(InvalidArgumentError, match="is not a valid ref") as caught:
             parse_ref(text, tags=lambda: tags)
         assert f"Did you mean {meant}?" in str(caught.value)
-    with pytest.raises(InvalidArgumentError, match=r"^'what' is no ref\. Refs look like"):
+    with pytest.raises(InvalidArgumentError, match=r"^'what' is not a valid ref\. Refs look like"):
         parse_ref("what", tags=lambda: tags)
 
 
@@ -234,14 +234,17 @@ def test_a_range_has_two_sides(text, first, last):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("17", "'17' is no range of versions: it has no `..`. Write two refs, such as 3..17 or 17..latest."),
-        ("", "'' is no range of versions: it has no `..`."),
-        ("1...5", "'1...5' is no range of versions: it needs `..` once. Write two refs, such as 3..17; a tag's name"),
-        ("1..2..3", "'1..2..3' is no range of versions: it needs `..` once."),
-        (17, "A int is no range of versions. Write two refs"),
-        (None, "A NoneType is no range of versions. Write two refs"),
-        ("." * 5000, "is no range of versions. Write two refs"),
-        ("1..v5", "'v5' is no ref. Did you mean 5?"),
+        ("17", "'17' is not a range of versions: it has no `..`. Write two refs, such as 3..17 or 17..latest."),
+        ("", "'' is not a range of versions: it has no `..`."),
+        (
+            "1...5",
+            "'1...5' is not a range of versions: it needs `..` once. Write two refs, such as 3..17; a tag's name",
+        ),
+        ("1..2..3", "'1..2..3' is not a range of versions: it needs `..` once."),
+        (17, "A int is not a range of versions. Write two refs"),
+        (None, "A NoneType is not a range of versions. Write two refs"),
+        ("." * 5000, "is not a range of versions. Write two refs"),
+        ("1..v5", "'v5' is not a valid ref. Did you mean 5?"),
     ],
 )
 def test_one_ref_is_no_range(text, said):

@@ -92,10 +92,10 @@ def test_a_commit_that_ends_between_two_lines_too_soon_is_refused(stored):
     path = next(name for name in store.files if name.endswith("0007.json"))
     head = store.files[path][: len(store.files[path]) // 2]
     assert head.endswith((b"}", b"}\n")), "half of this commit reads as a commit"
-    table = _plant(store, "halved", "read .*0007.json$", lambda one: one.changes())
+    table = _plant(store, "halved", "read .*0007.json$", lambda one: one.file_changes())
 
     with pytest.raises(errors.CorruptTableError, match=r"0007\.json gives \d+ bytes where the listing .* cut short"):
-        table.changes()
+        table.file_changes()
 
 
 def test_a_search_by_time_does_not_take_a_version_for_expired_that_it_did_not_find(stored):

@@ -73,7 +73,7 @@ def questions(tables):
             continue
         whole = f"{listing.versions[0]}..{listing.versions[-1]}"
         for between in ("..", whole) if listing.commitless else ("..",):
-            changes[f"{name} {between}"] = partial(table.changes, between)
+            changes[f"{name} {between}"] = partial(table.file_changes, between)
         files |= {f"{name} {ref}": table.at(ref).files for ref in ("latest", earliest_state(table))}
     yield frames.CHANGES, changes
     yield frames.FILES, files
@@ -145,7 +145,7 @@ def test_types_are_those_of_the_frames(spark):
         ("removed_at", "timestamp"),
     ]
     assert table.current.files(engine="spark", spark=spark).columns == frames.FILES.names
-    assert table.current.changes(engine="spark", spark=spark).columns == frames.CHANGES.names
+    assert table.current.file_changes(engine="spark", spark=spark).columns == frames.CHANGES.names
 
 
 PAIMON = st.lists(
@@ -269,9 +269,9 @@ def test_changes_are_told_from_the_first_commit_that_is_there(spark, partly_lost
 
     for engine in ({}, {"engine": "spark", "spark": spark}):
         with pytest.raises(SnapshotNotFoundError, match=message):
-            partly_lost.changes("4..7", **engine)
+            partly_lost.file_changes("4..7", **engine)
     assert partly_lost.versions() == (4, 5, 6, 7)
-    assert set(partly_lost.changes()["version"].to_pylist()) == {5, 7}
+    assert set(partly_lost.file_changes()["version"].to_pylist()) == {5, 7}
     assert_same(spark, {"table": partly_lost})
 
 
@@ -314,19 +314,19 @@ def test_files_of_one_partition_are_told(spark, partitioned, value, paths):
 def test_changes_of_one_version_and_of_a_range_are_told(spark, partitioned):
     table = open_table(partitioned.root)
 
-    of_one = table.at(2).changes(engine="spark", spark=spark).select("version", "change", "path")
-    of_range = table.changes("2..", engine="spark", spark=spark).select("version", "change", "path")
+    of_one = table.at(2).file_changes(engine="spark", spark=spark).select("version", "change", "path")
+    of_range = table.file_changes("2..", engine="spark", spark=spark).select("version", "change", "path")
 
     assert [tuple(row) for row in of_one.collect()] == [(2, "remove", "a")]
     assert sorted(tuple(row) for row in of_range.collect()) == [(2, "remove", "a"), (3, "add", "a")]
-    assert table.changes("2..")["version"].to_pylist() == [2, 3]
+    assert table.file_changes("2..")["version"].to_pylist() == [2, 3]
 
 
 def test_a_table_without_versions_has_no_rows(spark, tmp_path):
     PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"))
     table = open_table(tmp_path / "table")
 
-    for rows in (table.lifetimes, table.changes, table.current.files, table.current.changes):
+    for rows in (table.lifetimes, table.file_changes, table.current.files, table.current.changes):
         assert rows(engine="spark", spark=spark).collect() == []
 
 
@@ -372,7 +372,7 @@ def test_a_mode_of_column_mapping_that_is_not_known_is_refused_before_any_job(sp
 def test_storage_options_show_nowhere(spark, partitioned, capfd, caplog):
     table = open_table(f"file://{partitioned.root}", storage_options={"password": "hush-hush"})
     with caplog.at_level("DEBUG"):
-        for rows in (table.lifetimes, table.changes, table.current.files):
+        for rows in (table.lifetimes, table.file_changes, table.current.files):
             dataframe = rows(engine="spark", spark=spark)
             dataframe.explain(mode="extended")
             dataframe.collect()
@@ -387,7 +387,7 @@ def test_an_engine_that_is_not_known_is_refused(partitioned, of):
     table = open_table(partitioned.root)
     ask = {
         "lifetimes": table.lifetimes,
-        "changes": table.changes,
+        "changes": table.file_changes,
         "files of a version": table.current.files,
         "changes of a version": table.current.changes,
     }[of]

@@ -32,7 +32,7 @@ try:
         table = snapshot_explorer.open_table(path, storage_options=options)
         told["to_spark"] = table.at(17).to_spark(spark, where="amount > 0")
         told["lifetimes"] = table.lifetimes(engine="spark", spark=spark)
-        told["changes"] = table.changes(engine="spark", spark=spark)
+        told["changes"] = table.file_changes(engine="spark", spark=spark)
         told["files"] = table.current.files(engine="spark", spark=spark)
     for name, frame in told.items():
         frame.explain(True)
@@ -87,12 +87,12 @@ def session(how, path, options=None, env=None, **conf):
         pytest.param(
             "pyspark.sql.worker.create_data_source",
             "opens the table in a Python worker of Spark's driver (of Spark Connect: of the server), and "
-            "snapshot_explorer can not be imported there: No module named 'snapshot_explorer'. Install it",
+            "snapshot_explorer cannot be imported there: No module named 'snapshot_explorer'. Install it",
             id="driver",
         ),
         pytest.param(
             "pyspark.worker",
-            "snapshot_explorer can not be imported on a Spark executor: No module named 'snapshot_explorer'. "
+            "snapshot_explorer cannot be imported on a Spark executor: No module named 'snapshot_explorer'. "
             "The executors need the package",
             id="executor",
         ),
@@ -124,7 +124,7 @@ def test_storage_options_are_in_no_log(s3, tmp_path):
 
     table = snapshot_explorer.open_table(folder)
     counted = {"rows": table.at(17).count("amount > 0"), "to_spark": table.at(17).count("amount > 0")}
-    counted |= {"lifetimes": len(table.lifetimes()), "changes": len(table.changes())}
+    counted |= {"lifetimes": len(table.lifetimes()), "changes": len(table.file_changes())}
     for name, count in (counted | {"files": len(table.current.files())}).items():
         assert f"\n{name}: {count}\n" in said
     assert "BatchScan snapshot" in logged

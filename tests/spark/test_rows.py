@@ -446,7 +446,7 @@ def test_a_damaged_file_is_told_in_our_words(spark, numbers):
     damaged.write_bytes(damaged.read_bytes()[:100])
     frame = open_table(str(numbers)).current.to_spark(spark)
 
-    with pytest.raises(Exception, match=f"CorruptTableError: The data file {damaged.name} can not be read as parquet"):
+    with pytest.raises(Exception, match=f"CorruptTableError: The data file {damaged.name} cannot be read as parquet"):
         frame.collect()
 
 
@@ -473,7 +473,7 @@ def test_executors_without_the_package_say_how_to_ship_it(tmp_path):
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
 
-    assert "snapshot_explorer can not be imported on a Spark executor" in done.stderr
+    assert "snapshot_explorer cannot be imported on a Spark executor" in done.stderr
     assert "spark.addArtifacts(..., archive=True) or --archives; --py-files ships the package alone." in done.stderr
 
 

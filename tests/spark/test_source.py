@@ -27,7 +27,7 @@ def read(spark):
 
 @pytest.fixture
 def pushdown(spark):
-    """Have Spark push filters to sources in Python; some versions can not."""
+    """Have Spark push filters to sources in Python; some versions cannot."""
     spark.conf.set(PUSHDOWN, "true")
     yield
     spark.conf.unset(PUSHDOWN)
@@ -150,7 +150,7 @@ def test_an_error_of_a_task_is_a_readable_line(read):
 
     rows = read(DATA / "paimon" / "aggregates_refused", version="2")
 
-    with pytest.raises(PySparkException, match="CorruptTableError: The rows of bucket-0/data-.* can not be merged"):
+    with pytest.raises(PySparkException, match="CorruptTableError: The rows of bucket-0/data-.* cannot be merged"):
         rows.collect()
 
 

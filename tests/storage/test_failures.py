@@ -149,14 +149,15 @@ def test_bad_options_are_an_error_of_the_storage(register):
     kind = register(stores.counting("picky"))
 
     def refuse(self, *, port):
-        raise ValueError(f"port {port!r} is no number")
+        raise ValueError(f"port {port!r} is not a number")
 
     kind.__init__ = refuse
     with pytest.raises(StorageError) as caught:
         Storage("picky://lake/t", {"port": "SECRET"}).read("a")
 
     assert str(caught.value) == (
-        "Could not connect to picky://lake/t: ValueError: port '***' is no number. Check the path and storage_options."
+        "Could not connect to picky://lake/t: ValueError: port '***' is not a number. "
+        "Check the path and storage_options."
     )
     assert "SECRET" not in "".join(traceback.format_exception(caught.value.__cause__))
 

@@ -73,7 +73,7 @@ def test_every_character_of_a_key_stands_for_itself(table):
     assert storage.read(name) == b"here"
     assert storage.exists(name)
     assert [entry.name for entry in storage.list("p=a b/100%/%2F/#1")] == ["what?x=1"]
-    with pytest.raises(UnsupportedFeatureError, match="can not be asked for the name .*versionId=1"):
+    with pytest.raises(UnsupportedFeatureError, match="cannot be asked for the name .*versionId=1"):
         storage.read("a?versionId=1")
 
 

@@ -196,7 +196,7 @@ def test_a_path_that_leaves_the_root_is_refused(store, path):
     storage = store({"a/b": b""})
 
     for ask in (storage.read, storage.open, storage.exists, storage.list):
-        with pytest.raises(CorruptTableError, match="leads out of the table's folder or is no path"):
+        with pytest.raises(CorruptTableError, match="leads out of the table's folder or is not a path"):
             ask(path)
 
 
@@ -382,7 +382,7 @@ def test_a_name_that_is_too_long_is_not_there(tmp_path):
 
 
 def test_the_local_disk_is_only_ever_read(tmp_path):
-    # An audit hook can not be taken away again: in a process of its own.
+    # An audit hook cannot be taken away again: in a process of its own.
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "f").write_bytes(b"x" * 100)
     code = f"""

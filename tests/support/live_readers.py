@@ -148,7 +148,7 @@ class Reader:
 
     def changes(self):
         last = self.a_version()
-        found = self.table.changes(f"{last}..").to_arrow()
+        found = self.table.file_changes(f"{last}..").to_arrow()
         for version in set(found["version"].to_pylist()):
             self.rows_of(version)
 

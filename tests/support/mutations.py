@@ -374,11 +374,11 @@ def calls(table):
     yield "where", lambda: table.current.to_arrow(where=_condition(table))
     yield "count", table.current.count
     yield "commit", lambda: table.current.commit
-    yield "changes", table.changes
+    yield "changes", table.file_changes
     yield "lifetimes", lambda: table.lifetimes().to_arrow()
     yield "compare", lambda: _compared(table.compare("earliest", "latest"))
     yield "rows before", lambda: table.at("latest~1").to_arrow()
-    yield "changes_between", lambda: table.changes_between("earliest", "latest")
+    yield "row_changes", lambda: table.row_changes("earliest", "latest")
     yield "changelog", table.current.changelog
     yield "health", lambda: repr(table.health())
     yield "health_history", table.health_history

@@ -71,13 +71,13 @@ def test_a_long_lived_changelog_of_an_expired_version_is_read(expired):
         {"rowkind": "+I", "k": 1, "v": "a6", "n": 6},
         {"rowkind": "+I", "k": 6, "v": "v6", "n": 6},
     ]
-    assert expired.changes_between(1, 7, mode="changelog").num_rows > 0
+    assert expired.row_changes(1, 7, mode="changelog").num_rows > 0
 
 
 def test_a_changelog_that_nobody_wrote_is_refused_with_the_way_out(plain):
     message = (
         r"Version 2 \(APPEND\) has no changelog. The table has changelog-producer=none, so that writers keep none; "
-        r"changes_between\(a, b\) gives what commits wrote"
+        r"row_changes\(a, b\) gives what commits wrote"
     )
 
     with pytest.raises(errors.InvalidArgumentError, match=message):
@@ -104,7 +104,7 @@ def test_a_truncated_changelog_file_is_named(copied):
     for file in files:
         file.write_bytes(file.read_bytes()[:-20])
 
-    with pytest.raises(errors.CorruptTableError, match=r"changelog-.*\.parquet can not be read"):
+    with pytest.raises(errors.CorruptTableError, match=r"changelog-.*\.parquet cannot be read"):
         open_table(str(folder)).at(4).changelog()
 
 
@@ -114,19 +114,19 @@ def test_a_missing_delta_file_is_named(copied):
         file.unlink()
 
     with pytest.raises(errors.CorruptTableError, match=r"data-.*\.parquet"):
-        open_table(str(folder)).changes_between(0, 2)
+        open_table(str(folder)).row_changes(0, 2)
 
 
 def test_events_come_by_version(plain):
-    assert plain.changes_between(0, 4).to_pydict() == {"rowkind": ["+I"] * 3, "id": [1, 2, 3], "name": ["v"] * 3}
-    assert plain.changes_between("earliest", "latest", ["id"], "id > 2").to_pydict() == {"rowkind": ["+I"], "id": [3]}
+    assert plain.row_changes(0, 4).to_pydict() == {"rowkind": ["+I"] * 3, "id": [1, 2, 3], "name": ["v"] * 3}
+    assert plain.row_changes("earliest", "latest", ["id"], "id > 2").to_pydict() == {"rowkind": ["+I"], "id": [3]}
 
 
 def test_the_first_version_may_be_one_before_the_earliest_and_no_less(expired):
-    assert expired.changes_between(0, 11, mode="changelog").num_rows > expired.changes_between(8, 11).num_rows
+    assert expired.row_changes(0, 11, mode="changelog").num_rows > expired.row_changes(8, 11).num_rows
 
     with pytest.raises(errors.SnapshotNotFoundError):
-        expired.changes_between(0, 11, mode="diff")
+        expired.row_changes(0, 11, mode="diff")
 
 
 def test_what_lies_between_must_exist(copied):
@@ -135,57 +135,57 @@ def test_what_lies_between_must_exist(copied):
     table = open_table(str(folder))
 
     with pytest.raises(errors.SnapshotNotFoundError, match="Version 2, after 1 and up to 5, .*There are: 3, 4, 5."):
-        table.changes_between(1, 5)
-    assert table.changes_between(1, 5, mode="diff").num_rows > 0
+        table.row_changes(1, 5)
+    assert table.row_changes(1, 5, mode="diff").num_rows > 0
 
 
 def test_the_delta_of_a_version_that_expired_is_refused(expired):
     with pytest.raises(errors.SnapshotNotFoundError, match="its delta manifest list have expired"):
-        expired.changes_between(4, 6, mode="delta")
+        expired.row_changes(4, 6, mode="delta")
 
 
 def test_no_version_is_no_change(plain):
-    assert plain.changes_between(2, 2).num_rows == 0
-    assert plain.changes_between(2, 2).column_names == ["rowkind", "id", "name"]
+    assert plain.row_changes(2, 2).num_rows == 0
+    assert plain.row_changes(2, 2).column_names == ["rowkind", "id", "name"]
 
 
 def test_the_order_of_versions_matters(plain):
     with pytest.raises(errors.InvalidArgumentError, match="Version 1 comes before 3. Give the earlier one first."):
-        plain.changes_between(3, 1)
+        plain.row_changes(3, 1)
 
 
 def test_an_unknown_mode_is_told_the_modes(plain):
     with pytest.raises(
         errors.InvalidArgumentError, match="No mode is called 'all'. Modes: auto, delta, changelog, diff."
     ):
-        plain.changes_between(1, 2, mode="all")
+        plain.row_changes(1, 2, mode="all")
 
 
 def test_an_unknown_column_is_told(plain):
     with pytest.raises(errors.InvalidArgumentError, match="'nope'"):
-        plain.changes_between(1, 2, ["nope"])
+        plain.row_changes(1, 2, ["nope"])
     with pytest.raises(errors.InvalidArgumentError, match="Give a list of names"):
-        plain.changes_between(1, 2, "id")
+        plain.row_changes(1, 2, "id")
 
 
 def test_two_tags_are_told_apart_by_their_states(inspected):
-    by_tags = inspected.changes_between("tag:kept", "tag:passing")
+    by_tags = inspected.row_changes("tag:kept", "tag:passing")
 
-    assert by_tags.equals(inspected.changes_between(2, 4, mode="diff"))
-    assert not by_tags.equals(inspected.changes_between("tag:kept", 4))
+    assert by_tags.equals(inspected.row_changes(2, 4, mode="diff"))
+    assert not by_tags.equals(inspected.row_changes("tag:kept", 4))
 
 
 def test_states_without_keys_are_told_apart_only_where_files_were_only_added(plain):
-    assert plain.changes_between(1, 3, mode="diff")["id"].to_pylist() == [2, 3]
+    assert plain.row_changes(1, 3, mode="diff")["id"].to_pylist() == [2, 3]
 
     with pytest.raises(errors.UnsupportedFeatureError, match="no primary key by which rows could be told apart"):
-        plain.changes_between(1, 4, mode="diff")
+        plain.row_changes(1, 4, mode="diff")
 
 
 def test_a_difference_says_where_deletion_vectors_hide_rows_from_it(caplog):
     table = open_table(str(DATA / "dv_1_4"))
 
-    rows = table.changes_between(4, 6, mode="diff")
+    rows = table.row_changes(4, 6, mode="diff")
 
     # Paimon's own: three rows of files that both versions have went by their deletion vectors alone.
     assert rows.num_rows == 0
@@ -197,13 +197,13 @@ def test_a_difference_says_where_deletion_vectors_hide_rows_from_it(caplog):
 def test_a_difference_of_the_same_vectors_is_silent(caplog):
     table = open_table(str(DATA / "dv_1_4"))
 
-    assert table.changes_between(2, 3, mode="diff").num_rows == 0
+    assert table.row_changes(2, 3, mode="diff").num_rows == 0
     assert not caplog.records
 
 
 def test_the_difference_of_postponed_buckets_is_refused():
     with pytest.raises(errors.UnsupportedFeatureError, match="the difference of postponed buckets"):
-        open_table(str(DATA / "postponed")).changes_between(1, 2, mode="diff")
+        open_table(str(DATA / "postponed")).row_changes(1, 2, mode="diff")
 
 
 def test_a_column_called_rowkind_is_refused(memory_root):
@@ -215,14 +215,14 @@ def test_a_column_called_rowkind_is_refused(memory_root):
 
     assert b"rowkind" in filesystem.cat_file(path)
     with pytest.raises(errors.UnsupportedFeatureError, match="a column of its own called 'rowkind'"):
-        open_table(f"memory://{root}").changes_between(0, 1)
+        open_table(f"memory://{root}").row_changes(0, 1)
 
 
 def test_an_append_that_removes_files_is_refused_as_paimon_refuses_it():
     from snapshot_explorer import samples
 
     with pytest.raises(errors.UnsupportedFeatureError, match="Version 5 is an APPEND that removes files"):
-        open_table(samples.path("events")).changes_between(4, 5)
+        open_table(samples.path("events")).row_changes(4, 5)
 
 
 def conditions_on(rows):
@@ -249,12 +249,12 @@ RANGES = {
 def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(name, mode):
     table = open_table(str(DATA / name))
     first, last = map(int, RANGES[name, mode])
-    every = table.changes_between(first, last, mode=mode)
+    every = table.row_changes(first, last, mode=mode)
 
     for where in conditions_on(every):
         wanted = every.filter(condition(where, every.schema).mask(every))
 
-        found = table.changes_between(first, last, where=where, mode=mode)
+        found = table.row_changes(first, last, where=where, mode=mode)
         assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist())), where
 
 

@@ -39,15 +39,15 @@ def test_the_rows_are_what_paimon_reads(table, case):
     mode = "diff" if isinstance(first, str) else case["mode"]
     if case["rows"] is None:
         with pytest.raises((InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError)):
-            opened.changes_between(first, last, mode=mode)
+            opened.row_changes(first, last, mode=mode)
         return
 
     if mode == "diff" and (table, case["between"]) in CHANCE:
         with pytest.raises(UnsupportedFeatureError, match="rows changed whose later state is not the newer one"):
-            opened.changes_between(first, last, mode=mode)
+            opened.row_changes(first, last, mode=mode)
         return
 
-    rows = opened.changes_between(first, last, mode=mode)
+    rows = opened.row_changes(first, last, mode=mode)
 
     rows.validate(full=True)
     assert rows.column_names == case["columns"]

@@ -38,7 +38,7 @@ def test_a_version_is_compared_with_the_latest_one(orders, written):
 def test_a_version_that_does_not_exist_is_not_compared(orders):
     with pytest.raises(SnapshotNotFoundError, match="9"):
         orders.compare(1, 9)
-    with pytest.raises(InvalidArgumentError, match="'nonsense' is no ref"):
+    with pytest.raises(InvalidArgumentError, match="'nonsense' is not a valid ref"):
         orders.compare("nonsense")
 
 
@@ -114,7 +114,7 @@ def test_history_is_filtered_by_when_it_ended(busy):
     assert versions(busy.history(until="@2026-01-01T00:03:00Z")) == [3, 2, 1]
     assert versions(busy.history(since="@2026-01-01T00:02:00Z", until="@2026-01-01T00:03:59Z")) == [3, 2]
     assert versions(busy.history(until="@2025-01-01")) == []
-    with pytest.raises(InvalidArgumentError, match="until='3' is no time"):
+    with pytest.raises(InvalidArgumentError, match="until='3' is not a time"):
         busy.history(until="3")
 
 

@@ -136,7 +136,7 @@ def test_history_can_be_of_a_range(table, story, version):
 
 @pytest.mark.parametrize("between", ["99..", "..99", "99..100", "latest..99"])
 def test_a_range_that_names_a_version_which_is_not_there_is_refused(table, between):
-    for asked in (table.history, table.changes, table.health_history):
+    for asked in (table.history, table.file_changes, table.health_history):
         with pytest.raises(SnapshotNotFoundError, match=r"[vV]ersion 99\b.* not "):
             asked(between)
 
@@ -166,7 +166,7 @@ def test_history_can_be_searched_for_a_text(table, story):
     [
         ({"kind": "vacuum"}, "No kind of commit is called 'vacuum'. Kinds: append, overwrite, compact"),
         ({"limit": -1}, "limit must be 0 or more, got -1."),
-        ({"since": "latest"}, "since='latest' is no time"),
+        ({"since": "latest"}, "since='latest' is not a time"),
     ],
 )
 def test_a_filter_that_makes_no_sense_is_refused(table, filters, message):
@@ -181,7 +181,7 @@ def test_a_commit_is_its_row_of_the_history(table):
 
 
 def test_changes_are_what_the_commit_added_and_removed(table, version):
-    changes = table.at(version(5)).changes().to_arrow()
+    changes = table.at(version(5)).file_changes().to_arrow()
 
     rows = changes.select(["change", "path"]).to_pylist()
     named = [(row["change"], row["path"].rsplit("/", 1)[-1]) for row in rows]
@@ -212,7 +212,7 @@ def test_manifests_are_drawn_without_columns_that_say_nothing(table):
 
 
 def test_partitions_are_dicts_in_pandas(table):
-    for found in (table.current.files(), table.current.changes(), table.lifetimes()):
+    for found in (table.current.files(), table.current.file_changes(), table.lifetimes()):
         assert all(isinstance(partition, dict) for partition in found.to_pandas()["partition"])
 
 
@@ -251,22 +251,22 @@ def test_a_plan_says_what_would_be_read(table, version):
 
 
 def test_appended_rows_are_what_changed(table, version):
-    changed = table.changes_between(version(1), version(3))
+    changed = table.row_changes(version(1), version(3))
 
     assert changed.schema == pa.schema(
         [pa.field("rowkind", pa.string(), nullable=False), *table.current.to_arrow().schema]
     )
     assert sorted(zip(*changed.to_pydict().values(), strict=True)) == [("+I", 2, "b"), ("+I", 3, "c"), ("+I", 4, "d")]
-    assert sorted(table.changes_between("earliest^", version(1))["id"].to_pylist()) == [1]
-    assert table.changes_between(version(2), version(2)).num_rows == 0
+    assert sorted(table.row_changes("earliest^", version(1))["id"].to_pylist()) == [1]
+    assert table.row_changes(version(2), version(2)).num_rows == 0
 
 
 def test_a_compaction_changes_no_row(table, version):
-    assert table.changes_between(version(4), version(5), mode="delta").num_rows == 0
+    assert table.row_changes(version(4), version(5), mode="delta").num_rows == 0
 
 
 def test_changes_are_chosen_by_columns_and_conditions(table, version):
-    changed = table.changes_between(version(1), version(3), ["name"], "id > 3 and rowkind = '+I'")
+    changed = table.row_changes(version(1), version(3), ["name"], "id > 3 and rowkind = '+I'")
 
     assert changed.to_pydict() == {"rowkind": ["+I"], "name": ["d"]}
 
@@ -288,7 +288,7 @@ def test_changes_are_chosen_by_columns_and_conditions(table, version):
 )
 def test_a_range_of_changes_that_makes_no_sense_is_refused(table, a, b, mode, error, message):
     with pytest.raises(error, match=message):
-        table.changes_between(a, b, mode=mode)
+        table.row_changes(a, b, mode=mode)
 
 
 def test_every_inspection_gives_a_frame_of_the_version_it_tells_of(table, version):
@@ -319,7 +319,7 @@ def test_a_new_commit_is_seen_by_update_and_by_latest(table, story, version):
     assert before.version == version(5)
     assert ids(before.to_arrow()) == [1, 2, 3, 4]
     assert nths(story, table.history(limit=1)) == [6]
-    assert table.changes_between(version(5), "latest")["id"].to_pylist() == [9]
+    assert table.row_changes(version(5), "latest")["id"].to_pylist() == [9]
 
 
 def test_an_update_without_news_returns_the_same_snapshot(table, version):

@@ -195,7 +195,7 @@ def test_a_branch_is_listed_with_a_time_where_the_storage_knows_one():
 def test_a_broken_consumer_file_is_named(written, table, content):
     put(written, "consumer/consumer-reader", content)
 
-    with pytest.raises(errors.CorruptTableError, match="consumer/consumer-reader can not be read"):
+    with pytest.raises(errors.CorruptTableError, match="consumer/consumer-reader cannot be read"):
         table.inspect("consumers")
 
 
@@ -218,7 +218,7 @@ def test_a_broken_statistics_file_is_named(tmp_path, content):
     file = next((tmp_path / "t" / "statistics").iterdir())
     file.write_bytes(content)
 
-    with pytest.raises(errors.CorruptTableError, match=f"statistics/{file.name} can not be read"):
+    with pytest.raises(errors.CorruptTableError, match=f"statistics/{file.name} cannot be read"):
         open_table(str(tmp_path / "t")).inspect("statistics")
 
 

@@ -54,7 +54,7 @@ def typed(spelled, kind):
 def test_the_rows_are_what_paimon_reads(table, case):
     opened = snapshot_explorer.open_table(str(DATA / "paimon" / table))
     if case["rows"] is None:
-        with pytest.raises(CorruptTableError, match="can not be merged"):
+        with pytest.raises(CorruptTableError, match="cannot be merged"):
             opened.inspect(case["table"], case["version"])
         return
 

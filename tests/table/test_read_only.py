@@ -38,10 +38,10 @@ def use_everything(table):
         thing._repr_mimebundle_(), thing.to_dict()
     for mode in ("auto", "delta", "changelog", "diff"):
         with contextlib.suppress(UnsupportedFeatureError):  # where files were rewritten
-            table.changes_between(versions[0], "latest", mode=mode)
+            table.row_changes(versions[0], "latest", mode=mode)
     for ref in refs:
         snapshot = table.at(ref)
-        frames = [snapshot.manifests(), snapshot.changes(), snapshot.files(), snapshot.files(statistics=True)]
+        frames = [snapshot.manifests(), snapshot.file_changes(), snapshot.files(), snapshot.files(statistics=True)]
         paths = [row["path"] for row in frames[0].to_dict() if row["list"] != "index"]
         frames += [snapshot.entries(path) for path in paths]
         frames += [table.inspect(one.name, ref) for one in inspections if one.at_version]

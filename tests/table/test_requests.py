@@ -209,7 +209,7 @@ def test_files_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_da
 def test_changes_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_day):
     table = open_table(f"counted://{by_day.root}")
 
-    read, rows = manifests_read(counted, lambda: table.changes_between(0, 40, where="name = 'day 3'"))
+    read, rows = manifests_read(counted, lambda: table.row_changes(0, 40, where="name = 'day 3'"))
 
     assert rows["id"].to_pylist() == [3, 13, 23, 33]
     assert read == 4

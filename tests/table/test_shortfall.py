@@ -20,8 +20,8 @@ CALLS = {
     "lifetimes": lambda table: table.lifetimes(),
     "readability": lambda table: table.readability(),
     "retention": lambda table: table.retention(),
-    "changes": lambda table: table.changes(),
-    "changes_between": lambda table: table.changes_between("earliest", "latest"),
+    "changes": lambda table: table.file_changes(),
+    "row_changes": lambda table: table.row_changes("earliest", "latest"),
     "health_history": lambda table: table.health_history(),
 }
 

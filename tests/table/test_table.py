@@ -162,8 +162,8 @@ def test_changes_without_a_start_begin_at_the_first_commit_that_is_there(tmp_pat
     table = open_table(tmp_path)
 
     for between in (None, "..", "earliest..", "..latest"):
-        assert table.changes(between)["version"].to_pylist() == [3, 4]
-    assert table.changes("..3")["version"].to_pylist() == [3]
+        assert table.file_changes(between)["version"].to_pylist() == [3, 4]
+    assert table.file_changes("..3")["version"].to_pylist() == [3]
     assert table.versions() == (2, 3, 4)
     with pytest.raises(SnapshotNotFoundError, match="the commit of version 2 .* Ask from version 3 on, the next one"):
-        table.changes("2..")
+        table.file_changes("2..")

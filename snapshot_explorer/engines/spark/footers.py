@@ -45,7 +45,7 @@ class Footer:
 
 
 def footer(file: NativeFile) -> Footer | None:
-    """Return what a file on this machine holds; None where it can not be read, or where its names are ambiguous."""
+    """Return what a file on this machine holds; None where it cannot be read, or where its names are ambiguous."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when the first file is looked at: it takes time
     from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
 

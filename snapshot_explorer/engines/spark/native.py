@@ -250,7 +250,7 @@ def _proven(
 
 
 def _gone(version: SupportsNativeFiles, files: Sequence[_Proven], schema: pa.Schema) -> list[Positions | None]:
-    """Return the deleted positions of each file, maybe none; None where Spark can not leave the rows out.
+    """Return the deleted positions of each file, maybe none; None where Spark cannot leave the rows out.
 
     Reads the deletion vectors, if they are of few rows.
     """
@@ -319,7 +319,7 @@ def _source(column: pa.Field, file: NativeFile, there: Footer, constants: dict[s
     if column.name in constants:
         return constants[column.name]
     if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):
-        return None  # Spark can not be told that such a column is never null
+        return None  # Spark cannot be told that such a column is never null
     stored = file.names[column.name]
     if stored is None:
         return _Source(kind=column.type)

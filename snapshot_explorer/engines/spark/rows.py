@@ -59,7 +59,7 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
     32 are listed by a job of Spark's own. `tests/benchmarks/spark_rows.py plan` measures what 100,000 files cost.
 
     Raises:
-        UnsupportedFeatureError: A column is of a type that Spark can not hold.
+        UnsupportedFeatureError: A column is of a type that Spark cannot hold.
         CorruptTableError: A data file is not there; on the local disk, or of few files elsewhere.
         MissingDependencyError: There is no PySpark or no Java.
     """

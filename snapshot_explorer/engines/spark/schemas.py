@@ -32,7 +32,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
     """Return the Spark schema of rows.
 
     Raises:
-        UnsupportedFeatureError: A column is of a type that Spark can not hold.
+        UnsupportedFeatureError: A column is of a type that Spark cannot hold.
     """
     from pyspark.sql.types import StructField, StructType
 
@@ -78,7 +78,7 @@ def spark_type(kind: pa.DataType, name: str = "") -> DataType:
     }.get(kind)
     if found is None:
         raise UnsupportedFeatureError(
-            f"The column {name!r} is of type {kind}, which Spark can not hold. Leave it out with columns=[...], or "
+            f"The column {name!r} is of type {kind}, which Spark cannot hold. Leave it out with columns=[...], or "
             "load it with to_arrow()."
         )
     return found()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _EXECUTORS = "snapshot_explorer.engines.spark.executors"
 _NOT_ON_DRIVER = (
     "The data source 'snapshot' opens the table in a Python worker of Spark's driver (of Spark Connect: of the "
-    "server), and snapshot_explorer can not be imported there: {error}. Install it in the Python environment that "
+    "server), and snapshot_explorer cannot be imported there: {error}. Install it in the Python environment that "
     "Spark runs there: pip install snapshot-explorer. Where all that it depends on is installed, "
     "spark.addArtifacts('snapshot_explorer.zip', pyfile=True) with the package in a zip is enough. "
     "open_table(path).at(version).to_spark(spark) does without it there."

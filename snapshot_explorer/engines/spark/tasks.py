@@ -25,7 +25,7 @@ _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20
 """What opening a file counts, as with Spark (spark.sql.files.openCostInBytes)."""
 NOT_ON_EXECUTOR = (
-    "snapshot_explorer can not be imported on a Spark executor: {error}. The executors need the package and what it "
+    "snapshot_explorer cannot be imported on a Spark executor: {error}. The executors need the package and what it "
     "depends on. Install it in their image or environment (pip install snapshot-explorer), or ship a packed "
     "environment with spark.addArtifacts(..., archive=True) or --archives; --py-files ships the package alone."
 )

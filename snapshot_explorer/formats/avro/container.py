@@ -137,7 +137,7 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, lim
         limits: What a file may cost.
 
     Raises:
-        CorruptTableError: The file is no Avro file, or is cut short.
+        CorruptTableError: The file is not an Avro file, or is cut short.
         LimitError: It has too many rows, or unfolds to too many bytes.
         UnsupportedFeatureError: Its codec or schema is not read.
 
@@ -297,7 +297,7 @@ def parse_shape(raw: Any) -> Shape:
     """Return the shape that an Avro schema describes.
 
     Raises:
-        ValueError: It is no schema, or describes values of no size that a few bytes could hold without end.
+        ValueError: It is not a schema, or describes values of no size that a few bytes could hold without end.
         UnsupportedFeatureError: It refers to itself.
 
     Source: Avro specification, "Schema Declaration".
@@ -324,7 +324,7 @@ class _Shapes:
         if isinstance(raw, str):
             return self._word(raw)
         if not isinstance(raw, Mapping):
-            raise ValueError(f"{raw!r} is no schema")  # noqa: TRY004 - the caller names the file
+            raise ValueError(f"{raw!r} is not a schema")  # noqa: TRY004 - the caller names the file
         kind = raw["type"]
         if kind in ("record", "fixed", "enum"):
             return self._declared(raw, depth)
@@ -340,7 +340,7 @@ class _Shapes:
             return Atom(word)
         short = word.rpartition(".")[2]
         if short not in self._named:
-            raise ValueError(f"{word!r} is no Avro type")
+            raise ValueError(f"{word!r} is not an Avro type")
         shape = self._named[short]
         if shape is None:
             raise UnsupportedFeatureError(f"An Avro schema refers to itself in {word!r}, which is not read.")

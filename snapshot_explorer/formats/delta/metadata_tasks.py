@@ -135,10 +135,10 @@ def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tup
 def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> list[MetadataTask]:
     """Return the units that tell the live files of a version.
 
-    Reads of its checkpoint what is no file, and looks for metaData in the commits after it.
+    Reads of its checkpoint what is not a file, and looks for metaData in the commits after it.
 
     Raises:
-        SnapshotNotFoundError: The version does not exist, or can not be reconstructed any more.
+        SnapshotNotFoundError: The version does not exist, or cannot be reconstructed any more.
         CorruptTableError: It has no protocol or no metadata, or a file is damaged.
     """
     segment, checkpoint = log.outline(version)
@@ -204,7 +204,7 @@ def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[
 
 
 def _metadata_near(storage: Storage, log: Log, version: int, look: Prefetch) -> Metadata:
-    """Return the metadata at a version; where it can not be reconstructed, those of the earliest that can."""
+    """Return the metadata at a version; where it cannot be reconstructed, those of the earliest that can."""
     try:
         segment, checkpoint = log.outline(version)
     except SnapshotNotFoundError:

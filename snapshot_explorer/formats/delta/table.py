@@ -214,7 +214,7 @@ class Delta:
         return found
 
     def _metadata_near(self, version: int) -> Metadata:
-        """Return the metadata at a version; where it can not be reconstructed, those of the earliest that can."""
+        """Return the metadata at a version; where it cannot be reconstructed, those of the earliest that can."""
         try:
             return self._log.protocol_and_metadata(version)[1]
         except SnapshotNotFoundError:
@@ -224,6 +224,6 @@ class Delta:
 def _no_table(storage: Storage, *, is_empty: bool) -> TableNotFoundError:
     what = "is empty" if is_empty else "holds no commit and no complete checkpoint"
     return TableNotFoundError(
-        f"{storage.root} is no Delta table: its folder {LOG} {what}. Check the path; if the table was copied, copy "
+        f"{storage.root} is not a Delta table: its folder {LOG} {what}. Check the path; if the table was copied, copy "
         "its log too."
     )

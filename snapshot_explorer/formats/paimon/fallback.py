@@ -149,7 +149,7 @@ def version_beside(snapshot: Snapshot, history: History, other: History, link: F
     or the other's version 1 if it had none then. Reads the hints, and for an older version all snapshots of the other.
 
     Raises:
-        UnsupportedFeatureError: Paimon can not read the version so, or which version belongs to it is not certain.
+        UnsupportedFeatureError: Paimon cannot read the version so, or which version belongs to it is not certain.
 
     Source: paimon FallbackReadFileStoreTable.rewriteOtherOptions, SnapshotManager.earlierOrEqualTimeMills.
     """

@@ -264,5 +264,5 @@ def _time(text: str) -> AsOf:
     """
     ref = parse_ref(_spelled(text))
     if not isinstance(ref, AsOf):
-        raise InvalidArgumentError(f"{text!r} is no time. Give one such as @2026-11-01 or @3d.")
+        raise InvalidArgumentError(f"{text!r} is not a time. Give one such as @2026-11-01 or @3d.")
     return ref

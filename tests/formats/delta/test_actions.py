@@ -149,10 +149,10 @@ def test_the_same_protocol_twice_is_one_but_two_that_differ_are_refused():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"add":{"path":"a"}}\n{"add":{"pa', "line 2 is no action: unexpected end"),
-        (b"\n\n[1]\n", "line 3 is no action: it is no object"),
-        (b"7\n", "line 1 is no action"),
-        (b'{"add":{"path":"\xff"}}', "line 1 is no action"),
+        (b'{"add":{"path":"a"}}\n{"add":{"pa', "line 2 is not an action: unexpected end"),
+        (b"\n\n[1]\n", "line 3 is not an action: it is no object"),
+        (b"7\n", "line 1 is not an action"),
+        (b'{"add":{"path":"\xff"}}', "line 1 is not an action"),
         (b'{"add":{}}', "one of its add actions has no path"),
         (b'{"add":"x"}', "one of its add actions has 'x' in place of an object"),
         (b'{"add":{"path":7}}', "one of its add actions has path '7', which is of no use there"),

@@ -41,7 +41,7 @@ def change_file(table, name, rows, schema=None, **options):
 
 def changes(table, a="earliest^", b="latest", **options):
     """Return changes as sorted tuples: kind, then values."""
-    found = open_table(table.url).changes_between(a, b, **options)
+    found = open_table(table.url).row_changes(a, b, **options)
     return sorted(zip(*found.to_pydict().values(), strict=True), key=repr)
 
 
@@ -193,7 +193,7 @@ def test_what_delta_calls_the_columns_is_given_when_asked_for(table):
     table.append([(1, "a")])
     table.commit(change_file(table, "c.parquet", [("update_preimage", 1, "a"), ("update_postimage", 1, "b")]))
     columns = ["_commit_version", "_change_type", "name", "_commit_timestamp"]
-    found = open_table(table.url).changes_between(0, 2, columns)
+    found = open_table(table.url).row_changes(0, 2, columns)
 
     assert found.schema == pa.schema(
         [
@@ -211,7 +211,7 @@ def test_what_delta_calls_the_columns_is_given_when_asked_for(table):
         "name": ["a", "a", "b"],
         "_commit_timestamp": [table.committed_at(version) for version in (1, 2, 2)],
     }
-    assert open_table(table.url).changes_between(0, 2).column_names == ["rowkind", "id", "name"]
+    assert open_table(table.url).row_changes(0, 2).column_names == ["rowkind", "id", "name"]
 
 
 def test_changes_of_a_commit_that_nothing_tells_the_time_of_are_told_without_it(table):
@@ -227,13 +227,13 @@ def test_a_condition_may_read_what_is_not_asked_for(table):
     table.append([(2, "b")])
     opened = open_table(table.url)
 
-    assert opened.changes_between(0, 2, ["id"], "_commit_version = 2 and rowkind = '+I'").to_pydict() == {
+    assert opened.row_changes(0, 2, ["id"], "_commit_version = 2 and rowkind = '+I'").to_pydict() == {
         "rowkind": ["+I"],
         "id": [2],
     }
-    assert opened.changes_between(0, 2, []).to_pydict() == {"rowkind": ["+I", "+I"]}
+    assert opened.row_changes(0, 2, []).to_pydict() == {"rowkind": ["+I", "+I"]}
     with pytest.raises(InvalidArgumentError, match="_commit_versions"):
-        opened.changes_between(0, 2, ["_commit_versions"])
+        opened.row_changes(0, 2, ["_commit_versions"])
 
 
 def test_a_change_type_in_a_data_file_is_passed_over(table):
@@ -254,7 +254,7 @@ def test_a_snapshots_changelog_is_that_of_its_version_under_its_schema(table):
         "rowkind": ["+I"],
         "_commit_version": [1],
     }
-    assert opened.changes_between(0, 1).column_names == ["rowkind", "id", "name", "more"]
+    assert opened.row_changes(0, 1).column_names == ["rowkind", "id", "name", "more"]
 
 
 def test_rows_of_before_a_column_was_added_lack_it(table):
@@ -278,7 +278,7 @@ def test_a_range_that_no_schema_tells_is_refused(table, fields, what, mode):
     table.append([(1, "a")])
     table.commit(metadata(fields, configuration=RECORDED))
 
-    message = rf"from version 1 on can not be told under the schema of version 2 .*INCOMPATIBLE_SCHEMA_CHANGE.*{what}"
+    message = rf"from version 1 on cannot be told under the schema of version 2 .*INCOMPATIBLE_SCHEMA_CHANGE.*{what}"
     with pytest.raises(UnsupportedFeatureError, match=message):
         changes(table, 0, 1, mode=mode)
     assert open_table(table.url).at(1).changelog().num_rows == 1
@@ -312,7 +312,7 @@ def test_mapped_columns_are_told_by_the_names_of_the_last_version(memory_root, m
     table.commit(cdc("c.parquet"))
     table.commit(mapped(("id", "long", 1), ("title", "string", 2), mode=mode))
 
-    found = open_table(table.url).changes_between(0, 2)
+    found = open_table(table.url).row_changes(0, 2)
     assert found.to_pydict() == {"rowkind": ["+I", "+U"], "id": [5, 5], "name": ["a", "a"]}
     with pytest.raises(UnsupportedFeatureError, match="the column name was renamed to title"):
         changes(table, 0, 3)

@@ -217,9 +217,7 @@ def test_a_vector_that_is_gone_is_named(storage):
     ],
 )
 def test_a_description_that_can_not_be_is_damage(storage, change):
-    with pytest.raises(
-        CorruptTableError, match="The log describes a deletion vector of part-0.parquet that can not be"
-    ):
+    with pytest.raises(CorruptTableError, match="The log describes a deletion vector of part-0.parquet that cannot be"):
         vector_of(described(**change), storage, PATH)
 
 
@@ -254,7 +252,7 @@ def test_a_folder_before_the_name_may_not_leave_the_table(storage):
     ],
 )
 def test_bytes_that_are_no_bitmap_are_damage(body):
-    with pytest.raises(CorruptTableError, match="inline in the log, can not be read"):
+    with pytest.raises(CorruptTableError, match="inline in the log, cannot be read"):
         of(Storage("memory://any"), inline(body, 1))
 
 

@@ -83,7 +83,7 @@ def test_changes_of_any_versions_come_in_the_order_asked_for(table):
     assert [row["partition"] for row in frame] == [{"name": "a"}] * 6
     assert frame[1]["deleted_rows"] == 1
     assert opened._format.changes([]).num_rows == 0
-    assert opened.at(0).changes().num_rows == 0
+    assert opened.at(0).file_changes().num_rows == 0
 
 
 def test_the_base_of_a_version_is_its_checkpoint_and_the_delta_the_commits_after_it(table):
@@ -178,7 +178,7 @@ def test_other_formats_are_told_apart(table, tmp_path_factory):
 def test_a_log_without_a_commit_is_no_table(tmp_path, name, message):
     DeltaTable(None, tmp_path, first=None).write(name, b"")
 
-    with pytest.raises(TableNotFoundError, match=f"is no Delta table: its folder _delta_log {message}"):
+    with pytest.raises(TableNotFoundError, match=f"is not a Delta table: its folder _delta_log {message}"):
         open_table(tmp_path)
 
 

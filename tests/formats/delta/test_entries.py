@@ -227,7 +227,7 @@ def test_a_commit_that_is_damaged_is_named_with_its_line(tmp_path):
     table_format.version(1).manifests()
     table.write(commit_name(1), table.read(commit_name(1))[:-9])
 
-    with pytest.raises(CorruptTableError, match=r"00001.json is damaged: line 2 is no action"):
+    with pytest.raises(CorruptTableError, match=r"00001.json is damaged: line 2 is not an action"):
         table_format.version(1).entries(commit_name(1))
 
 

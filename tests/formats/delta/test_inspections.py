@@ -160,7 +160,7 @@ def test_whatever_a_writer_says_of_its_commit_the_history_is_told(info, operatio
     history = opened.history().to_arrow()
     history.validate(full=True)
     assert json.loads(history["details"][0].as_py()).keys() == said.keys()
-    assert opened.changes_between(0, 1).num_rows == 0
+    assert opened.row_changes(0, 1).num_rows == 0
 
 
 def test_history_tells_of_no_version(table):

@@ -161,7 +161,7 @@ def test_a_log_without_protocol_or_metadata_is_refused(tmp_path, missing):
 def test_a_line_that_was_cut_short_is_refused_with_its_file(table):
     table.write(commit_name(3), table.read(commit_name(3))[:-5])
 
-    with pytest.raises(CorruptTableError, match=r"^_delta_log/0{19}3\.json is damaged: line 3 is no action"):
+    with pytest.raises(CorruptTableError, match=r"^_delta_log/0{19}3\.json is damaged: line 3 is not an action"):
         log_of(table).state(5)
     assert paths(log_of(table).state(2)) == ["f2"]
 

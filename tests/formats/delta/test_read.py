@@ -263,7 +263,7 @@ def test_a_file_cut_short_is_named(kept):
     table.append([(number, "x") for number in range(100)], name="f")
     table.write("f", table.read("f")[:kept])
 
-    with pytest.raises(CorruptTableError, match="The data file f can not be read as parquet"):
+    with pytest.raises(CorruptTableError, match="The data file f cannot be read as parquet"):
         rows_of(table)
 
 
@@ -311,7 +311,7 @@ def test_a_type_that_is_not_read_as_the_tables_names_file_and_column():
     table.commit(put(table, "f", pa.table({"id": pa.array([1], pa.int64())})))
 
     with pytest.raises(
-        UnsupportedFeatureError, match="The column 'id' of the data file f can not be read as integer: it is"
+        UnsupportedFeatureError, match="The column 'id' of the data file f cannot be read as integer: it is"
     ):
         rows_of(table)
 
@@ -320,7 +320,7 @@ def test_a_value_that_does_not_fit_names_file_and_column():
     table = new(fields=[("id", "byte")])
     table.commit(put(table, "f", pa.table({"id": pa.array([1000], pa.int32())})))
 
-    with pytest.raises(CorruptTableError, match="The column 'id' of the data file f can not be read as byte"):
+    with pytest.raises(CorruptTableError, match="The column 'id' of the data file f cannot be read as byte"):
         rows_of(table)
 
 

@@ -1,4 +1,4 @@
-"""Files in whose place there is something else: nothing, blanks, a page of a proxy, JSON that is no action."""
+"""Files in whose place there is something else: nothing, blanks, a page of a proxy, JSON that is not an action."""
 
 import json
 
@@ -15,11 +15,11 @@ PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>\n<p>Pl
 INSTEAD = {
     "nothing": (b"", "it is empty"),
     "blanks": (b" \n\r\n\t\n", "it is blank"),
-    "a page": (PAGE, "line 1 is no action"),
-    "text": (b"Bad Gateway", "line 1 is no action"),
-    "a number": (b"42\n", "line 1 is no action"),
+    "a page": (PAGE, "line 1 is not an action"),
+    "text": (b"Bad Gateway", "line 1 is not an action"),
+    "a number": (b"42\n", "line 1 is not an action"),
     "an answer in JSON": (b'{"error": {"code": 403}}\n', "it holds no action of a known kind"),
-    "an answer in pretty JSON": (b'{\n  "error": 403\n}\n', "line 1 is no action"),
+    "an answer in pretty JSON": (b'{\n  "error": 403\n}\n', "line 1 is not an action"),
 }
 
 
@@ -54,13 +54,13 @@ CALLS = {
     "files": lambda root: open_table(root).at(4).files(),
     "commit": lambda root: open_table(root).at(3).commit,
     "history": lambda root: open_table(root).history(),
-    "changes": lambda root: open_table(root).changes(),
+    "changes": lambda root: open_table(root).file_changes(),
     "compare": lambda root: open_table(root).compare(1, 5).files,
     "lifetimes": lambda root: open_table(root).lifetimes(),
     "health over": lambda root: open_table(root).health_history(),
     "readability": lambda root: open_table(root).readability(),
     "retention": lambda root: open_table(root).retention(),
-    "changed rows": lambda root: open_table(root).changes_between(1, 5),
+    "changed rows": lambda root: open_table(root).row_changes(1, 5),
     "a listing of metadata": lambda root: open_table(root).inspect("history"),
     "a manifest": lambda root: Delta(Storage(root)).manifest_entries(5, commit_name(3)),
     "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_tasks(5, no_look)),
@@ -113,7 +113,7 @@ def test_a_commit_of_known_and_unknown_actions_is_one(table):
         commit_name(3), b"".join(json.dumps(one).encode() + b"\n" for one in (*told, {"newKind": {"protocol": 1}}))
     )
 
-    assert len(open_table(table.root).changes()) == 6
+    assert len(open_table(table.root).file_changes()) == 6
     table_format = Delta(Storage(table.root))
     read_units(table_format, table_format.change_tasks(range(6), no_look, lifetimes=True))
 

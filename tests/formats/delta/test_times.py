@@ -224,7 +224,7 @@ def test_a_line_that_was_cut_short_is_named(carrying):
     times.committed_at([0])
     carrying.write("_delta_log/00000000000000000000.json", b'{"commitInfo":{"inCommitTimestamp":70')
 
-    with pytest.raises(CorruptTableError, match="0000.json is damaged: line 1 is no action"):
+    with pytest.raises(CorruptTableError, match="0000.json is damaged: line 1 is not an action"):
         times.committed_at([0])
 
 

@@ -50,7 +50,7 @@ CALLS = (
     lambda table: repr(table.at(1).commit),
     lambda table: table.current.files(statistics=True)._repr_mimebundle_(),
     lambda table: table.schema()._repr_mimebundle_(),
-    lambda table: table.changes(),
+    lambda table: table.file_changes(),
     lambda table: table.lifetimes(),
     lambda table: table.compare(0, 1)._repr_mimebundle_(),
     lambda table: table.inspect("detail"),

@@ -30,7 +30,7 @@ def test_a_value_that_makes_no_sense_counts_as_absent_and_is_told(name, value):
     found = settings_of({name: value}, "orders")
 
     assert (found.target_bytes, found.metadata_limit) == (128 * MB, 10)
-    assert found.notes == (f"The property {name}={value[:50]!r} makes no sense; the default is taken for it.",)
+    assert found.notes == (f"The property {name}={value[:50]!r} is not valid; its default is used.",)
 
 
 def test_a_backtick_in_a_path_stays_in_the_text_of_a_command():

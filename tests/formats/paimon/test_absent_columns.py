@@ -51,5 +51,5 @@ def test_a_file_that_is_something_else_is_refused_where_nothing_of_it_is_read(ta
     orc.write_table(OTHERS, out)
     table.write("bucket-0/data-1.parquet", out.getvalue())
 
-    with pytest.raises(CorruptTableError, match=r"data-1\.parquet can not be read as parquet"):
+    with pytest.raises(CorruptTableError, match=r"data-1\.parquet cannot be read as parquet"):
         open_table(table.root).current.to_arrow()

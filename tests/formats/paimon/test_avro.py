@@ -321,7 +321,10 @@ def test_more_rows_than_bytes_are_refused():
             {"type": "record", "name": "r", "fields": [{"name": "n", "type": {"type": "array", "items": "null"}}]},
             "items of an array take no bytes",
         ),
-        ({"type": "record", "name": "r", "fields": [{"name": "n", "type": "decimal"}]}, "'decimal' is no Avro type"),
+        (
+            {"type": "record", "name": "r", "fields": [{"name": "n", "type": "decimal"}]},
+            "'decimal' is not an Avro type",
+        ),
         ({"type": "fixed", "name": "f", "size": -1}, "-1 bytes of fixed size"),
         ("int", "its field at the top is no record"),
     ],

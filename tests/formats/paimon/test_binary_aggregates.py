@@ -101,9 +101,9 @@ def test_without_its_package_a_sketch_is_refused_with_the_command_that_installs_
 def test_bytes_that_are_no_sketch_are_refused():
     pytest.importorskip("datasketches")
 
-    with pytest.raises(CorruptBytesError, match="a sketch that can not be read"):
+    with pytest.raises(CorruptBytesError, match="a sketch that cannot be read"):
         fold(binary_aggregates.hll_sketch, [b"no sketch at all", b"nor is this"])
-    with pytest.raises(CorruptBytesError, match="a sketch that can not be read"):
+    with pytest.raises(CorruptBytesError, match="a sketch that cannot be read"):
         fold(binary_aggregates.theta_sketch, [bytes.fromhex("02030300001acc93"), bytes.fromhex("02030300001acc93")])
     with pytest.raises(UnsupportedFeatureError, match="holds bytes that begin with c303020c0a00cc93: no sketch of"):
         fold(binary_aggregates.theta_sketch, [bytes.fromhex("c303020c0a00cc93"), b""])

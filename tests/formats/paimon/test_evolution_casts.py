@@ -43,7 +43,7 @@ def value(spelled):
 
 
 def array(spelled, kind):
-    """The value as an array of one, or None where Arrow's type can not hold it."""
+    """The value as an array of one, or None where Arrow's type cannot hold it."""
     wanted, found = arrow_type(kind), value(spelled)
     if pa.types.is_timestamp(wanted):
         number = None if found is None else found // NANOS[wanted.unit]
@@ -132,7 +132,7 @@ def test_a_time_that_arrow_can_not_hold_is_refused_and_not_wrapped():
 
 
 def test_a_decimal_just_above_the_middle_of_two_floats_goes_up():
-    # 16777217 is the middle of two floats, and so near that a double can not tell it from what is added here.
+    # 16777217 is the middle of two floats, and so near that a double cannot tell it from what is added here.
     assert nearest_float32(Decimal(16777217)) == 16777216
     assert nearest_float32(Decimal("16777217.0000000000000000000000001")) == 16777218
     assert nearest_float32(Decimal("16777216.9999999999999999999999999")) == 16777216

@@ -143,4 +143,4 @@ def test_a_table_without_versions_does_not_hide_those_of_the_branch(table):
 
 def test_changes_of_a_table_with_a_fallback_are_refused(table):
     with pytest.raises(UnsupportedFeatureError, match="scan.fallback-branch=rt"):
-        snapshot_explorer.open_table(str(table)).changes_between(1, 2)
+        snapshot_explorer.open_table(str(table)).row_changes(1, 2)

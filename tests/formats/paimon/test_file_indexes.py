@@ -90,7 +90,7 @@ def test_names_are_in_java_s_own_form_of_utf_8():
     ],
 )
 def test_a_damaged_container_is_named(content, why):
-    with pytest.raises(errors.CorruptTableError, match=f"x/f.index is no readable file index .*{why}"):
+    with pytest.raises(errors.CorruptTableError, match=f"x/f.index is not a readable file index .*{why}"):
         parse_container(content, "x/f.index")
 
 

@@ -442,7 +442,7 @@ def test_floats_are_added_in_their_order_and_own_width():
 def test_a_retract_of_a_function_without_one_is_refused(name):
     kind = {"max": pa.int32(), "bool_and": pa.bool_()}.get(name, pa.string())
 
-    with pytest.raises(CorruptBytesError, match=f"the aggregate function {name} can not take back"):
+    with pytest.raises(CorruptBytesError, match=f"the aggregate function {name} cannot take back"):
         aggregate(Function(name=name), [None, None], kind, [0, 3])
 
 

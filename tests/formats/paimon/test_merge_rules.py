@@ -220,7 +220,7 @@ def test_compacted_files_of_first_rows_are_raw_on_whatever_level():
         ({"merge-engine": "partial-update"}, "a table of partial updates holds rows of kind -U or -D"),
         (
             {"merge-engine": "aggregation", "fields.n.aggregate-function": "max"},
-            "column 'n': rows of kind -U or -D, which the aggregate function max can not take back",
+            "column 'n': rows of kind -U or -D, which the aggregate function max cannot take back",
         ),
     ],
 )

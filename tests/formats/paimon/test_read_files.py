@@ -228,7 +228,7 @@ def test_a_column_that_the_schema_names_and_the_file_lacks_is_broken(form):
 
 
 def test_a_column_of_another_type_than_the_schema_says_is_broken():
-    with pytest.raises(CorruptTableError, match="column 'string' of the data file all.parquet can not be read as INT"):
+    with pytest.raises(CorruptTableError, match="column 'string' of the data file all.parquet cannot be read as INT"):
         read((PROBES / "all.parquet").read_bytes(), "all.parquet", 4, [field("string", "INT")])
 
 
@@ -298,7 +298,7 @@ def test_text_in_an_orc_file_that_is_no_text_is_damage():
     assert content.count(b"MARKED") >= 1
     damaged = content.replace(b"MARKED", b"MA\xff\xfeED")
 
-    with pytest.raises(CorruptTableError, match=r"column 't' of the data file f\.orc can not be read as STRING"):
+    with pytest.raises(CorruptTableError, match=r"column 't' of the data file f\.orc cannot be read as STRING"):
         read(damaged, "f.orc", 3, [field("t", "STRING")])
     assert read(damaged, "f.orc", 3, [field("n", "BIGINT")]).to_pydict() == {"n": [1, 2, 3]}
 

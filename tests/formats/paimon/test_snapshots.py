@@ -92,12 +92,12 @@ def test_a_tag_made_at_no_time_is_read_all_the_same(moment):
     [
         ({"id": None}, "it has no field 'id'"),
         ({"commitKind": None}, "it has no field 'commitKind'"),
-        ({"id": "7"}, "its field 'id' is no 64-bit number"),
-        ({"id": True}, "its field 'id' is no 64-bit number"),
-        ({"totalRecordCount": 2**63}, "its field 'totalRecordCount' is no 64-bit number"),
-        ({"deltaManifestList": 5}, "its field 'deltaManifestList' is no text"),
-        ({"timeMillis": 2**62}, "snapshot/snapshot-7 is no readable Paimon snapshot"),
-        ({"properties": [1]}, "snapshot/snapshot-7 is no readable Paimon snapshot"),
+        ({"id": "7"}, "its field 'id' is not a 64-bit number"),
+        ({"id": True}, "its field 'id' is not a 64-bit number"),
+        ({"totalRecordCount": 2**63}, "its field 'totalRecordCount' is not a 64-bit number"),
+        ({"deltaManifestList": 5}, "its field 'deltaManifestList' is not text"),
+        ({"timeMillis": 2**62}, "snapshot/snapshot-7 is not a readable Paimon snapshot"),
+        ({"properties": [1]}, "snapshot/snapshot-7 is not a readable Paimon snapshot"),
     ],
 )
 def test_a_field_that_makes_no_sense_is_broken(change, found):
@@ -107,7 +107,7 @@ def test_a_field_that_makes_no_sense_is_broken(change, found):
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{}", b"\xff", b"7"])
 def test_what_is_no_snapshot_is_named(content):
-    with pytest.raises(CorruptTableError, match="snapshot/snapshot-7 is no readable Paimon snapshot"):
+    with pytest.raises(CorruptTableError, match="snapshot/snapshot-7 is not a readable Paimon snapshot"):
         parse_snapshot(content, "snapshot/snapshot-7")
 
 

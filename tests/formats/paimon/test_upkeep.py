@@ -64,7 +64,7 @@ def test_writers_never_stop_before_a_compaction_is_triggered():
 def test_a_value_that_makes_no_sense_counts_as_absent_and_is_told(option, value):
     found, plain = of({option: value}), of()
 
-    assert found.notes == (f"The option {option}={value!r} makes no sense; the default is taken for it.",)
+    assert found.notes == (f"The option {option}={value!r} is not valid; its default is used.",)
     assert (found.target_bytes, found.small_bytes, found.runs_trigger, found.runs_stop, found.metadata_limit) == (
         plain.target_bytes,
         plain.small_bytes,

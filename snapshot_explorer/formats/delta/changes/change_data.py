@@ -77,7 +77,7 @@ class ChangeData:
 
         Raises:
             InvalidArgumentError: The mode is changelog, and changes were not recorded.
-            UnsupportedFeatureError: The mode is diff; the range can not be told under one schema; or it needs a
+            UnsupportedFeatureError: The mode is diff; the range cannot be told under one schema; or it needs a
                 feature that is not read.
             SnapshotNotFoundError: A commit is gone.
             CorruptTableError: A commit is damaged, or does not carry its time.

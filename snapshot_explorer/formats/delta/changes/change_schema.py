@@ -1,4 +1,4 @@
-"""Under which schema changes are told, and which ranges of versions can not be told under one.
+"""Under which schema changes are told, and which ranges of versions cannot be told under one.
 
 Source: delta PROTOCOL.md, "Change Data Files"; delta CDCReader.scala, getBatchSchemaModeForTable,
 checkBatchCdfReadSchemaIncompatibility.
@@ -79,7 +79,7 @@ def check_recorded(defined: Sequence[Definition]) -> None:
 
 
 def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -> None:
-    """Refuse a range of versions whose rows can not be told under one schema.
+    """Refuse a range of versions whose rows cannot be told under one schema.
 
     Columns may have been added, and widened; any other change is refused.
 
@@ -99,7 +99,7 @@ def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -
             what = "the partition columns are others"
         if what is not None:
             raise UnsupportedFeatureError(
-                f"The changes from version {one.version} on can not be told under the schema of version {reading} "
+                f"The changes from version {one.version} on cannot be told under the schema of version {reading} "
                 f"(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Begin after that change; changelog() of "
                 "a snapshot tells of one version under its own schema."
             )

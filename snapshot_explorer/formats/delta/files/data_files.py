@@ -123,7 +123,7 @@ def batches(
         Batches with a column per field, named and typed like it; without fields, batches of rows only.
 
     Raises:
-        CorruptTableError: A column can not be read as the table's, or the file cannot lack it; the message names file
+        CorruptTableError: A column cannot be read as the table's, or the file cannot lack it; the message names file
             and column.
         UnsupportedFeatureError: A column is of a type that is not read as the table's; likewise.
     """
@@ -190,12 +190,12 @@ def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
         raise
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(
-            f"The column {field.name!r} of the data file {path} can not be read as {spell(field.type)}: {error}. Leave "
+            f"The column {field.name!r} of the data file {path} cannot be read as {spell(field.type)}: {error}. Leave "
             "the column out with columns=[...], or read it with Delta's own engines."
         ) from error
     except (pa.ArrowException, KeyError, ValueError) as error:
         raise CorruptTableError(
-            f"The column {field.name!r} of the data file {path} can not be read as {spell(field.type)}: {error}."
+            f"The column {field.name!r} of the data file {path} cannot be read as {spell(field.type)}: {error}."
         ) from error
 
 

@@ -85,7 +85,7 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
         )
     except CorruptBytesError as error:
         raise CorruptTableError(
-            f"The log describes a deletion vector of {data_path} that can not be: {error}. It may be damaged; compare "
+            f"The log describes a deletion vector of {data_path} that cannot be: {error}. It may be damaged; compare "
             "it with a copy of the table."
         ) from error
     return Vector(
@@ -125,7 +125,7 @@ def z85(text: str) -> bytes:
     so many bytes less. Other writers pad with zero bytes.
 
     Raises:
-        CorruptBytesError: The text is no Z85.
+        CorruptBytesError: The text is not Z85.
 
     Source: ZeroMQ RFC 32; delta-kernel-rs, the deletion vectors that it writes inline.
     """
@@ -142,7 +142,7 @@ def z85(text: str) -> bytes:
                 number = number * 85 + _VALUES[letter]
             out += number.to_bytes(width, "big")
         except (KeyError, OverflowError, ValueError) as error:
-            raise CorruptBytesError(f"{block!r} is no Z85") from error
+            raise CorruptBytesError(f"{block!r} is not Z85") from error
     return bytes(out)
 
 
@@ -171,7 +171,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
         raise
     except (CorruptBytesError, OSError, ValueError) as error:
         raise CorruptTableError(
-            f"The deletion vector of {data_path}, {where}, can not be read: {error}. It may have been cut short or "
+            f"The deletion vector of {data_path}, {where}, cannot be read: {error}. It may have been cut short or "
             "overwritten; compare it with a copy of the table."
         ) from error
 

@@ -30,7 +30,7 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
     the checkpoint, as in CHANGES.
 
     Reads the file: a commit, or a checkpoint in JSON, whole, one in parquet a row group at a time. Of the checkpoint
-    what is no file action is read too, unless it is kept.
+    what is not a file action is read too, unless it is kept.
 
     Args:
         storage: The table's storage.
@@ -40,7 +40,7 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
 
     Raises:
         InvalidArgumentError: The version is not made of it.
-        SnapshotNotFoundError: The version can not be reconstructed.
+        SnapshotNotFoundError: The version cannot be reconstructed.
         CorruptTableError: The file is damaged; it is named.
         MissingFileError: It has gone meanwhile.
     """

@@ -61,7 +61,7 @@ def parse_commits(
         limits: What a file may cost.
 
     Raises:
-        CorruptTableError: A line is no action, or a commit holds none; the message names the file and the line.
+        CorruptTableError: A line is not an action, or a commit holds none; the message names the file and the line.
         LimitError: A line is too long, or nearly all of very many are blank.
     """
     parser = Parser(infos=infos, excerpts=excerpts, limits=limits)
@@ -310,7 +310,7 @@ def broken_line(name: str, content: bytes, error: Exception) -> CorruptTableErro
         except orjson.JSONDecodeError as found:
             why = str(found)
         return CorruptTableError(
-            f"{name} is damaged: line {number} is no action: {why}. "
+            f"{name} is damaged: line {number} is not an action: {why}. "
             "The file may be cut short; restore it from a backup."
         )
     return CorruptTableError(f"{name} is damaged: {error}. Restore the file from a backup.")

@@ -30,5 +30,5 @@ def check_published(storage: Storage, log: Log, newest: int) -> None:
         raise UnsupportedFeatureError(
             f"{storage.root} has the reader feature {named[0]}: its catalog decides what was committed. "
             f"{LOG}/{STAGED} holds commits of version {staged[0]} on that are not published, so which version is the "
-            "newest can not be told from the files. Publish them through the catalog, then open the table again."
+            "newest cannot be told from the files. Publish them through the catalog, then open the table again."
         )

@@ -164,7 +164,7 @@ def parse_type(raw: object, mode: Mode = "none") -> DataType:
     if isinstance(raw, str):
         return _primitive(raw)
     if not isinstance(raw, Mapping):
-        raise TypeError(f"{raw!r} is no type")
+        raise TypeError(f"{raw!r} is not a type")
     root = _text(raw["type"])
     if root == "struct":
         return DataType(root=root, fields=parse_fields(raw["fields"], mode))
@@ -187,7 +187,7 @@ def _primitive(spelled: str) -> DataType:
     if found := _DECIMAL.fullmatch(spelled):
         precision, scale = int(found[1] or 10), int(found[2] or 0)
         if not (1 <= precision <= _GREATEST_PRECISION and scale <= precision):
-            raise ValueError(f"{spelled!r} is no type")
+            raise ValueError(f"{spelled!r} is not a type")
         return DataType(root="decimal", precision=precision, scale=scale)
     if _TEXT.fullmatch(spelled):
         return DataType(root="string")

@@ -181,7 +181,7 @@ class Log:
         No request where the newest listing tells it, otherwise one listing.
 
         Raises:
-            SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
+            SnapshotNotFoundError: There is no such version, or it cannot be reconstructed any more.
             CorruptTableError: Commits are missing.
         """
         try:
@@ -201,7 +201,7 @@ class Log:
         """Return the table as it is at a version. Reads its checkpoint and the commits after it; the last few are kept.
 
         Raises:
-            SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
+            SnapshotNotFoundError: There is no such version, or it cannot be reconstructed any more.
             CorruptTableError: A file is damaged or missing, or no protocol or metadata is found.
         """
         kept = self._kept_state(version)
@@ -230,7 +230,7 @@ class Log:
     def protocol_and_metadata(self, version: int) -> tuple[Protocol, Metadata]:
         """Return the protocol and the metadata in force at a version, without its live files where that is less.
 
-        Reads the commits after the checkpoint and, if they do not tell, of a large checkpoint only what is no file.
+        Reads the commits after the checkpoint and, if they do not tell, of a large checkpoint only what is not a file.
         The checksum file is not believed: it may be wrong.
 
         Raises: as `state`.
@@ -298,7 +298,7 @@ class Log:
     def outline(self, version: int) -> tuple[LogSegment, Checkpoint]:
         """Return the files that make a version, and its checkpoint, of which live files need not be in it.
 
-        Reads the checkpoint, of a large one only what is no file.
+        Reads the checkpoint, of a large one only what is not a file.
 
         Raises: as `state`.
         """
@@ -433,7 +433,7 @@ class Log:
 
 
 class _UnusableError(Exception):
-    """A segment's checkpoint can not be read."""
+    """A segment's checkpoint cannot be read."""
 
     def __init__(self, segment: LogSegment, error: CorruptTableError) -> None:
         super().__init__(str(error))

@@ -1,6 +1,6 @@
 """Log segments: the files of the log that together make one version.
 
-Every choice is made within one listing, so that a writer at work can not tear it.
+Every choice is made within one listing, so that a writer at work cannot tear it.
 
 Source: delta PROTOCOL.md, "Action Reconciliation"; delta SnapshotManagement.scala, getLogSegmentForVersion.
 """
@@ -114,7 +114,7 @@ class LogListing:
 
     @cached_property
     def lost(self) -> tuple[int, ...]:
-        """Return the versions from the earliest on that the log can not reconstruct, ascending."""
+        """Return the versions from the earliest on that the log cannot reconstruct, ascending."""
         first, commits = earliest(self), self.commits()
         if first is None or (commits and len(commits) == max(commits) + 1):
             return ()  # all commits since 0 are there
@@ -162,7 +162,7 @@ def for_version(
         unusable: Names of checkpoint files that turned out to be damaged.
 
     Raises:
-        SnapshotNotFoundError: There is no such version, or it can not be reconstructed any more.
+        SnapshotNotFoundError: There is no such version, or it cannot be reconstructed any more.
         CorruptTableError: Commits are missing; the message names them.
 
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion; PROTOCOL.md, "Checkpoints".
@@ -272,17 +272,17 @@ def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing
 
 
 def _nothing(listing: LogListing, version: int | None) -> SnapshotNotFoundError:
-    """Return the error of a version that the log can not reconstruct, with the versions that it can."""
+    """Return the error of a version that the log cannot reconstruct, with the versions that it can."""
     first = earliest(listing)
     newest = max((*listing.commits(), *(one[0].version for one in listing.checkpoints())), default=None)
     asked = "a version" if version is None else f"version {version}"
     if first is None or newest is None:
         return SnapshotNotFoundError(
-            f"The log of {listing.root} can not reconstruct {asked}: it holds no commit 0 and no complete checkpoint. "
+            f"The log of {listing.root} cannot reconstruct {asked}: it holds no commit 0 and no complete checkpoint. "
             "Check the path, or restore the log from a backup."
         )
     return SnapshotNotFoundError(
-        f"Cannot time travel Delta table to version {version}: the log of {listing.root} can not reconstruct it. "
+        f"Cannot time travel Delta table to version {version}: the log of {listing.root} cannot reconstruct it. "
         f"Available versions: [{first}, {newest}]. Give one of these, or latest."
     )
 

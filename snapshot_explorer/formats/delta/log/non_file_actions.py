@@ -78,7 +78,7 @@ def domain_of(body: Body) -> Domain:
 def _text(body: Body, name: str) -> str | None:
     value = body.get(name)
     if value is not None and not isinstance(value, str):
-        raise CorruptBytesError(f"{name} {shown(value)}, which is no text")
+        raise CorruptBytesError(f"{name} {shown(value)}, which is not text")
     return value
 
 
@@ -87,7 +87,7 @@ def _integer(body: Body, name: str) -> int | None:
     try:
         return None if value is None else integer(value)
     except ValueError as error:
-        raise CorruptBytesError(f"{name} {shown(value)}, which is no number") from error
+        raise CorruptBytesError(f"{name} {shown(value)}, which is not a number") from error
 
 
 def _texts(values: Any, name: str) -> Sequence[str]:

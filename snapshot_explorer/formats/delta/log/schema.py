@@ -57,7 +57,7 @@ def schema_of(metadata: Metadata) -> Schema:
     """Return the schema that a metaData action sets.
 
     Raises:
-        CorruptTableError: The schema is no schema, or lacks a partition column.
+        CorruptTableError: The schema is not valid, or lacks a partition column.
         UnsupportedFeatureError: The mode of column mapping is not known.
 
     Source: delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
@@ -120,7 +120,7 @@ def arrow_schema(metadata: Metadata) -> pa.Schema:
     """Return the Arrow schema of a table's rows; `data_types.arrow_type` tells the types.
 
     Raises:
-        CorruptTableError: The schema is no schema.
+        CorruptTableError: The schema is not valid.
         UnsupportedFeatureError: A column has a type that is not read.
     """
     return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
@@ -130,7 +130,7 @@ def table_schema(metadata: Metadata) -> TableSchema:
     """Return the schema as the record that all formats share; ids are those of column mapping.
 
     Raises:
-        CorruptTableError: The schema is no schema.
+        CorruptTableError: The schema is not valid.
     """
     schema = schema_of(metadata)
     return TableSchema(

@@ -297,7 +297,7 @@ def _vector_file(text: str | None) -> str | None:
         return relative_file(_OFFSET.sub("", text.removeprefix("u:")))
     except CorruptBytesError as error:
         raise CorruptTableError(
-            f"The log describes a deletion vector that can not be: {error}. It may be damaged; compare it with a copy "
+            f"The log describes a deletion vector that cannot be: {error}. It may be damaged; compare it with a copy "
             "of the table."
         ) from error
 

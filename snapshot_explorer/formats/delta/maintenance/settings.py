@@ -18,7 +18,7 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
 
     Where no target is set, it is that of auto compaction, 128 MiB, and not the 1 GiB up to which OPTIMIZE packs files:
     by that nearly every file of nearly every table is small. A file is small below half of the target, as auto
-    compaction takes it. A property whose value makes no sense counts as absent, and a note says so.
+    compaction takes it. A property whose value is not valid counts as absent, and a note says so.
 
     Args:
         properties: The table's properties.
@@ -63,7 +63,7 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
 
 
 def _unread(name: str, text: str) -> str:
-    return f"The property {name}={text[:50]!r} makes no sense; the default is taken for it."
+    return f"The property {name}={text[:50]!r} is not valid; its default is used."
 
 
 def _count(text: str) -> int | None:

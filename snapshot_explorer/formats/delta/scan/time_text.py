@@ -15,11 +15,11 @@ def micros(text: str) -> tuple[int, bool]:
     """Return a timestamp as microseconds since 1970, and whether its text says the offset from UTC.
 
     Raises:
-        ValueError: The text is no timestamp, or finer than microseconds.
+        ValueError: The text is not a timestamp, or finer than microseconds.
     """
     found = _TIME.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{text!r} is no timestamp")
+        raise ValueError(f"{text!r} is not a timestamp")
     year, month, day, hour, minute, second, fraction, zone = found.groups()
     digits = (fraction or "").ljust(_MICRO_DIGITS, "0")
     if digits[_MICRO_DIGITS:].strip("0"):

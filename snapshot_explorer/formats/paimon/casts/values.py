@@ -45,7 +45,7 @@ _FAMILIES = {
     "TIMESTAMP_LTZ": "timestamp",
 }
 _WIDE = 76
-"""Digits of the decimals in which rounding can not overflow."""
+"""Digits of the decimals in which rounding cannot overflow."""
 
 Rule = Callable[[pa.Array, DataType, DataType], pa.Array]
 

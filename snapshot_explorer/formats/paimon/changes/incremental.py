@@ -55,7 +55,7 @@ def producer_of(options: Mapping[str, str]) -> str:
 def changelog_splits(
     storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None
 ) -> list[Split]:
-    """Return splits of the changelog rows of a version, under its own schema, without files that can not pass.
+    """Return splits of the changelog rows of a version, under its own schema, without files that cannot pass.
 
     Raises:
         InvalidArgumentError: Its commit wrote no changelog.
@@ -66,10 +66,10 @@ def changelog_splits(
     if snapshot.changelog_manifest_list is None:
         producer = producer_of(options)
         why = (
-            "The table has changelog-producer=none, so that writers keep none; changes_between(a, b) gives what "
-            "commits wrote, and changes() the files."
+            "The table has changelog-producer=none, so that writers keep none; row_changes(a, b) returns what "
+            "commits wrote, and file_changes() the files."
             if producer == "none"
-            else f"With changelog-producer={producer} not every commit has one; changes_between(a, b) gives those of a "
+            else f"With changelog-producer={producer} not every commit has one; row_changes(a, b) returns those of a "
             "range of versions."
         )
         raise InvalidArgumentError(f"Version {snapshot.id} ({snapshot.kind}) has no changelog. {why}")

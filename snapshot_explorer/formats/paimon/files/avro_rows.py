@@ -92,7 +92,7 @@ def _batch(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field], readers: 
 def _plain(container: Container) -> bytes:
     """Return the file unpacked, with a header that says nothing of logical types.
 
-    A timestamp-millis that fastavro turns into a datetime costs much and can not hold every year.
+    A timestamp-millis that fastavro turns into a datetime costs much and cannot hold every year.
     """
     plain = io.BytesIO()
     plain.write(b"Obj\x01")

@@ -82,7 +82,7 @@ def batches(
     Raises:
         CorruptTableError: The file is missing, damaged, lacks a column, or has another number of rows than its
             manifest says; the message names it.
-        UnsupportedFeatureError: The file is encrypted, or holds what Arrow can not.
+        UnsupportedFeatureError: The file is encrypted, or holds what Arrow cannot.
     """
     log.debug("reading %s of %s (%s bytes)", [field.name for field in fields], file.path, file.size_bytes)
     reader = {"parquet": _parquet, "orc": _orc, "avro": _avro}[file.format]
@@ -253,7 +253,7 @@ def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -
             if "out of range" in str(error):
                 raise
             raise CorruptTableError(
-                f"The column {field.name!r} of the data file {file.path} can not be read as {spell(field.type)}: "
+                f"The column {field.name!r} of the data file {file.path} cannot be read as {spell(field.type)}: "
                 f"{error}."
             ) from error
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema([_nullable(field) for field in fields]))

@@ -108,7 +108,7 @@ def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
             columns.append(_evolved(batch.column(source.name), source.type, target.type))
         except NotCastableError as error:
             raise UnsupportedFeatureError(
-                f"The column {target.name!r} of the data file {path} can not be read under the schema asked for: "
+                f"The column {target.name!r} of the data file {path} cannot be read under the schema asked for: "
                 f"{error}. Leave the column out with columns=[...], or read a version before its type was changed."
             ) from error
     return pa.RecordBatch.from_arrays(columns, names=[target.name for target, _ in how.targets])

@@ -141,7 +141,7 @@ def expiry(
 
     Raises:
         UnsupportedFeatureError: Snapshots are missing among those that would expire.
-        CorruptTableError: A setting of the table is no number or no duration.
+        CorruptTableError: A setting of the table is not a number or no duration.
     """
     asked = _rule(rule, held)
     if not held.snapshots:

@@ -19,7 +19,7 @@ T = TypeVar("T", int, float)
 def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
     """Return what the options say, and Paimon's defaults where they say nothing.
 
-    An option whose value makes no sense counts as absent, and a note says so.
+    An option whose value is not valid counts as absent, and a note says so.
 
     Args:
         schema: The newest schema: its options are in force at every version.
@@ -89,7 +89,7 @@ class _Options:
             return default, f"{said}; the option {name} is not set"
         found = parse(text)
         if found is None:
-            self.notes.append(f"The option {name}={text[:50]!r} makes no sense; the default is taken for it.")
+            self.notes.append(f"The option {name}={text[:50]!r} is not valid; its default is used.")
             return default, said
         return found, f"the table's option {name}"
 

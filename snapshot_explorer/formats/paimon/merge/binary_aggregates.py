@@ -119,7 +119,7 @@ def _sketch(array: pa.Array, union: Callable[[bytes, bytes], bytes]) -> Fold:
         except UnsupportedFeatureError:
             raise
         except _FAILURES as error:
-            raise CorruptBytesError(f"a sketch that can not be read: {error}") from error
+            raise CorruptBytesError(f"a sketch that cannot be read: {error}") from error
 
     return Fold(items=array.to_pylist(), add=add, result=lambda values: pa.array(list(values), array.type))
 

@@ -1,6 +1,6 @@
 """Aggregate functions over all keys at once, for the columns whose rows ask for no more than these can.
 
-Each returns None where it can not tell; then `folding` goes from key to key.
+Each returns None where it cannot tell; then `folding` goes from key to key.
 """
 
 import numpy as np

@@ -86,7 +86,7 @@ def _without_ignored(steps: ColumnSteps) -> ColumnSteps:
         return ColumnSteps(actions=actions, function=function, begins=steps.begins)
     if function.name not in _RETRACTABLE:
         raise CorruptBytesError(
-            f"rows of kind -U or -D, which the aggregate function {function.name} can not take back, "
+            f"rows of kind -U or -D, which the aggregate function {function.name} cannot take back, "
             "and the column's option ignore-retract is off"
         )
     return steps

@@ -84,7 +84,7 @@ def merge(
         levels: The level of each row's file.
 
     Raises:
-        CorruptBytesError: The rows can not be merged so; Paimon fails too.
+        CorruptBytesError: The rows cannot be merged so; Paimon fails too.
         UnsupportedFeatureError: What Paimon makes of them is not known.
 
     Source: paimon SortMergeReader, ReducerMergeFunctionWrapper, LookupMergeFunction.

@@ -1,4 +1,4 @@
-"""How a table's rows are merged, read from its options; what can not be merged exactly is refused by name."""
+"""How a table's rows are merged, read from its options; what cannot be merged exactly is refused by name."""
 
 from collections.abc import Iterator, Mapping
 

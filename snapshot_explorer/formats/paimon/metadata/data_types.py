@@ -68,7 +68,7 @@ def _field(raw: Mapping[str, Any]) -> Field:
     if not isinstance(name, str):
         raise TypeError(f"the name of a field is {name!r}")
     if description is not None and not isinstance(description, str):
-        raise TypeError(f"the description of the field {name!r} is no text")
+        raise TypeError(f"the description of the field {name!r} is not text")
     return Field(id=number, name=name, type=parse_type(raw["type"]), description=description)
 
 
@@ -111,7 +111,7 @@ def parse_type(raw: object) -> DataType:
     """Return the type that a schema file spells, as text or as an object.
 
     Raises:
-        ValueError: The text is no type.
+        ValueError: The text is not a type.
         UnsupportedFeatureError: The type is known to Paimon but not read here.
 
     Source: paimon docs, "Data Types"; paimon DataTypeJsonParser.
@@ -119,7 +119,7 @@ def parse_type(raw: object) -> DataType:
     if isinstance(raw, str):
         return _TypeText(raw).parse()
     if not isinstance(raw, Mapping):
-        raise ValueError(f"{raw!r} is no type")  # noqa: TRY004 - the caller names the file
+        raise ValueError(f"{raw!r} is not a type")  # noqa: TRY004 - the caller names the file
     root, nullable = _split_nullable(str(raw["type"]))
     if root == "ROW":
         return DataType(root=root, nullable=nullable, fields=parse_fields(raw["fields"]))
@@ -130,7 +130,7 @@ def parse_type(raw: object) -> DataType:
     if root == "VECTOR":
         length = _within(int(raw["length"]), 1, GREATEST_LENGTH)
         return DataType(root=root, nullable=nullable, element=parse_type(raw["element"]), length=length)
-    raise ValueError(f"{root!r} is no constructed type")
+    raise ValueError(f"{root!r} is not a constructed type")
 
 
 def _within(number: int, least: int, greatest: int) -> int:
@@ -157,12 +157,12 @@ class _TypeText:
         self._tokens = _TOKEN.findall(spelled)
         self._next = 0
         if _TOKEN.sub("", spelled).strip():
-            raise ValueError(f"{spelled!r} is no type")
+            raise ValueError(f"{spelled!r} is not a type")
 
     def parse(self) -> DataType:
         parsed = self._type()
         if self._next != len(self._tokens):
-            raise ValueError(f"{self._spelled!r} is no type")
+            raise ValueError(f"{self._spelled!r} is not a type")
         return parsed
 
     def _peek(self) -> str:
@@ -171,7 +171,7 @@ class _TypeText:
     def _take(self, wanted: str = "") -> str:
         token = self._tokens[self._next] if self._next < len(self._tokens) else ""
         if not token or (wanted and token.upper() != wanted):
-            raise ValueError(f"{self._spelled!r} is no type")
+            raise ValueError(f"{self._spelled!r} is not a type")
         self._next += 1
         return str(token)
 

@@ -76,7 +76,7 @@ def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Sche
     """Return the schema that a schema file holds.
 
     Raises:
-        CorruptTableError: The file is no schema; the message names it.
+        CorruptTableError: The file is not a schema; the message names it.
         UnsupportedFeatureError: A column has a type that is not known, named in the message.
 
     Source: paimon docs, "Schema"; defaults of older versions from paimon TableSchema.fromJson.
@@ -134,7 +134,7 @@ def _names(raw: Mapping[str, object], name: str) -> tuple[str, ...]:
 def _comment(raw: Mapping[str, object]) -> str | None:
     comment = raw.get("comment")
     if comment is not None and not isinstance(comment, str):
-        raise TypeError("its comment is no text")
+        raise TypeError("its comment is not text")
     return comment
 
 

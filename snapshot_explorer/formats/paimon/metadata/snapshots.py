@@ -103,7 +103,7 @@ def parse_snapshot(content: bytes, path: str, held: Held = "snapshot", *, limits
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = "cut short or damaged" if isinstance(error, orjson.JSONDecodeError) else "damaged"
         raise CorruptTableError(
-            f"{path} is no readable Paimon {held} ({_reason(error)}): it is {what}. "
+            f"{path} is not a readable Paimon {held} ({_reason(error)}): it is {what}. "
             "Choose another version; if a writer is at work, try again."
         ) from error
 
@@ -164,21 +164,21 @@ def _whole(raw: Mapping[str, Any], name: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
-        raise ValueError(f"its field {name!r} is no 64-bit number")
+        raise ValueError(f"its field {name!r} is not a 64-bit number")
     return value
 
 
 def _text(raw: Mapping[str, Any], name: str) -> str | None:
     value = raw.get(name)
     if value is not None and not isinstance(value, str):
-        raise ValueError(f"its field {name!r} is no text")
+        raise ValueError(f"its field {name!r} is not text")
     return value
 
 
 def _moment(parts: Any) -> datetime | None:
     """Return a time from [year, month, day, hour, minute, second, nanosecond], without trailing zeros.
 
-    It is only shown, so one that makes no sense is none.
+    It is only shown, so that one that is not valid counts as none.
     """
     if not isinstance(parts, list) or not 3 <= len(parts) <= 7:  # noqa: PLR2004 - a date, up to nanoseconds
         return None

@@ -111,7 +111,7 @@ def before_planning(files: Files, predicate: Predicate) -> Reasons:
 def after_planning(
     splits: Sequence[Split], files: Files, paths: Sequence[str], predicate: Predicate
 ) -> tuple[list[Split], Reasons]:
-    """Return the splits without the files of a primary-key table that can not match, and why those are not read.
+    """Return the splits without the files of a primary-key table that cannot match, and why those are not read.
 
     What is merged and what is not stays as it was planned with all files.
     """

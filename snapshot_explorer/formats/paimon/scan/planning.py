@@ -273,7 +273,7 @@ def _vectors_of(entries: pa.Table, vectors: Vectors) -> Iterable[Vector | None]:
 
 
 def _check_file(file: DataFile, name: str, table: _Table) -> None:
-    """Refuse a file whose columns can not become the version's."""
+    """Refuse a file whose columns cannot become the version's."""
     found = table.file_schemas.get(file.schema_id)
     if found is None:
         raise CorruptTableError(

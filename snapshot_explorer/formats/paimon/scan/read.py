@@ -47,7 +47,7 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
     Raises:
         InvalidArgumentError: A column is not in the version's schema.
         CorruptTableError: A file is missing or damaged; the message names it.
-        UnsupportedFeatureError: A value can not be cast or held as the schema asks; the message names file and
+        UnsupportedFeatureError: A value cannot be cast or held as the schema asks; the message names file and
             column.
     """
     plan = split.detail
@@ -247,7 +247,7 @@ def _telling(plan: Plan) -> Iterator[None]:
         yield
     except CorruptBytesError as error:
         raise CorruptTableError(
-            f"The rows of {_named(plan.files)} can not be merged: {error}. Paimon itself, from 2.0 on, "
+            f"The rows of {_named(plan.files)} cannot be merged: {error}. Paimon itself, from 2.0 on, "
             "refuses them too. Leave the column out, or mend the table with Paimon."
         ) from error
     except UnsupportedFeatureError as error:

@@ -50,7 +50,7 @@ def parse_container(content: bytes, path: str) -> list[FileIndex]:
         return list(_indexes(_head(content, path), len(content)))
     except (struct.error, ValueError) as error:
         raise CorruptTableError(
-            f"{path} is no readable file index ({error}): it is cut short or was overwritten. Compare it with a "
+            f"{path} is not a readable file index ({error}): it is cut short or was overwritten. Compare it with a "
             "copy of the table."
         ) from error
 

@@ -185,7 +185,7 @@ def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) 
         return take(orjson.loads(content))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise CorruptTableError(
-            f"{path} can not be read ({type(error).__name__}: {error}). It may have been cut short; if a writer is at "
+            f"{path} cannot be read ({type(error).__name__}: {error}). It may have been cut short; if a writer is at "
             "work, try again."
         ) from error
 
@@ -209,7 +209,7 @@ def _bracketed(values: Sequence[str]) -> str:
 
 def _whole(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
-        raise ValueError(f"{value!r} is no 64-bit number")
+        raise ValueError(f"{value!r} is not a 64-bit number")
     return value
 
 
