@@ -224,7 +224,7 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
         raise TableNotFoundError(_what_is_there(storage, name))
     if name is not None and found.name != name:
         raise TableNotFoundError(
-            f"{storage.root} is no {name} table but a {found.name} table. "
+            f"{storage.root} is not a {name} table but a {found.name} table. "
             f"Open it without --format, or with --format {found.name}."
         )
     return found

@@ -126,4 +126,4 @@ def quoted(name: str) -> str:
 
 def _check_number(number: int, what: str) -> None:
     if not 0 <= number <= _GREATEST:
-        raise InvalidRefError(f"{asked(number)} is no {what}: it is not in 0 to {_GREATEST}. {EXAMPLES}")
+        raise InvalidRefError(f"{asked(number)} is not a {what}: it is not in 0 to {_GREATEST}. {EXAMPLES}")

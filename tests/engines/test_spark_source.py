@@ -34,7 +34,7 @@ ORDERS = str(samples.path("orders"))
         pytest.param({"where": "amount >"}, InvalidArgumentError, "is not SQL", id="no condition"),
         pytest.param({"branch": "nope"}, TableNotFoundError, "'nope'", id="no such branch"),
         pytest.param(
-            {"format": "delta"}, TableNotFoundError, "is no delta table but a paimon table", id="no such format"
+            {"format": "delta"}, TableNotFoundError, "is not a delta table but a paimon table", id="no such format"
         ),
         pytest.param({"path": "/nowhere"}, TableNotFoundError, "No Paimon or Delta table at /nowhere", id="no table"),
     ],

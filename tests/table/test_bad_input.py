@@ -49,7 +49,7 @@ def test_a_delta_path_opened_as_a_paimon_table(tmp_path):
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("{}")
 
-    with pytest.raises(TableNotFoundError, match="is no paimon table but a delta table. Open it without --format"):
+    with pytest.raises(TableNotFoundError, match="is not a paimon table but a delta table. Open it without --format"):
         open_table(tmp_path, format="paimon")
 
 

@@ -166,7 +166,7 @@ def test_a_branch_is_refused(table):
 
 
 def test_other_formats_are_told_apart(table, tmp_path_factory):
-    with pytest.raises(TableNotFoundError, match="is no paimon table but a delta table"):
+    with pytest.raises(TableNotFoundError, match="is not a paimon table but a delta table"):
         open_table(table.root, format="paimon")
     with pytest.raises(TableNotFoundError, match=r"No delta table at .*: the folder is missing or empty"):
         open_table(tmp_path_factory.mktemp("empty"), format="delta")
