@@ -28,6 +28,8 @@ def read_changes(
         where: A condition in SQL on `rowkind`, the columns of the schema and the metadata columns.
         limit: Return at most this many rows, the first ones.
     """
+    if _ROW_KIND in changes.schema.names:
+        changes.splits(None)  # the format refuses a column of that name
     known = {_ROW_KIND, *changes.schema.names}
     more = [field for field in changes.metadata_columns if field.name not in known]
     schema = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *changes.schema, *more])

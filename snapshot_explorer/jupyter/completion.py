@@ -63,7 +63,9 @@ def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[Co
             found = Suggestions("", ())
             if (kind := (type(error), str(error))) not in failed and len(failed) < _MOST_LOGGED:
                 failed.add(kind)
-                log.warning("Completion of %%snapshot lines failed and offers nothing here: %r", error, exc_info=True)
+                log.warning(
+                    "Completion of %%snapshot lines failed and offers nothing here: %s", repr(error), exc_info=True
+                )
         completions = [SimpleCompletion(text=text, type=kind.translate(_UNBROKEN)) for text, kind in found.items]
         return {
             "completions": completions,

@@ -359,7 +359,7 @@ def test_a_manifest_that_neither_version_names_is_refused(table):
     ):
         compared(opened(table), 1, 2).entries("manifest-3")
     with pytest.raises(InvalidArgumentError, match="Version 1 has no manifest 'schema/schema-0'"):
-        opened(table).manifest_entries(1, "schema/schema-0")
+        opened(table).version(1).entries("schema/schema-0")
 
 
 def test_an_index_manifest_has_no_entries_of_data_files():
@@ -444,7 +444,13 @@ def test_what_a_table_is_called_cannot_break_the_page(table):
     table.commit([(1, "x")])
     table_format = opened(table)
 
-    page = Comparison("<script>alert(1)</script>", table_format, 1, 1, table_format.listing(0))._repr_mimebundle_()
+    page = Comparison(
+        "<script>alert(1)</script>",
+        table_format,
+        table_format.version(1),
+        table_format.version(1),
+        table_format.listing(0),
+    )._repr_mimebundle_()
 
     assert "<script>" not in page["text/html"]
 

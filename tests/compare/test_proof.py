@@ -54,7 +54,9 @@ def table(memory_root):
 
 def said(table, a, b):
     table_format = Paimon(Storage(f"memory:/{table.root}"))
-    return Comparison("t", table_format, a, b, table_format.listing(0)).proven
+    return Comparison(
+        "t", table_format, table_format.version(a), table_format.version(b), table_format.listing(0)
+    ).proven
 
 
 def test_shared_files_and_the_rows_of_the_others_are_counted(table):

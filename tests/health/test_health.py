@@ -311,10 +311,10 @@ def test_notes_stand_where_something_is_to_be_done():
 
 def test_a_format_that_tells_nothing_of_upkeep_is_refused_by_name():
     class Plain:
-        name = "plain"
+        number = 1
 
-    with pytest.raises(UnsupportedFeatureError, match="The health of plain tables is not told yet"):
-        read_health(Plain(), 1, path="t")
+    with pytest.raises(UnsupportedFeatureError, match="it has no settings for maintenance"):
+        read_health(Plain(), path="t")
 
 
 @pytest.mark.parametrize("schema", [frames.HEALTH_FINDINGS, frames.HEALTH_PARTITIONS, frames.HEALTH_LEVELS])

@@ -61,7 +61,7 @@ def test_history_and_detail_are_inspected(payments):
     assert payments.ok("%snapshot inspect history").result["operation"].to_pylist()[:2] == ["OPTIMIZE", "WRITE"]
     assert payments.ok("%snapshot inspect detail 1").result["numFiles"].to_pylist() == [2]
     assert payments.fails("%snapshot inspect history 1").startswith(
-        "history tells of all versions at once. Leave 1 out"
+        "history describes the table as a whole, not one version. Leave 1 out"
     )
     assert payments.fails("%snapshot inspect files").startswith("No table of metadata is called 'files'. ")
 

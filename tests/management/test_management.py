@@ -40,7 +40,7 @@ class Log:
 class Snap:
     def __init__(self, listing):
         self.listing = listing
-        self.version = -1 if listing.latest is None else listing.latest
+        self.version = listing.latest
         self.cached = True
 
     def uncache(self):

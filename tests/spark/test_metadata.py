@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from builders import PaimonTable
 from delta_builder import DeltaTable, add, metadata, protocol, remove
 from snapshot_explorer import frames, open_table
+from snapshot_explorer.engines.spark.metadata import SupportsDistributedMetadata
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats import Distributed
 from snapshot_explorer.formats.delta import metadata_tasks as delta_units
-from snapshot_explorer.formats.metadata_tasks import NOTES, RECORDS
+from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.formats.paimon import metadata_tasks as paimon_units
 
 TABLES = Path(__file__).parents[1] / "data"
@@ -411,7 +411,7 @@ def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_pa
 def test_units_are_picklable_and_tell_records(name):
     table_format = open_table(TABLES / name)._format
     versions = table_format.listing(0).versions
-    assert isinstance(table_format, Distributed)
+    assert isinstance(table_format, SupportsDistributedMetadata)
 
     read = pickle.loads(pickle.dumps(table_format.task_reader()))
     found = [
@@ -435,7 +435,7 @@ def test_settings_are_told_with_the_lines_that_they_are_on(tmp_path):
         open_table(tmp_path)._format._storage, delta_units.Settings(version=0, commits=tuple(log.commits()))
     )
 
-    assert found.schema.equals(NOTES)
+    assert found.schema.equals(PREFETCHED)
     assert found["version"].to_pylist() == [0]
     assert [bool(line) for line in found["content"][0].as_py().split(b"\n")[:5]] == [False, False, True, False, True]
 

@@ -115,7 +115,7 @@ def test_rows_types_and_nullability_are_those_of_the_local_rows(spark, spark_mod
         frame = snapshot.to_spark(spark)
 
         seen |= scans(frame)
-        assert frame.schema == spark_schema(snapshot._arrow_schema()), name
+        assert frame.schema == spark_schema(snapshot.arrow_schema), name
         if name == "variants":  # PySpark 4.3 fails on any variant that is null, its own too
             frame = frame.selectExpr("count(*)", *(f"count(`{column}`)" for column in frame.columns))
             counts = [expected.num_rows, *(len(column) - column.null_count for column in expected.columns)]
@@ -204,8 +204,8 @@ def test_every_pair_of_comparisons_means_the_same_to_spark(here, numbers):
     texts = [f"NOT ({one}) OR {other}" for one, other in zip(parts, parts[5:] + parts[:5], strict=True)] + parts
     from pyspark.sql import functions as f
 
-    asked = [snapshot._condition(text) for text in texts]
-    found = [conditions.translated(one, snapshot._arrow_schema()) for one in asked]
+    asked = [snapshot._scan(None, text).condition for text in texts]
+    found = [conditions.translated(one, snapshot.arrow_schema) for one in asked]
     rows = snapshot.to_spark(here)
     sums = rows.agg(*(f.count(f.when(one, 1)) for one in found)).first()
 
@@ -480,11 +480,11 @@ def test_executors_without_the_package_say_how_to_ship_it(tmp_path):
 def test_a_format_reads_a_split_after_both_were_pickled():
     for kind, name in (("delta", "dv_partitioned"), ("paimon", "dv")):
         snapshot = open_table(str(DATA / kind / name)).current
-        splits = snapshot._splits(None)
-        names = snapshot._arrow_schema().names
-        theirs, parts = pickle.loads(pickle.dumps((snapshot._format, splits)))
+        splits = snapshot.resolved.plan().splits
+        names = snapshot.arrow_schema.names
+        theirs, parts = pickle.loads(pickle.dumps((snapshot.resolved, splits)))
 
-        found = [batch for part in parts for piece in theirs.pieces(part) for batch in theirs.read(piece, names)]
+        found = [batch for part in parts for one in theirs.split_by_file(part) for batch in theirs.read(one, names)]
 
         assert canonical_rows(pa.Table.from_batches(found)) == canonical_rows(snapshot.to_arrow())
 

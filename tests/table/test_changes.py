@@ -272,9 +272,9 @@ def test_a_condition_on_a_changelog_gives_the_same_rows_too(inspected):
 
 def files_of(table, first, last, mode, where):
     """Return how many files changes are read from, without a condition and with it."""
-    one = condition(where, pa.schema([pa.field("rowkind", pa.string()), *table._format.arrow_schema(None)]))
-    every = table._format.row_changes(first, last, mode)
-    some = table._format.row_changes(first, last, mode, one)
+    changes = table._format.row_changes(first, last, mode)
+    one = condition(where, pa.schema([pa.field("rowkind", pa.string()), *changes.schema]))
+    every, some = changes.splits(None), changes.splits(one)
     return sum(len(split.files) for split in every), sum(len(split.files) for split in some)
 
 

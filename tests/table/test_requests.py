@@ -197,7 +197,7 @@ def test_a_plan_counts_what_manifests_hold_that_it_does_not_read(counted, by_day
 
 def test_files_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_day):
     snapshot = open_table(f"counted://{by_day.root}").current
-    condition = snapshot._condition("name = 'day 3'")
+    condition = snapshot._scan(None, "name = 'day 3'").condition
 
     read, files = manifests_read(counted, lambda: snapshot._format.files(snapshot.version, condition))
 

@@ -163,7 +163,7 @@ def test_entries_come_in_the_order_of_the_lines_whatever_stands_between(tmp_path
     table.commit()
     table.write(commit_name(1), "".join(json.dumps(line) + end for line in lines).encode())
 
-    entries = opened(root).manifest_entries(1, commit_name(1))
+    entries = opened(root).version(1).entries(commit_name(1))
 
     expected = [(kind, str(number)) for number, kind in enumerate(kinds) if kind in ("add", "remove")]
     assert list(zip(entries["change"].to_pylist(), entries["path"].to_pylist(), strict=True)) == expected
@@ -174,7 +174,7 @@ def test_a_deletion_vector_that_is_replaced_is_a_remove_and_an_add(tmp_path):
     table.commit(add("f", rows=9, vector=inline_vector([1])))
     table.commit(remove("f", size=500, vector=inline_vector([1])), add("f", rows=9, vector=inline_vector([1, 2])))
 
-    entries = opened(tmp_path).manifest_entries(2, commit_name(2)).select(["change", "path", "deleted_rows"])
+    entries = opened(tmp_path).version(2).entries(commit_name(2)).select(["change", "path", "deleted_rows"])
 
     assert entries.to_pylist() == [
         {"change": "remove", "path": "f", "deleted_rows": 1},
@@ -250,6 +250,6 @@ def test_a_large_checkpoint_is_read_a_row_group_at_a_time(tmp_path, monkeypatch)
     whole = table_format.version(1).entries(path)
     monkeypatch.setattr("snapshot_explorer.formats.delta.log.checkpoints._WHOLE", 1_000)
 
-    assert opened(tmp_path).manifest_entries(1, path).equals(whole)
+    assert opened(tmp_path).version(1).entries(path).equals(whole)
     assert pq.ParquetFile(tmp_path / path).num_row_groups == 4
     assert sorted(whole["rows"].to_pylist()) == list(range(3_500))

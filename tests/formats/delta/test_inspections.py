@@ -164,7 +164,9 @@ def test_whatever_a_writer_says_of_its_commit_the_history_is_told(info, operatio
 
 
 def test_history_tells_of_no_version(table):
-    with pytest.raises(InvalidArgumentError, match="history tells of all versions at once. Leave 0 out"):
+    with pytest.raises(
+        InvalidArgumentError, match="history describes the table as a whole, not one version. Leave 0 out"
+    ):
         rows(table, "history", 0)
 
 

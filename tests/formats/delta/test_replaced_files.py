@@ -62,7 +62,7 @@ CALLS = {
     "retention": lambda root: open_table(root).retention(),
     "changed rows": lambda root: open_table(root).row_changes(1, 5),
     "a listing of metadata": lambda root: open_table(root).inspect("history"),
-    "a manifest": lambda root: Delta(Storage(root)).manifest_entries(5, commit_name(3)),
+    "a manifest": lambda root: Delta(Storage(root)).version(5).entries(commit_name(3)),
     "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_tasks(5, no_look)),
     "changes on executors": lambda root: read_units(
         d := Delta(Storage(root)), d.change_tasks(range(6), no_look, lifetimes=True)

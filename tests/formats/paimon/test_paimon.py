@@ -80,7 +80,7 @@ def test_a_table_without_snapshots_has_no_version():
     empty = opened(DATA / "paimon" / "empty")
 
     assert empty.listing().versions == empty.listing(0).versions == ()
-    assert empty.schema(None).columns != ()
+    assert empty.version(None).schema.columns != ()
 
 
 def test_expired_versions_are_known_by_their_changelogs():
@@ -98,13 +98,13 @@ def test_expired_versions_are_known_by_their_changelogs():
     changes = expired.changes(listing.versions)
     assert set(changes.filter(pc.equal(changes["version"], 4))["list"].to_pylist()) <= {"changelog"}
     with pytest.raises(SnapshotNotFoundError, match="Version 4 has expired: only its changelog is left"):
-        expired.files(4)
+        expired.version(4).files()
 
 
 def test_deletion_vectors_are_found_by_file():
     dv = opened(DATA / "paimon" / "dv")
     newest = dv.listing().latest
-    files = dv.files(newest).to_pylist()
+    files = dv.version(newest).files().to_pylist()
 
     with_vector = [row for row in files if row["deletion_vector"]]
     assert with_vector
@@ -376,25 +376,25 @@ def test_a_table_without_schema_files_says_so(table):
     table.remove("schema/schema-0")
 
     with pytest.raises(TableNotFoundError, match="has no schema file in schema/.*copy it whole"):
-        in_memory(table).schema(None)
+        _ = in_memory(table).version(None).schema
 
 
 def test_a_missing_schema_file_is_named(copy):
     (copy / "schema" / "schema-0").unlink()
 
     with pytest.raises(CorruptTableError, match="schema/schema-0 is missing.*restore it"):
-        opened(copy).files(1)
+        opened(copy).version(1).files()
 
 
 def test_a_schema_file_under_the_name_of_another_is_named(copy):
     shutil.copy(copy / "schema" / "schema-1", copy / "schema" / "schema-0")
 
     with pytest.raises(CorruptTableError, match="schema/schema-0 says that it is schema 1"):
-        opened(copy).schema(1)
+        _ = opened(copy).version(1).schema
 
 
 def manifest_of(copy, version, kind="delta"):
-    manifests = opened(copy).manifests(version)
+    manifests = opened(copy).version(version).manifests()
     return copy / manifests.filter(pc.equal(manifests["list"], kind))["path"][0].as_py()
 
 
@@ -406,7 +406,7 @@ def test_a_missing_manifest_is_named_and_explained(copy):
         CorruptTableError,
         match=f"Version 3 cannot be read.*snapshot/snapshot-3.*{lost.name}.*probably expired.*snapshot.time-retained",
     ):
-        opened(copy).files(3)
+        opened(copy).version(3).files()
     with pytest.raises(SnapshotNotFoundError, match="What version 3 changed cannot be read.*snapshot.time-retained"):
         opened(copy).changes([2, 3])
 
@@ -461,15 +461,15 @@ def test_a_damaged_manifest_is_named(copy, damage):
         CorruptTableError,
         match=f"manifest/{manifest.name} has .* bytes where the table's metadata says .*: it is cut short",
     ):
-        opened(copy).files(3)
+        opened(copy).version(3).files()
 
 
 def test_a_damaged_manifest_list_is_named(copy):
-    path = copy / opened(copy).manifests(3)["list_path"][0].as_py()
+    path = copy / opened(copy).version(3).manifests()["list_path"][0].as_py()
     path.write_bytes(path.read_bytes()[:-1])
 
     with pytest.raises(CorruptTableError, match=f"manifest/{path.name} cannot be read as an Avro file"):
-        opened(copy).files(3)
+        opened(copy).version(3).files()
 
 
 def test_a_manifest_list_that_leads_out_of_the_table_is_refused(copy):
@@ -477,7 +477,7 @@ def test_a_manifest_list_that_leads_out_of_the_table_is_refused(copy):
     snapshot.write_text(json.dumps(json.loads(snapshot.read_text()) | {"deltaManifestList": "../../../etc/passwd"}))
 
     with pytest.raises(CorruptTableError, match="snapshot/snapshot-3 names the file '../../../etc/passwd'"):
-        opened(copy).files(3)
+        opened(copy).version(3).files()
 
 
 @pytest.mark.parametrize("version", [1, 4])
@@ -485,13 +485,13 @@ def test_a_snapshot_of_a_format_that_is_not_known_is_refused(table, version):
     table.commit(version=version)
 
     with pytest.raises(UnsupportedFeatureError, match=f"snapshot/snapshot-1 is of format version {version}"):
-        in_memory(table).files(1)
+        in_memory(table).version(1).files()
 
 
 def test_a_total_that_does_not_add_up_is_logged(table, caplog):
     table.commit(totalRecordCount=7)
 
-    assert len(in_memory(table).files(1)) == 1
+    assert len(in_memory(table).version(1).files()) == 1
     assert "snapshot/snapshot-1 counts 7 rows, its live files 1" in caplog.text
 
 

@@ -51,7 +51,7 @@ def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(folder):
     every = snapshot.to_arrow()
 
     for where in conditions_on(every):
-        wanted = every.filter(snapshot._condition(where).mask(every))
+        wanted = every.filter(snapshot._scan(None, where).condition.mask(every))
 
         assert sorted(map(repr, snapshot.to_arrow(where=where).to_pylist())) == sorted(map(repr, wanted.to_pylist()))
 
@@ -97,7 +97,7 @@ def keyed_states():
         listing = table.listing(0)
         for version in listing.versions[-1:]:
             snapshot = table._snapshot(version)
-            yield folder.name, table._schema_of(snapshot), read_state(table._storage, snapshot).entries
+            yield folder.name, table.version(snapshot.id)._schema, read_state(table._storage, snapshot).entries
 
 
 def test_keys_are_written_as_paimon_writes_them_and_lie_in_the_bucket_of_their_hash():
@@ -126,7 +126,7 @@ def test_keys_are_written_as_paimon_writes_them_and_lie_in_the_bucket_of_their_h
 def test_rows_of_a_table_with_a_bucket_key_lie_in_the_bucket_of_their_hash():
     table = Paimon(Storage(str(DATA / "append_bucketed")))
     version = table.listing().latest
-    key = buckets.bucket_key(table._schema_of(table._snapshot(version)))
+    key = buckets.bucket_key(table.version(version)._schema)
     total = read_state(table._storage, table._snapshot(version)).entries["total_buckets"][0].as_py()
     checked = 0
 
@@ -224,7 +224,7 @@ def test_a_newer_version_of_a_key_is_never_skipped_by_its_values():
         snapshot = table.at(version)
         every = snapshot.to_arrow()
         for where in list(conditions_on(every))[-4:]:
-            wanted = every.filter(snapshot._condition(where).mask(every))
+            wanted = every.filter(snapshot._scan(None, where).condition.mask(every))
             assert snapshot.count(where) == wanted.num_rows, (version, where)
 
 
@@ -256,6 +256,6 @@ def test_pruning_loses_no_row(memory_root, files, where):
     snapshot = open_table(f"memory://{root}").current
     every = snapshot.to_arrow()
 
-    wanted = every.filter(snapshot._condition(where).mask(every))
+    wanted = every.filter(snapshot._scan(None, where).condition.mask(every))
 
     assert snapshot.to_arrow(where=where).to_pylist() == wanted.to_pylist()

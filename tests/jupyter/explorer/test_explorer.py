@@ -19,6 +19,7 @@ from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.static_view import still_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
+from support.loops import on_a_loop
 
 
 def drawn(explorer):
@@ -291,7 +292,7 @@ def test_new_commits_are_followed_until_that_is_stopped(growing):
         assert explorer.state.versions[-1] == 4
         assert not explorer._follow.is_running
 
-    asyncio.run(main())
+    on_a_loop(main())
 
     assert explorer.state.b == 4
     assert explorer.state.commits["version"].to_pylist() == [4, 3, 2, 1]
@@ -398,7 +399,7 @@ def test_play_moves_b_on_and_ends(growing, monkeypatch):
                 return
             await asyncio.sleep(0.02)
 
-    asyncio.run(main())
+    on_a_loop(main())
 
     assert explorer.state.b == 2
     assert not explorer._play.is_running
@@ -435,7 +436,7 @@ def test_closing_frees_threads_timers_observers_and_widgets(orders):
         explorer.close()
         return explorer
 
-    explorer = asyncio.run(main())
+    explorer = on_a_loop(main())
 
     assert not explorer._follow.is_running
     assert not explorer._play.is_running

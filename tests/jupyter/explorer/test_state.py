@@ -46,7 +46,7 @@ def test_the_only_version_is_both():
 def test_a_table_without_versions_has_no_markers():
     state = knowing()
 
-    assert (state.a, state.b, state.window) == (-1, -1, (-1, -1))
+    assert (state.a, state.b, state.window) == (None, None, None)
     assert shown(state) == []
 
 
@@ -86,7 +86,7 @@ def test_a_table_that_lost_all_versions_has_no_markers():
 
     state.know((), (), commits())
 
-    assert (state.a, state.b, state.playing) == (-1, -1, False)
+    assert (state.a, state.b, state.playing) == (None, None, False)
 
 
 def test_markers_take_no_version_that_is_not_there():

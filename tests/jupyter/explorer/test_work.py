@@ -10,6 +10,7 @@ from snapshot_explorer import progress
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.jupyter.explorer.following import Ticker
 from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop
+from support.loops import in_a_thread, on_a_loop
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_our_errors_are_told_in_one_line(work):
     work.start("place", job(fail, heard))
 
     assert work.wait(10)
-    assert heard == [("failed", "Snapshot 3 was asked for. It is damaged \\u202e.")]
+    assert heard == [("failed", "Snapshot 3 was asked for.\\nIt is damaged \\u202e.")]
 
 
 def test_errors_of_others_are_told_with_their_kind(work):
@@ -185,7 +186,7 @@ def test_on_a_loop_results_come_without_waiting_and_the_loop_is_free(work):
             ticks += 1
         return ticks
 
-    assert asyncio.run(main()) > 5
+    assert on_a_loop(main()) > 5
     assert [one[1] for one in heard] == ["slept"]
 
 
@@ -202,7 +203,7 @@ def test_a_ticker_calls_until_it_is_stopped():
         await asyncio.sleep(0.1)
         return before, ticker.is_running
 
-    before, is_running = asyncio.run(main())
+    before, is_running = on_a_loop(main())
 
     assert before > 2
     assert len(called) == before
@@ -212,6 +213,6 @@ def test_a_ticker_calls_until_it_is_stopped():
 def test_without_a_loop_a_ticker_does_nothing():
     ticker = Ticker(lambda: None)
 
-    ticker.start(0.01)
+    in_a_thread(ticker.start, 0.01)
 
     assert not ticker.is_running
