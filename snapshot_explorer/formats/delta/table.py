@@ -12,10 +12,9 @@ from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
 from snapshot_explorer.formats.delta.history.commits import History
 from snapshot_explorer.formats.delta.history.inspections import INSPECTIONS, Inspector
-from snapshot_explorer.formats.delta.log.catalogs import check_published
 from snapshot_explorer.formats.delta.log.hints import read_hint
 from snapshot_explorer.formats.delta.log.layout import LOG
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import Log, check_published
 from snapshot_explorer.formats.delta.log.log_segment import earliest
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata
 from snapshot_explorer.formats.delta.log.times import Times

@@ -14,7 +14,7 @@ from delta_builder import BASE_MILLIS, DeltaTable, add, cdc, domain, lines, meta
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.history.inspections import DETAIL, HISTORY, table_features
-from snapshot_explorer.formats.delta.log.non_file_actions import protocol_of
+from snapshot_explorer.formats.delta.log.actions import protocol_of
 
 NESTED = {
     "type": "struct",

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from delta_builder import schema_json
 from snapshot_explorer.formats.delta.log.schema import schema_of
-from snapshot_explorer.formats.delta.scan import stats_columns
-from snapshot_explorer.formats.delta.scan.statistics import bounds_of
+from snapshot_explorer.formats.delta.scan.statistics import bounds_of, parsed_columns
 
 KINDS = ["byte", "long", "float", "double", "string", "date", "timestamp", "timestamp_ntz", "decimal(5,2)", "boolean"]
 FIELDS = [*((kind.partition("(")[0], kind) for kind in KINDS), ("s", {"type": "struct", "fields": []})]
@@ -93,7 +92,7 @@ def test_usual_statistics_are_parsed_all_at_once():
         }
     )
 
-    found = stats_columns.parsed(pa.array([text, None, text]), schema_of(TOLD).fields)
+    found = parsed_columns(pa.array([text, None, text]), schema_of(TOLD).fields)
 
     assert found.is_valid().to_pylist() == [True, False, True]
     assert found.field("minValues").field("decimal").to_pylist()[::2] == pytest.approx([1.25, 1.25])
@@ -103,4 +102,4 @@ def test_usual_statistics_are_parsed_all_at_once():
     "odd", ["", "{", "[1]", '{"numRecords":\n1}', '{"numRecords":1} {"numRecords":2}', '{"minValues":{"long":"x"}}']
 )
 def test_one_odd_text_leaves_all_to_the_other_way(odd):
-    assert stats_columns.parsed(pa.array(['{"numRecords":1}', odd]), schema_of(TOLD).fields) is None
+    assert parsed_columns(pa.array(['{"numRecords":1}', odd]), schema_of(TOLD).fields) is None

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, ROW_KIND
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field, is_widening
 from snapshot_explorer.formats.delta.log.features import check_readable
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import Schema, mapping_mode
-from snapshot_explorer.formats.delta.log.type_widening import is_widening
 
 RECORDED = ("delta.enableChangeDataFeed", "delta.enableChangeDataCapture")
 """The properties by which writers record changes, the new name and the old one."""

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, has, is_known, parts, spell
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field, has, is_allowed, is_known, parts, spell
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
-from snapshot_explorer.formats.delta.log.type_widening import is_allowed
 
 READ: Mapping[str, str] = MappingProxyType(
     {

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import LimitError, StorageError
 from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.delta.log.actions import metadata_of, protocol_of
 from snapshot_explorer.formats.delta.log.json_columns import integer
 from snapshot_explorer.formats.delta.log.layout import HINT, checksum_path
-from snapshot_explorer.formats.delta.log.non_file_actions import metadata_of, protocol_of
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol
 from snapshot_explorer.storage import Storage
 

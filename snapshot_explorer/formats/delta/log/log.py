@@ -11,12 +11,25 @@ from typing import TypeVar
 
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    MissingFileError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
 from snapshot_explorer.formats.delta.log.batches import Commits, first_batch
 from snapshot_explorer.formats.delta.log.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
 from snapshot_explorer.formats.delta.log.hints import Checksum, contradictions, read_checksum
-from snapshot_explorer.formats.delta.log.layout import LOG, LogFile, commit_name
-from snapshot_explorer.formats.delta.log.log_segment import LogListing, LogSegment, earliest, for_version, list_log
+from snapshot_explorer.formats.delta.log.layout import LOG, STAGED, LogFile, commit_name
+from snapshot_explorer.formats.delta.log.log_segment import (
+    LogListing,
+    LogSegment,
+    earliest,
+    for_version,
+    list_log,
+    staged_versions,
+)
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol, State
 from snapshot_explorer.formats.delta.log.replay import (
     ReplayState,
@@ -469,3 +482,28 @@ def _keep(kept: "OrderedDict[int, T]", version: int, value: T) -> None:
     kept[version] = value
     while len(kept) > _KEPT:
         kept.popitem(last=False)
+
+
+_FEATURES = frozenset({"catalogManaged", "catalogOwned-preview"})
+
+
+def check_published(storage: Storage, log: Log, newest: int) -> None:
+    """Refuse a table whose catalog may have commits that its log does not have yet.
+
+    Staged commits that were published since are ordinary ones. Without the feature, staged commits count for nothing.
+    One listing, and what tells the protocol.
+
+    Raises:
+        UnsupportedFeatureError: There are staged commits after the newest published version.
+    """
+    staged = [version for version in staged_versions(storage.list(f"{LOG}/{STAGED}")) if version > newest]
+    if not staged:
+        return
+    protocol, _ = log.protocol_and_metadata(newest)
+    named = sorted(_FEATURES & (protocol.reader_features or frozenset()))
+    if named:
+        raise UnsupportedFeatureError(
+            f"{storage.root} has the reader feature {named[0]}: its catalog decides what was committed. "
+            f"{LOG}/{STAGED} holds commits of version {staged[0]} on that are not published, so which version is the "
+            "newest cannot be told from the files. Publish them through the catalog, then open the table again."
+        )

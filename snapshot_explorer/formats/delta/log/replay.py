@@ -3,7 +3,7 @@
 Source: delta PROTOCOL.md, "Action Reconciliation".
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.delta.log.checkpoint_adds import joined_adds
 from snapshot_explorer.formats.delta.log.records import ADDS, Actions, Domain, Metadata, Protocol, State, Transaction
 
 ADD_RANK, REMOVE_RANK = 3, 2
@@ -225,3 +224,15 @@ def _with_versions(adds: pa.Table, versions: pa.Array) -> pa.Table:
 
 def _newest(by_version: Mapping[int, T], before: T | None) -> T | None:
     return by_version[max(by_version)] if by_version else before
+
+
+def joined_adds(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return ADDS as one table; a column that only some have, or have with other fields, is null where it is absent."""
+    some = [table for table in tables if table.num_rows] or tables[:1]
+    if len(some) < 2:  # noqa: PLR2004 - nothing to join
+        return some[0] if some else ADDS.empty_table()
+    try:
+        return pa.concat_tables(some, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        # Statistics as structs of types that have nothing in common: to know nothing of the values is safe.
+        return pa.concat_tables([table.select(ADDS.names) for table in some])

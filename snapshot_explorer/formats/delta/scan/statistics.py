@@ -6,7 +6,10 @@ Source: delta PROTOCOL.md, "Per-file Statistics".
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -15,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.delta.files.columns import Origin, conform
 from snapshot_explorer.formats.delta.log.data_types import Field, arrow_type, is_known
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.delta.log.schema import schema_of
-from snapshot_explorer.formats.delta.scan import stats_columns
-from snapshot_explorer.formats.delta.scan.partitions import Partitions, partitions_of
-from snapshot_explorer.formats.delta.scan.stat_bounds import End
+from snapshot_explorer.formats.delta.scan.partitions import Partitions, micros, partitions_of
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.visible import logger_of
 
@@ -28,6 +31,126 @@ log = logger_of(__name__)
 
 _FIRST = r'^\{\s*"numRecords"\s*:\s*(?P<rows>\d{1,18})\s*[,}]'
 _LONGEST = 1 << 63
+_CUT = "\ufffd"
+_GREATEST = "\U0010ffff"
+_FLOAT_DIGITS = 15
+"""Decimals of up to so many digits survive a writer that takes them for floating point numbers."""
+_DIGITS = 76
+_MILLI = 999
+"""Microseconds by which a greatest timestamp may have been cut."""
+_DATE_LENGTH = 10
+_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+_ANYWHERE = Origin(path="_delta_log", mode="none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Which end of which column."""
+
+    field: Field
+    """The column."""
+    is_upper: bool
+    """Whether it is the greatest value."""
+    careful: bool
+    """Whether to allow for writers that round decimals."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether statistics say anything of the column's order.
+
+        A number of 32 bits is spelled in fewer digits than the same number of 64 bits has: so where a column was
+        widened from one to the other, the spelled one may lie on either side. Those of a char(n) lack its spaces.
+        """
+        widened = self.field.type.root == "double" and any(change.before == "float" for change in self.field.changes)
+        is_whole = self.field.char_length is None and not self.field.collated
+        return self.field.type.root in _PARSERS and is_whole and not widened
+
+    def parsed(self, value: object) -> object:
+        """Return what JSON says as a value of the column; None for what is not understood."""
+        if value is None or isinstance(value, bool):
+            return None
+        try:
+            return _PARSERS[self.field.type.root](value, self)
+        except (ValueError, TypeError, ArithmeticError):
+            return None
+
+    def converted(self, values: pa.Array) -> pa.Array:
+        """Return what a checkpoint says in columns, as values of the column; nulls for what is not understood."""
+        kind = self.field.type
+        unknown = pa.nulls(len(values), arrow_type(kind))
+        if self.careful and kind.root == "decimal" and kind.precision > _FLOAT_DIGITS:
+            return unknown
+        try:
+            found = conform(values, kind, _ANYWHERE)
+        except (SnapshotExplorerError, pa.ArrowException):
+            return unknown
+        if kind.root in ("float", "double"):
+            return pc.if_else(pc.is_finite(found), found, pa.scalar(None, found.type))
+        if kind.root == "string" and self.is_upper and pc.any(pc.ends_with(found, _CUT)).as_py():
+            return pa.array([self.parsed(value) for value in found.to_pylist()], found.type)
+        if kind.root in ("timestamp", "timestamp_ntz") and self.is_upper:
+            return pc.add(found.cast(pa.int64()), _MILLI).cast(found.type)
+        return found
+
+
+def _integer(value: object, end: End) -> int | None:
+    number = int(value) if isinstance(value, int | str) else None
+    limit = 1 << (_BITS[end.field.type.root] - 1)
+    return number if number is not None and -limit <= number < limit else None
+
+
+def _float(value: object, end: End) -> float | None:
+    """Return a number; NaN and the infinities, which are spelled as text, may stand for any."""
+    number = float(value) if isinstance(value, int | float | str) else np.nan
+    greatest = float(np.finfo(np.float32 if end.field.type.root == "float" else np.float64).max)
+    return number if abs(number) <= greatest else None
+
+
+def _decimal(value: object, end: End) -> Decimal | None:
+    kind = end.field.type
+    with localcontext(prec=_DIGITS, Emin=-1000, Emax=1000):
+        number = Decimal(str(value))
+        if end.careful and kind.precision > _FLOAT_DIGITS and Decimal(repr(float(number))) == number:
+            step = abs(number) * Decimal(2) ** -52
+            number += step if end.is_upper else -step
+        rounding = ROUND_CEILING if end.is_upper else ROUND_FLOOR
+        number = number.quantize(Decimal(1).scaleb(-kind.scale), rounding=rounding)
+        return number if abs(number) < Decimal(10) ** (kind.precision - kind.scale) else None
+
+
+def _text(value: object, end: End) -> str | None:
+    """Return a text. Of a greatest text that was cut, older writers end in U+FFFD, which is not the greatest letter."""
+    if not isinstance(value, str):
+        return None
+    if end.is_upper and value.endswith(_CUT):
+        value = value.rstrip(_CUT + "?") + _GREATEST
+    value.encode()
+    return value
+
+
+def _date(value: object, _: End) -> date | None:
+    return date.fromisoformat(value) if isinstance(value, str) and len(value) == _DATE_LENGTH else None
+
+
+def _timestamp(value: object, end: End) -> int | None:
+    if not isinstance(value, str):
+        return None
+    moment, has_zone = micros(value)
+    if end.field.type.root == "timestamp" and not has_zone:
+        return None
+    return moment + _MILLI if end.is_upper else moment
+
+
+_PARSERS: Mapping[str, Callable[[object, End], object]] = {
+    **dict.fromkeys(_BITS, _integer),
+    "float": _float,
+    "double": _float,
+    "decimal": _decimal,
+    "string": _text,
+    "date": _date,
+    "timestamp": _timestamp,
+    "timestamp_ntz": _timestamp,
+}
 
 
 def rows_of(files: pa.Table) -> pa.Int64Array:
@@ -155,11 +278,11 @@ class _Columns:
         self._careful = careful
         texts = single_chunk(adds.column("stats"))
         self._has_text = texts.is_valid()
-        is_plain = fields and all(stats_columns.is_exact(field) or not careful for field in fields)
-        self._fast = stats_columns.parsed(texts, fields) if is_plain else None
+        is_plain = fields and all(is_exact(field) or not careful for field in fields)
+        self._fast = parsed_columns(texts, fields) if is_plain else None
         self._slow: Sequence[Mapping[str, Any]] = ()
         if self._fast is None:
-            exactly = any(not stats_columns.is_exact(field) for field in fields)
+            exactly = any(not is_exact(field) for field in fields)
             listed = texts.to_pylist() if fields else [None] * len(adds)
             self._slow = [{} if text is None else _parsed(text, exactly=exactly) for text in listed]
         self._stored = single_chunk(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
@@ -221,3 +344,103 @@ def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
 def _of(stats: Mapping[str, Any], name: str, column: str) -> object:
     values = stats.get(name)
     return values.get(column) if isinstance(values, dict) else None
+
+
+_ENDS = ("minValues", "maxValues")
+_BLOCK = 1 << 22
+_AT_ONCE = 50_000
+"""Texts that are parsed at the same time."""
+_EXACT_DIGITS = 15
+
+
+def parsed_columns(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | None:
+    """Return statistics as a struct like `stats_parsed`, with the types of the table; None where they are odd.
+
+    Args:
+        texts: JSON; null gives null.
+        fields: The columns wanted, under their stored names.
+    """
+    there = texts.drop_null()
+    # A text of several lines would be several rows.
+    is_line = pc.and_(pc.starts_with(there, "{"), pc.ends_with(there, "}"))
+    is_broken = pc.or_(pc.match_substring(there, "\n"), pc.match_substring(there, "\r"))
+    if not len(there) or not pc.all(pc.and_not(is_line, is_broken)).as_py():
+        return None
+    parts = []
+    for start in range(0, len(there), _AT_ONCE):
+        part = _parsed_batch(there.slice(start, _AT_ONCE), fields)
+        if part is None:
+            return None
+        parts.append(part)
+    places = pc.subtract(pc.cumulative_sum(texts.is_valid().cast(pa.int64())), 1)
+    return pa.concat_arrays(parts).take(pc.if_else(texts.is_valid(), places, None))
+
+
+def _parsed_batch(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | None:
+    import pyarrow.json as pj  # noqa: PLC0415 - only conditions and statistics need it
+
+    longest = pc.max(pc.binary_length(texts)).as_py()
+    try:
+        found = pj.read_json(
+            pa.BufferReader("\n".join(texts.to_pylist()).encode()),
+            read_options=pj.ReadOptions(block_size=max(_BLOCK, 2 * longest)),
+            parse_options=pj.ParseOptions(
+                explicit_schema=pa.schema(_schema(fields)), unexpected_field_behavior="ignore"
+            ),
+        )
+        found.validate(full=True)
+        return _typed(found, fields) if len(found) == len(texts) else None
+    except (pa.ArrowException, UnicodeError):
+        return None
+
+
+def _schema(fields: Sequence[Field]) -> list[pa.Field]:
+    """Return what the parser is to look for."""
+    ordered = [pa.field(field.stored, _spelled(field)) for field in fields if _is_ordered(field)]
+    counted = [pa.field(field.stored, pa.int64()) for field in fields if _is_counted(field)]
+    return [
+        pa.field("tightBounds", pa.bool_()),
+        *(pa.field(name, pa.struct(ordered)) for name in _ENDS),
+        pa.field("nullCount", pa.struct(counted)),
+    ]
+
+
+def _is_ordered(field: Field) -> bool:
+    return field.type.root not in ("boolean", "binary", "array", "map", "struct", "variant", "void")
+
+
+def _is_counted(field: Field) -> bool:
+    return field.type.root not in ("struct", "variant", "void")
+
+
+def _spelled(field: Field) -> pa.DataType:
+    """Return the type in which JSON has values of a column."""
+    root = field.type.root
+    if root in ("byte", "short", "integer", "long"):
+        return pa.int64()
+    if root in ("float", "double"):
+        return pa.float64()
+    return arrow_type(field.type) if root == "decimal" else pa.string()
+
+
+def is_exact(field: Field) -> bool:
+    """Return whether all texts of a column say what they mean: a writer may round decimals of many digits."""
+    return field.type.root != "decimal" or field.type.precision <= _EXACT_DIGITS
+
+
+def _typed(found: pa.Table, fields: Sequence[Field]) -> pa.StructArray:
+    """Return the table's rows as a struct, least and greatest values in the types of the columns.
+
+    Raises:
+        pyarrow.ArrowException: A value is none of its column.
+    """
+    columns = [found.column("tightBounds")]
+    ordered = [field for field in fields if _is_ordered(field)]
+    for name in _ENDS:
+        ends = single_chunk(found.column(name))
+        values = [pc.struct_field(ends, [place]).cast(arrow_type(field.type)) for place, field in enumerate(ordered)]
+        kinds = [pa.field(field.stored, value.type) for field, value in zip(ordered, values, strict=True)]
+        columns.append(pa.StructArray.from_arrays(values, fields=kinds) if values else pa.nulls(len(found)))
+    columns.append(found.column("nullCount"))
+    names = ["tightBounds", *_ENDS, "nullCount"]
+    return pa.StructArray.from_arrays([single_chunk(column) for column in columns], names=names)
