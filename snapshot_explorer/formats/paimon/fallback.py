@@ -20,8 +20,7 @@ from snapshot_explorer.formats.paimon.metadata.data_types import DataType
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
-from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.scan.plans import Plan
 from snapshot_explorer.formats.paimon.scan.visibility import visible

@@ -16,7 +16,7 @@ from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
-from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, paths_of, vectors_in

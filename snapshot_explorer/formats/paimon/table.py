@@ -12,15 +12,13 @@ from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.paimon import metadata_tasks as units
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
-from snapshot_explorer.formats.paimon.maintenance.commands import sql_name
-from snapshot_explorer.formats.paimon.maintenance.presence import presence, used
-from snapshot_explorer.formats.paimon.maintenance.retention import expiry, read_held
+from snapshot_explorer.formats.paimon.maintenance.retention import expiry, presence, read_held, sql_name, used
 from snapshot_explorer.formats.paimon.metadata.branches import branch_names, read_branches
 from snapshot_explorer.formats.paimon.metadata.commit_frames import read_commits
+from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
-from snapshot_explorer.formats.paimon.metadata.manifest_files import delta_manifests
-from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.scan.scans import changes_of
 from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
 from snapshot_explorer.formats.paimon.system_tables.types import INSPECTIONS

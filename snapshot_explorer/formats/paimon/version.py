@@ -16,13 +16,11 @@ from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
 from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
 from snapshot_explorer.formats.paimon.metadata.commit_frames import manifests_frame
-from snapshot_explorer.formats.paimon.metadata.contents import read_lists_of
+from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_lists_of
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
-from snapshot_explorer.formats.paimon.metadata.manifest_files import entries_of
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, arrow_field, table_schema
-from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
 from snapshot_explorer.formats.paimon.scan import read as rows

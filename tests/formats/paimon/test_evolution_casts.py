@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.casts.arrays import NotCastableError
 from snapshot_explorer.formats.paimon.casts.text import nearest_float32
-from snapshot_explorer.formats.paimon.casts.values import cast, castable
+from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
 from snapshot_explorer.formats.paimon.metadata.schema import arrow_type, parse_type
 
 PROBES = Path(__file__).parent / "probes"

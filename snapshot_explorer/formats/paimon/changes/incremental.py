@@ -22,8 +22,7 @@ from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata.contents import read_changes, read_state
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
-from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,

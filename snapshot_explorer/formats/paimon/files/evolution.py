@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.casts.arrays import NotCastableError
-from snapshot_explorer.formats.paimon.casts.values import cast, castable
+from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type, spell
 
 _NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")

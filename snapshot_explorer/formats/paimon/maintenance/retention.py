@@ -3,6 +3,7 @@
 Source: paimon docs, "Manage Snapshots"; paimon ExpireSnapshotsImpl, SnapshotDeletion, ProcedureUtils, ConsumerManager.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,27 +14,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
+    Presence,
     RetentionRule,
     check_age,
+    check_gone,
     frame_of,
     freed_frame,
     holder,
     live_at,
+    missing_files,
     parse_duration,
     paths_of,
     ranges,
     sizes_of,
     spelled,
 )
-from snapshot_explorer.formats.paimon.maintenance.commands import expire_commands
 from snapshot_explorer.formats.paimon.metadata.history import History
-from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
+from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, number_of, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.system_tables.history_tables import consumers
+from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -389,3 +394,87 @@ def _command_notes(name: str) -> tuple[str, ...]:
 
 def _millis(time: datetime) -> int:
     return (time - _EPOCH) // _MILLISECOND
+
+
+_WORD = re.compile(r"\w+", re.ASCII)
+
+
+def expire_commands(
+    name: str, *, retain_max: int | None, retain_min: int, older_than: datetime, max_deletes: int
+) -> tuple[tuple[str, str], ...]:
+    """Return for whom each call is, and the call.
+
+    Args:
+        name: The table in SQL.
+        retain_max: How many versions stay at most; None is what the table says.
+        retain_min: How many stay at least.
+        older_than: Only older ones expire; told in UTC.
+        max_deletes: How many may expire in one call.
+    """
+    arguments = [] if retain_max is None else [f"retain_max => {retain_max}"]
+    arguments += [
+        f"retain_min => {retain_min}",
+        f"older_than => '{older_than:%Y-%m-%d %H:%M:%S}.{older_than.microsecond // 1000:03d}'",
+    ]
+    rest = ", ".join([*arguments, f"max_deletes => {max_deletes}"])
+    return (
+        ("Spark SQL", f"CALL sys.expire_snapshots(table => '{name}', {rest})"),
+        ("Flink SQL", f"CALL sys.expire_snapshots(`table` => '{name.replace('`', '')}', {rest})"),
+    )
+
+
+def sql_name(root: str, branch: str | None) -> str:
+    """Return what a table is called in SQL, from its path `.../shop.db/orders`; a path without `.db` gives DATABASE."""
+    parts = [part for part in root.replace("\\", "/").rstrip("/").split("/") if part]
+    table = parts[-1] if parts else "TABLE"
+    database = parts[-2].removesuffix(".db") if len(parts) > 1 and parts[-2].endswith(".db") else ""
+    full = f"{table}$branch_{branch}" if branch else table
+    return f"{_quoted(database) if database else 'DATABASE'}.{_quoted(full)}"
+
+
+def _quoted(word: str) -> str:
+    return word if _WORD.fullmatch(word) else "`{}`".format(word.replace("`", "``").replace("'", "\\'"))
+
+
+def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot]) -> Presence:
+    """Return what is there of what versions need: data files, and the lists and index manifests that snapshots name.
+
+    A listing for each folder of data files, and one of the manifests. Index files are not looked for.
+    """
+    paths = single_chunk(lifetimes.column("path"))
+    found = missing_files(storage, paths)
+    there = {entry.name for entry in storage.list(MANIFESTS)}
+    without = {}
+    lost: set[str] = set()
+    for one in snapshots:
+        named = (one.base_manifest_list, one.delta_manifest_list, one.index_manifest)
+        gone = [name for name in named if name is not None and name not in there]
+        if gone:
+            without[one.id] = f"{MANIFESTS}/{gone[0]} is not there"
+            lost.update(f"{MANIFESTS}/{name}" for name in gone)
+    check_gone(storage, [sorted(lost)])
+    return Presence(
+        gone=pc.is_in(paths, found.gone).to_numpy(zero_copy_only=False),
+        unknown=pc.is_in(paths, found.unknown).to_numpy(zero_copy_only=False),
+        without=without,
+        through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.held == "tag"},
+    )
+
+
+def used(
+    listing: Callable[[int], Listing], files: Callable[[int], pa.Table], changes: Callable[[Sequence[int]], pa.Table]
+) -> frozenset[str] | str:
+    """Return the paths of the data files that any version of a branch uses, or why that cannot be told.
+
+    Reads the earliest version, each behind a gap, and what the others changed, by the branch's own functions.
+    """
+    try:
+        found = listing(0)
+        states = sorted(set(found.versions).difference(found.stateless))
+        firsts = [version for version in states if version - 1 not in states]
+        tables = [files(version) for version in firsts]
+        rest = changes([version for version in states if version not in firsts])
+    except (CorruptTableError, SnapshotNotFoundError) as error:
+        return str(error)
+    tables.append(rest.filter(pc.equal(rest["change"], "add")))
+    return frozenset(path for rows in tables for path in rows["path"].to_pylist())

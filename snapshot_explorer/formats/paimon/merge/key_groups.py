@@ -12,11 +12,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.formats.paimon.merge import aggregation, partial_update
 from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Deduplicate, Engine, FirstRow, PartialUpdate
 from snapshot_explorer.formats.paimon.merge.folding import fold_column
 from snapshot_explorer.formats.paimon.merge.key_codes import Codes, key_codes, order_codes
-from snapshot_explorer.formats.paimon.merge.steps import DELETE, RETRACTS, KeyGroups, Steps, group_starts
+from snapshot_explorer.formats.paimon.merge.steps import (
+    DELETE,
+    RETRACTS,
+    KeyGroups,
+    Steps,
+    aggregation_steps,
+    group_starts,
+    partial_update_steps,
+)
 
 __all__ = ["DELETE", "RETRACTS", "Merged", "Rules", "columns_needed", "merge", "merge_all"]
 
@@ -132,8 +139,8 @@ def _steps(
     engine: PartialUpdate | Aggregation, rows: pa.Table, crowd: KeyGroups, names: Sequence[str], rules: Rules
 ) -> Steps:
     if isinstance(engine, PartialUpdate):
-        return partial_update.steps(engine, rows, crowd, names, ignore_delete=rules.ignore_delete)
-    return aggregation.steps(engine, rows, crowd, names)
+        return partial_update_steps(engine, rows, crowd, names, ignore_delete=rules.ignore_delete)
+    return aggregation_steps(engine, rows, crowd, names)
 
 
 def _folded(

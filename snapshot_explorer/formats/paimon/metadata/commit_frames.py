@@ -13,7 +13,7 @@ from snapshot_explorer.formats.paimon.metadata.contents import Changes, Lists, r
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
-from snapshot_explorer.formats.paimon.metadata.partition_text import sql_text
+from snapshot_explorer.formats.paimon.metadata.partitions import sql_text
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.model import Kind, Readable

@@ -17,8 +17,7 @@ from snapshot_explorer.formats.paimon.metadata.contents import (
 )
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PLAN_COLUMNS
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
-from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.data_skipping import (

@@ -11,8 +11,7 @@ from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, safe_name
 from snapshot_explorer.formats.paimon.metadata.manifests import live
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
-from snapshot_explorer.formats.paimon.metadata.schemas import Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.system_tables import history_tables as system_tables
 from snapshot_explorer.formats.paimon.system_tables import version_tables as system_files

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pyarrow as pa
 
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.partition_text import legacy_text, sql_text
-from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
+from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, legacy_text, sql_text
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, spell
 
 _UNORDERED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB", "VECTOR")

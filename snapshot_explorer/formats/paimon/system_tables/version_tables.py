@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.paimon.casts.arrays import NotCastableError
-from snapshot_explorer.formats.paimon.casts.values import cast, castable
+from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
 from snapshot_explorer.formats.paimon.files.deletion_vectors import DELETION_VECTORS
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from snapshot_explorer.formats.paimon.metadata.contents import Lists, State
