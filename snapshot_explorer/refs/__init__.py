@@ -11,9 +11,8 @@ A..B   ..B   A..                         two refs; a missing side means earliest
 """
 
 from snapshot_explorer.refs.grammar import parse_range, parse_ref
-from snapshot_explorer.refs.ranges import resolve_span
 from snapshot_explorer.refs.records import AsOf, Earliest, Latest, Ref, Tag, Version
-from snapshot_explorer.refs.search import History, NothingBeforeError, not_found, resolve
+from snapshot_explorer.refs.search import History, NothingBeforeError, not_found, resolve, resolve_span
 
 __all__ = [
     "AsOf",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer.engines.spark.memory import session_mebibytes
+from snapshot_explorer.engines.spark.sessions import session_mebibytes
 
 GIB = 2**30
 OWN = "sys/fs/cgroup"

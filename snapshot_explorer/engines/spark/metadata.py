@@ -7,6 +7,7 @@ again. Rows are those of the frames of the local engine, in no order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -14,14 +15,15 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.engines.spark.metadata_intervals import live, stays
-from snapshot_explorer.engines.spark.metadata_tasks import notes, records
-from snapshot_explorer.engines.spark.schemas import spark_schema
+from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.sessions import session
+from snapshot_explorer.engines.spark.tasks import on_executors
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.lifetimes.reading import states_of, time_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from os import PathLike
 
@@ -207,3 +209,38 @@ def _distributed(table_format: TableFormat) -> SupportsDistributedMetadata:
             "Leave out engine='spark'."
         )
     return found
+
+
+_ROWS = 8_192
+"""Rows of a batch that Spark is handed."""
+
+
+def records(
+    spark: SparkSession, read: Reader, units: Iterable[tuple[MetadataTask, Mapping[str, Any]]], more: pa.Schema
+) -> DataFrame:
+    """Return the RECORDS of units, lazily: each time it is used, a Spark task reads each unit.
+
+    Args:
+        spark: The session, classic or Connect.
+        read: Reads a unit.
+        units: The units, each with values that all of its records get.
+        more: What these values are.
+    """
+    schema = pa.schema([*RECORDS, *more])
+    return on_executors(spark, partial(_records, read, schema), units, spark_schema(schema))
+
+
+def notes(spark: SparkSession, read: Reader, units: Sequence[MetadataTask]) -> pa.Table:
+    """Return the PREFETCHED of units. One Spark job."""
+    function = partial(_records, read, PREFETCHED)
+    found = on_executors(spark, function, [(unit, {}) for unit in units], spark_schema(PREFETCHED)).toArrow()
+    return found.select(PREFETCHED.names).cast(PREFETCHED)
+
+
+def _records(read: Reader, schema: pa.Schema, task: tuple[MetadataTask, Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+    """Yield what a unit tells, and the values given with it; runs on executors."""
+    unit, given = task
+    for table in read(unit):
+        for name, value in given.items():
+            table = table.append_column(name, pa.repeat(pa.scalar(value, schema.field(name).type), len(table)))  # noqa: PLW2901 - grows
+        yield from table.select(schema.names).cast(arrow_schema(schema)).to_batches(max_chunksize=_ROWS)
