@@ -22,7 +22,7 @@ from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import detect
-from snapshot_explorer.storage import Storage, rule_of
+from snapshot_explorer.storage import Storage, parse_external_files
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
         SnapshotExplorerError: The table cannot be opened, as `open_table` says.
     """
     given = _checked(options)
-    storage = Storage(given["path"], storage_options, external_files=rule_of(given.get("external_files", "allow")))
+    storage = Storage(
+        given["path"], storage_options, external_files=parse_external_files(given.get("external_files", "allow"))
+    )
     branch = given.get("branch")
     table_format = detect(storage, given.get("format"))(storage, branch=branch)
     table = Table(storage.root, table_format, branch=branch, staleness_limit=timedelta(0))

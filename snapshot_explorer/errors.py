@@ -8,14 +8,14 @@ SnapshotExplorerError
 │   └── InvalidRefError                            the text is not a valid ref
 ├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read; it is named
 ├── CorruptTableError       (ValueError)           a file of the table contradicts the format; it is named
-├── LimitError              (MemoryError)          a file asks for more memory or time than `Limits` allows
+├── LimitError              (MemoryError)          a file needs more memory or time than `Limits` allows
 ├── StorageError            (OSError)              the storage did not answer, or refused
 │   └── MissingFileError    (FileNotFoundError)    one file does not exist
 └── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is missing or does not start
 ```
 
-A message says what was asked, what was found and what to do next. It never holds a key, and it is one line: what a
-table's names and values hold that cannot be seen is escaped.
+A message names the request, what was found and what to do next. It never contains a secret, and it is one line:
+invisible characters in a table's names and values are escaped.
 """
 
 import warnings
@@ -24,10 +24,10 @@ from snapshot_explorer.visible import visible
 
 
 class SnapshotExplorerError(Exception):
-    """Is the root of the tree: catch it to catch everything raised on purpose."""
+    """The root of the tree: catch it to catch everything raised on purpose."""
 
     def __init__(self, *args: object) -> None:
-        """Hold a message, with characters that cannot be seen escaped."""
+        """Store a message, with invisible characters escaped."""
         super().__init__(*(visible(one) if isinstance(one, str) else one for one in args))
 
 
@@ -36,7 +36,7 @@ class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):
 
 
 class SnapshotNotFoundError(SnapshotExplorerError, LookupError):
-    """No version answers to the ref, or the version has expired."""
+    """No version matches the ref, or the version has expired."""
 
 
 class InvalidArgumentError(SnapshotExplorerError, ValueError):
@@ -56,7 +56,7 @@ class CorruptTableError(SnapshotExplorerError, ValueError):
 
 
 class LimitError(SnapshotExplorerError, MemoryError):
-    """A file of metadata asks for more memory or time than `Limits` allows. The message names file, limit and value."""
+    """A metadata file needs more memory or time than `Limits` allows. The message names file, limit and value."""
 
 
 class StorageError(SnapshotExplorerError, OSError):
@@ -64,11 +64,11 @@ class StorageError(SnapshotExplorerError, OSError):
 
 
 class MissingFileError(StorageError, FileNotFoundError):
-    """One file is not there. Formats turn it into an error that says what the file was for."""
+    """One file does not exist. Formats turn it into an error that names the purpose of the file."""
 
 
 class MissingDependencyError(SnapshotExplorerError, ImportError):
-    """An optional package is not installed, or Spark finds no Java to start with. The message says what to install."""
+    """An optional package is not installed, or Spark finds no Java to start with. The message names what to install."""
 
 
 _RENAMED = {"BadReferenceError": InvalidArgumentError, "BrokenTableError": CorruptTableError}

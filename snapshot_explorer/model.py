@@ -28,27 +28,27 @@ Kind = Literal[
 
 
 _DRAWN_COLUMNS = 200
-"""Columns of a schema that are drawn, at most."""
+"""The most columns of a schema to draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What made a version. One row of the COMMITS frame; see there for units and meaning."""
+    """The commit of a version. One row of the COMMITS frame; see there for units and meaning."""
 
     version: int
     """Paimon snapshot id or Delta version."""
     committed_at: datetime | None
-    """When the writer committed, aware, UTC, to the millisecond; None if nothing says so. Clocks may run backwards."""
+    """When the writer committed, aware, UTC, to the millisecond; None if not recorded. Clocks may run backwards."""
     readable: Readable | None
-    """Can this version still be loaded: yes, only its metadata, or no; None where it takes much to find out."""
+    """Whether the version can still be loaded: yes, only its metadata, or no; None where the check is expensive."""
     kind: Kind
-    """What sort of commit, in words common to all formats."""
+    """The kind of commit, in words common to all formats."""
     operation: str | None
     """The writer's own word, such as WRITE or OPTIMIZE."""
     user: str | None
-    """Who committed, as the writer recorded it."""
+    """The user that the writer recorded."""
     identifier: str | None
-    """The writer's identifier of the commit, as text: it may not fit the integers of a browser."""
+    """The writer's identifier of the commit, as text: it might exceed a browser's integers."""
     schema_id: int | None
     """The schema in force after the commit."""
     added_files: int | None
@@ -66,7 +66,7 @@ class Commit:
     total_rows: int | None
     """Rows in all live files after the commit, before any merge."""
     watermark: datetime | None
-    """Event-time watermark, aware, UTC; null where the writer saw none."""
+    """Event-time watermark, aware, UTC; null where the writer recorded none."""
     tags: tuple[str, ...]
     """Names of the tags on this version."""
     details: str
@@ -80,7 +80,7 @@ class Commit:
         return text(self.drawing())
 
     def drawing(self) -> Drawing:
-        """Return how the commit looks: a name and a value per line."""
+        """Return the commit as a drawing: a name and a value per line."""
         names = [name for name in self.__slots__ if name not in ("version", "details")]
         return Drawing(
             title=f"version {self.version}",
@@ -93,11 +93,11 @@ class Column:
     """A column of a table's schema."""
 
     id: int | None
-    """The field id by which the format follows a column through renames; null where it has none."""
+    """The field id that identifies the column across renames; null where it has none."""
     name: str
     """The name in this schema."""
     type: str
-    """The format's own spelling of the type, such as DECIMAL(10, 2) or decimal(10,2)."""
+    """The type in the format's own notation, such as DECIMAL(10, 2) or decimal(10,2)."""
     nullable: bool
     """Whether the column may hold nulls."""
     comment: str | None
@@ -109,7 +109,7 @@ class TableSchema:
     """The schema of a table at one version."""
 
     id: int | None
-    """The format's number of the schema."""
+    """The id of the schema in the format."""
     columns: tuple[Column, ...]
     """The columns in order."""
     partition_keys: tuple[str, ...]
@@ -125,7 +125,7 @@ class TableSchema:
         return text(self.drawing())
 
     def drawing(self) -> Drawing:
-        """Return how the schema looks: a row per column, of very many the first, and its part in the keys."""
+        """Return the schema as a drawing: a row per column, up to a limit, with its role in the keys."""
         columns = self.columns[:_DRAWN_COLUMNS]
         grid = pa.table(
             {
@@ -155,7 +155,7 @@ class TableSchema:
 
 
 class SplitDetail(Protocol):
-    """What a format needs to read a split. Picklable."""
+    """The format's own data about a split. Picklable."""
 
     @property
     def identity(self) -> Hashable:
@@ -176,13 +176,13 @@ class Split:
     bucket: int | None
     """The bucket, where the format has buckets."""
     rows: int | None
-    """Rows in the files, before any merge; None where the metadata does not tell."""
+    """Rows in the files, before any merge; None where the metadata does not contain it."""
     size_bytes: int
     """Bytes of the files."""
     detail: SplitDetail
-    """What the format needs to read it: a record of the format's own."""
+    """The format's own record for reading it."""
     counted: int | None = None
-    """Rows after deletions, where the metadata tells; None where they must be read. Of a raw split all count."""
+    """Rows after deletions, from metadata; None where they must be read. In a raw split all rows count."""
 
     @property
     def identity(self) -> Hashable:
@@ -196,25 +196,25 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeFile:
-    """A data file whose rows count but for those of a deletion vector, for readers other than the format's own."""
+    """A data file whose rows are all valid except those in a deletion vector, for other readers than the format's."""
 
     address: str | None
-    """Its absolute path on this machine; None where it is elsewhere."""
+    """Its absolute path on the local disk; None for a remote file."""
     kind: Literal["parquet", "orc"]
-    """What it is."""
+    """The file format."""
     rows: int | None
-    """How many rows it has; None where the metadata does not tell."""
+    """The number of rows; None where the metadata does not contain it."""
     names: Mapping[str, str | None]
-    """What the file calls each of the table's columns, partition columns aside; None where it lacks the column."""
+    """The name in the file of each of the table's columns except partition columns; None where the file lacks it."""
     present: frozenset[str] = frozenset()
-    """What of these it holds for certain: without it, the file is damaged."""
+    """The columns that the file must contain: without one, it is damaged."""
     deleted: int = 0
-    """How many of its rows a deletion vector takes away, at most."""
+    """The most rows that its deletion vector removes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeRows:
-    """Where readers other than the format's own find the rows of a split."""
+    """The files of a split and how to read them, for readers other than the format's own."""
 
     files: tuple[NativeFile, ...]
     """The files."""
@@ -224,46 +224,46 @@ class NativeRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """A table of metadata that a format offers under the name its own users know."""
+    """A metadata table of a format, under its name in that format."""
 
     name: str
     """The name, such as `files`."""
     at_version: bool
-    """Whether it tells of one version; otherwise of the table as it is now."""
+    """Whether it describes one version; otherwise the current table."""
     meaning: str
     """What its rows are."""
     of_rows: bool = False
-    """Whether it holds the table's own rows, and so costs what reading them costs."""
+    """Whether it contains the table's own rows, so that it costs as much as reading them."""
 
 
 ChangeMode = Literal["auto", "delta", "changelog", "diff"]
-"""How the rows that changed between two versions are told."""
+"""How to find the rows that changed between two versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """One listing of the log: which versions there are. Equal listings mean that nothing happened."""
+    """One listing of the log: the existing versions. Equal listings mean that nothing changed."""
 
     versions: tuple[int, ...] = field(compare=False)
     """The versions found, ascending. From a hint alone it is only the newest."""
     identity: tuple[object, ...]
-    """The newest version and what tells its commit from another of that number; compared, never interpreted."""
+    """The newest version and what distinguishes its commit from another of that number; only compared."""
     checkpoint: int | None = field(default=None, compare=False)
-    """The version of the checkpoint that the newest version is made from, where the format has one."""
+    """The checkpoint version that the newest version is loaded from, where the format has one."""
     start: int | None = field(default=None, compare=False)
-    """From where the next listing need look, where the format need not ask its hint again."""
+    """The version from which the next listing starts, where it does not need the hint again."""
     stateless: tuple[int, ...] = field(default=(), compare=False)
-    """Those of the versions whose files cannot be told any more, since only their row changes are left."""
+    """Versions whose files are unknown, because only their row changes are left."""
     commitless: tuple[int, ...] = field(default=(), compare=False)
-    """Versions whose changes cannot be told any more, since only their state is left."""
+    """Versions whose changes are unknown, because only their state is left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
-    """What was odd and tolerated, such as a hint that points nowhere; a sentence each."""
+    """Tolerated problems, such as a hint to a missing version; a sentence each."""
     earliest: int | None = field(default=None, compare=False)
-    """The first version that can be loaded, where older ones are listed too; None where all can."""
+    """The first loadable version, where older ones are listed too; None where all are loadable."""
     lost: tuple[int, ...] = field(default=(), compare=False)
-    """Those of the versions from `earliest` on that cannot be loaded, since a commit before them is gone."""
+    """Versions from `earliest` on that cannot be loaded, because an earlier commit is missing."""
     is_contiguous: bool = field(default=True, compare=False)
-    """Whether the format numbers the versions of a history one by one, so that a missing number is a lost commit."""
+    """Whether version numbers are consecutive, so that a missing number is a lost commit."""
 
     @property
     def latest(self) -> int | None:
@@ -272,7 +272,7 @@ class Listing:
 
     @property
     def reachable(self) -> tuple[int, ...]:
-        """The versions that can be loaded, ascending; the others are known by their commits alone."""
+        """The loadable versions, ascending. Of the others only the commits are known."""
         first, lost = self.earliest, frozenset(self.lost)
         if first is None and not lost:
             return self.versions
@@ -299,14 +299,14 @@ class Listing:
         return next(a + place for place, version in enumerate((*there, b + 1), 1) if version != a + place)
 
     def predecessor(self, version: int) -> int | None:
-        """Return the version right before one, listed or not; None where it cannot be known."""
+        """Return the version right before one, listed or not; None where it is unknown."""
         if self.is_contiguous:
             return version - 1
         place = bisect_left(self.versions, version)
         return self.versions[place - 1] if place else None
 
     def runs(self, versions: Sequence[int], begin: Collection[int] = ()) -> list[Sequence[int]]:
-        """Return versions, ascending, cut where one is not right behind the one before, and before those of `begin`."""
+        """Return runs of consecutive versions, ascending; a version in `begin` starts a new run."""
         cuts = [
             place
             for place in range(1, len(versions))
@@ -322,67 +322,67 @@ class Validation:
     table_id: str | None
     """The table's own id, where the format has one."""
     notes: tuple[str, ...]
-    """What contradicts itself and is tolerated, such as a checksum; a sentence each."""
+    """Tolerated contradictions, such as a wrong checksum; a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceSettings:
-    """What a table's settings, or else its engine's defaults, say of its upkeep: what health is measured against."""
+    """Maintenance settings of a table, or its engine's defaults: the thresholds of health."""
 
     target_bytes: int
-    """How large the engine means data files to be."""
-    target_said: str
-    """Where that is from."""
+    """The target size of data files."""
+    target_source: str
+    """The source of that value."""
     small_bytes: int
     """A data file below this size is small."""
-    small_said: str
-    """Where that is from."""
+    small_source: str
+    """The source of that value."""
     deleted_ratio: float
-    """The share of deleted rows from which on the engine rewrites a file for them."""
-    deleted_said: str
-    """Where that is from."""
+    """The share of deleted rows from which the engine rewrites a file."""
+    deleted_source: str
+    """The source of that value."""
     runs_trigger: int | None
-    """How many sorted runs of a bucket trigger a compaction; None where there are no sorted runs."""
+    """Sorted runs per bucket that trigger a compaction; None where there are no sorted runs."""
     runs_stop: int | None
-    """How many of them make writers wait."""
+    """Sorted runs per bucket that block writers."""
     metadata_limit: int
-    """How many small manifests (Paimon), or commits since the checkpoint (Delta), the engine lets come together."""
-    metadata_said: str
-    """Where that is from."""
+    """Small manifests (Paimon), or commits since the checkpoint (Delta), that the engine accumulates."""
+    metadata_source: str
+    """The source of that value."""
     metadata_bytes: int | None
-    """How large the engine means manifests to be; None where commits are its manifests."""
+    """The target size of manifests; None where commits are the manifests."""
     compact: str
     """The engine's own command that merges files."""
-    tidy: str
-    """What makes the metadata fewer."""
-    widen: str
-    """What makes partitions and buckets fewer and larger."""
+    metadata_command: str
+    """The command or advice that reduces metadata files."""
+    repartition_advice: str
+    """The command or advice for fewer and larger partitions and buckets."""
     notes: tuple[str, ...] = ()
-    """What else bears on the upkeep; a sentence each."""
+    """Other notes on maintenance; a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What metadata says of the values in some files: a row per file, a column per column of the table."""
+    """Bounds of the values in files, from metadata: a row per file, a column per column of the table."""
 
     lower: pa.Table
-    """The least value or something below it, in the column's type; null is unknown."""
+    """The least value or a lower bound of it, in the column's type; null is unknown."""
     upper: pa.Table
-    """The greatest value or something above it, in the column's type; null is unknown."""
+    """The greatest value or an upper bound of it, in the column's type; null is unknown."""
     null_count: pa.Table
-    """How many values are null; null is unknown."""
+    """The number of null values; null is unknown."""
     rows: pa.Array
-    """How many rows the file has."""
+    """The number of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
-    """What reading rows would read, and what it need not read."""
+    """The splits of a scan, and the skipped files."""
 
     splits: tuple[Split, ...]
-    """What is read."""
+    """The splits to read."""
     skipped: pa.Table
-    """SKIPPED: the files that are not, and why."""
+    """SKIPPED: the files that are not read, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,9 +392,9 @@ class Branch:
     name: str
     """Its name."""
     forked_version: int | None
-    """The version of the history looked at that it begins with, as the same commit; None where none is proven."""
+    """The version of this history with the same commit as the branch's first version; None if none is proven."""
     newest_version: int | None
-    """Its newest version, a number of its own history; None where it has none, or was not looked into."""
+    """Its newest version, in its own numbering; None where it has none or was not read."""
 
 
 class SplitReader(Protocol):
@@ -407,20 +407,20 @@ class SplitReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChanges:
-    """Rows that commits changed, planned only when `splits` is called. The first column is `rowkind`."""
+    """Changed rows, planned when `splits` is called. The first column is `rowkind`."""
 
     schema: pa.Schema
-    """The columns behind `rowkind`."""
+    """The columns after `rowkind`."""
     metadata_columns: pa.Schema
-    """Columns that rows have only when a reader names them."""
+    """Columns that rows have only when requested."""
     splits: "Callable[[Predicate | None], Sequence[Split]]"
-    """Plans the splits; a predicate, which may use `rowkind`, skips files in which no row can match."""
+    """Plans the splits; a predicate, which may use `rowkind`, skips files without matching rows."""
     reader: SplitReader
     """Reads the splits."""
 
 
 class Predicate(Protocol):
-    """A condition on rows, made above the formats and evaluated by them where it saves reading."""
+    """A condition on rows, compiled by an engine and used by formats to skip files."""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -430,18 +430,18 @@ class Predicate(Protocol):
     def on(self, columns: frozenset[str]) -> "Predicate | None":
         """Return the part of the condition that reads only these columns, None where there is none.
 
-        Rows that fail the part fail the whole, so files can be skipped by it.
+        A row that does not match the part does not match the whole, so files can be skipped by the part.
         """
         ...
 
     def mask(self, rows: pa.Table) -> pa.BooleanArray:
-        """Return for each row whether it passes; a condition that is null does not pass."""
+        """Return for each row whether it matches; null counts as false."""
         ...
 
     def ruled_out(self, bounds: Bounds) -> pa.StringArray:
-        """Return for each file the columns whose values rule it out, as text; null where some row may pass."""
+        """Return for each file the columns whose values rule it out, as text; null where a row might match."""
         ...
 
     def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
-        """Return for each column of the schema the values of which a passing row has one; None if one has others."""
+        """Return for each column the only values that a matching row can have; None if other values can match."""
         ...

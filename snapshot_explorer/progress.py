@@ -1,9 +1,9 @@
-"""How far long work has come: the rooms say it, and whoever listens shows it.
+"""Progress of long work: packages report it, and a listener shows it.
 
-Work says `with step("Reading commits", total=100) as reading:` and `reading.advance(10)`. While nobody listens that
-costs next to nothing, and it shows nothing. Who listens is told from a second on, a few times a second, and when the
-work has ended, however it ended. Only the thread, or the asynchronous task, that began to listen is listened to: what
-a background thread does shows no bar; a step that it was given may be advanced from any thread.
+Code reports with `with step("Reading commits", total=100) as reading:` and `reading.advance(10)`. Without a listener
+this costs almost nothing. A listener is called after the first second, a few times per second, and when the work ends,
+also by an error. A listener belongs to one thread or asynchronous task: work of background threads shows no bar, but
+any thread may advance an existing step.
 """
 
 import sys
@@ -16,28 +16,28 @@ from time import monotonic
 from typing import Protocol, TextIO
 
 _PATIENCE = 1.0
-"""Seconds before anything is shown: most work is done by then."""
+"""Seconds before the first update: most work is done by then."""
 _EVERY = 0.25
-"""Seconds between two showings."""
-_WIDTH = 24
+"""Seconds between two updates."""
+_BAR_WIDTH = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far work has come."""
+    """Progress of one piece of work."""
 
     what: str
-    """What is done, such as `Reading commits`; nothing of a table's is in it."""
+    """The work, such as `Reading commits`; contains no text from a table."""
     done: int
-    """How much of it has been done."""
+    """The units done."""
     total: int | None
-    """How much there is to do; None if that is not known."""
+    """The units in all; None if unknown."""
     seconds: float
-    """How long it has taken."""
+    """The time since the start."""
 
     @property
     def share(self) -> float | None:
-        """Return which part is done, from 0 to 1; None if the total is not known."""
+        """Return the completed fraction, from 0 to 1; None if the total is unknown."""
         return min(1.0, self.done / self.total) if self.total else None
 
     def __str__(self) -> str:
@@ -49,22 +49,22 @@ class Listener(Protocol):
     """Shows progress."""
 
     def show(self, progress: Progress) -> None:
-        """Show how far the work has come."""
+        """Show the progress."""
 
     def clear(self) -> None:
-        """Take away what was shown; it was shown at least once."""
+        """Remove the display; `show` was called at least once."""
 
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("snapshot_explorer_progress", default=None)
 
 
 class Step:
-    """Work that says how far it has come. Safe to advance from several threads."""
+    """Work that reports its progress. Safe to advance from several threads."""
 
     __slots__ = ("_began", "_done", "_due", "_listener", "_lock", "_shown", "_total", "_what")
 
     def __init__(self, what: str, total: int | None, listener: Listener | None) -> None:
-        """Begin; `step` is the way to get one."""
+        """Start; create one with `step`."""
         self._what = what
         self._total = total
         self._listener = listener
@@ -75,7 +75,7 @@ class Step:
         self._shown = False
 
     def advance(self, count: int = 1) -> None:
-        """Say that so much more is done."""
+        """Add to the units done."""
         if self._listener is None:
             return
         with self._lock:
@@ -83,14 +83,14 @@ class Step:
             now = monotonic()
             if now >= self._due and self._listener is not None:
                 self._due = now + _EVERY
-                # Before it is shown: an interrupt while it is must clear it too.
+                # Set before it is shown, so that an interrupt during `show` clears it too.
                 self._shown = True
                 self._listener.show(
                     Progress(what=self._what, done=self._done, total=self._total, seconds=now - self._began)
                 )
 
     def end(self) -> None:
-        """Show nothing any more."""
+        """Stop showing progress."""
         with self._lock:
             listener, self._listener = self._listener, None
             if listener is not None and self._shown:
@@ -99,11 +99,11 @@ class Step:
 
 @contextmanager
 def step(what: str, total: int | None = None) -> Iterator[Step]:
-    """Give a step to advance while the work is done. Steps within steps say nothing: one bar is enough.
+    """Yield a step to advance during the work. Nested steps show nothing: one bar is enough.
 
     Args:
-        what: What is done, in a few words; nothing that a table says of itself.
-        total: How much there is to do, if that is known.
+        what: The work, in a few words, without text from a table.
+        total: The units in all, if known.
     """
     listener = _LISTENER.get()
     begun = Step(what, total, listener)
@@ -119,15 +119,15 @@ def step(what: str, total: int | None = None) -> Iterator[Step]:
 
 
 def listen(listener: Listener | None) -> None:
-    """Have the steps of this thread, or task, shown from now on; None ends that."""
+    """Show the steps of this thread or task with a listener; None stops that."""
     _LISTENER.set(listener)
 
 
 @contextmanager
 def show_progress(stream: TextIO | None = None) -> Iterator[None]:
-    """Show how far long work has come, in one line on standard error that goes away when the work is done.
+    """Show the progress of long work in one line on standard error, which is removed when the work is done.
 
-    Nothing is shown where standard error is no terminal. In notebooks `%load_ext snapshot_explorer` shows it already.
+    Shows nothing if standard error is not a terminal. In notebooks `%load_ext snapshot_explorer` shows it already.
 
         with show_progress():
             orders.lifetimes()
@@ -145,12 +145,12 @@ def show_progress(stream: TextIO | None = None) -> Iterator[None]:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a stream is a terminal; without a console there is none."""
+    """Return whether a stream is a terminal; False for None."""
     return stream is not None and stream.isatty()
 
 
 class TerminalLine:
-    """Shows progress in a line of a terminal that is written again and again."""
+    """Shows progress in one line of a terminal, which it overwrites."""
 
     def __init__(self, stream: TextIO) -> None:
         """Write to a stream."""
@@ -158,16 +158,16 @@ class TerminalLine:
         self._width = 0
 
     def show(self, progress: Progress) -> None:
-        """Write the line anew."""
+        """Overwrite the line."""
         share = progress.share
-        filled = 0 if share is None else int(share * _WIDTH)
-        bar = "" if share is None else f"[{'#' * filled}{'.' * (_WIDTH - filled)}] "
+        filled = 0 if share is None else int(share * _BAR_WIDTH)
+        bar = "" if share is None else f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] "
         line = f"{bar}{progress}"
         self._write("\r" + line.ljust(self._width))
         self._width = len(line)
 
     def clear(self) -> None:
-        """Wipe the line out."""
+        """Clear the line."""
         self._write("\r" + " " * self._width + "\r")
         self._width = 0
 

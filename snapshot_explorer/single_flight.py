@@ -1,4 +1,4 @@
-"""Values that are made once: whoever asks for one that is being made waits for it; what is there never waits."""
+"""A cache that computes each value once: concurrent callers share one computation."""
 
 import threading
 from collections.abc import Callable
@@ -11,31 +11,31 @@ T = TypeVar("T")
 
 
 class SingleFlight:
-    """Keeps values by key. Thread-safe: no lock is held while a value is made, so that values kept never wait.
+    """Caches values by key. Thread-safe: no lock is held during a computation, so cached values never wait.
 
-    Threads that ask for a key at once share one call, and its SnapshotExplorerError. After any other failure, such as
-    the cancellation of the thread that was first, those that wait make the value themselves.
+    Threads that request a key at the same time share one call, and its SnapshotExplorerError. After any other failure,
+    such as a cancellation of the first thread, the waiting threads compute the value themselves.
     """
 
     def __init__(self) -> None:
-        """Keep nothing yet."""
+        """Start empty."""
         self._lock = threading.Lock()
-        self._kept: dict[str, Any] | None = {}
+        self._values: dict[str, Any] | None = {}
         self._pending: dict[str, Future[Any]] = {}
 
     def get(self, key: str, make: Callable[[], T]) -> T:
-        """Return the value of a key, made by `make` if it is not kept.
+        """Return the value of a key, computed by `make` if it is not cached.
 
-        Raises: what `make` raises; then nothing is kept.
+        Raises: what `make` raises; nothing is cached then.
         """
         while True:
             with self._lock:
-                if self._kept is not None and key in self._kept:
-                    kept: T = self._kept[key]
-                    return kept
+                if self._values is not None and key in self._values:
+                    value: T = self._values[key]
+                    return value
                 pending = self._pending.get(key)
                 if pending is None:
-                    mine = self._pending[key] = Future[Any]()
+                    future = self._pending[key] = Future[Any]()
                     break
             try:
                 shared: T = pending.result()
@@ -46,35 +46,35 @@ class SingleFlight:
                     raise  # this thread was interrupted
             else:
                 return shared
-        return self._made(key, make, mine)
+        return self._compute(key, make, future)
 
-    def _made(self, key: str, make: Callable[[], T], mine: "Future[Any]") -> T:
+    def _compute(self, key: str, make: Callable[[], T], future: "Future[Any]") -> T:
         try:
             value = make()
         except BaseException as error:
             with self._lock:
                 del self._pending[key]
-            mine.set_exception(error)
+            future.set_exception(error)
             raise
         with self._lock:
             del self._pending[key]
-            if self._kept is not None:
-                self._kept[key] = value
-        mine.set_result(value)
+            if self._values is not None:
+                self._values[key] = value
+        future.set_result(value)
         return value
 
     def peek(self, key: str) -> Any:
-        """Return the value that is kept for a key, None without one. Never waits."""
-        kept = self._kept
-        return None if kept is None else kept.get(key)
+        """Return the cached value of a key, None without one. Never waits."""
+        values = self._values
+        return None if values is None else values.get(key)
 
     def forget(self, key: str) -> None:
-        """Drop the value of a key: it is made anew when it is asked for again."""
+        """Drop the value of a key; the next call computes it again."""
         with self._lock:
-            if self._kept is not None:
-                self._kept.pop(key, None)
+            if self._values is not None:
+                self._values.pop(key, None)
 
     def keep_nothing(self) -> None:
-        """Drop what is kept, and keep nothing from now on; threads that ask at once still share."""
+        """Drop all values and stop caching; concurrent callers still share a computation."""
         with self._lock:
-            self._kept = None
+            self._values = None

@@ -84,7 +84,7 @@ class Snapshot:
         are read.
         """
         rows = self._cache.get("manifests", self.resolved.manifests)
-        drawn = frames.non_empty_columns(rows, but=("version", "list_path"))
+        drawn = frames.non_empty_columns(rows, exclude=("version", "list_path"))
         return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn)
 
     def entries(self, manifest: str) -> Frame:

@@ -1,4 +1,4 @@
-"""Text that a terminal and a log show as it is: what cannot be seen is escaped."""
+"""Text that is safe in a terminal and a log: invisible characters are escaped."""
 
 import logging
 import unicodedata
@@ -8,10 +8,10 @@ _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible(value: str) -> str:
-    r"""Return text on one line, with every character that cannot be seen escaped.
+    r"""Return text on one line, with every invisible character escaped.
 
     Control, zero-width, direction-changing and private characters, unusual blanks and lone surrogates become `\n` or
-    `\u200b`; so does a combining mark that has nothing to combine with.
+    `\u200b`; so does a combining mark without a letter before it.
     """
     if value.isascii() and value.isprintable():
         return value
@@ -27,10 +27,10 @@ def _escaped(letter: str) -> str:
 
 
 class VisibleArguments(logging.Filter):
-    """Escapes what a log line is filled with, so that no name in a table adds a line or colours a terminal."""
+    """Escapes the arguments of log lines, so that no name in a table adds a line or changes a terminal's colours."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True; the record's arguments are escaped, the text of the program itself stays as it is."""
+        """Return True. Escapes the record's arguments, not its format string."""
         if isinstance(record.args, Mapping):
             record.args = {name: _argument(value) for name, value in record.args.items()}
         elif record.args:
@@ -45,8 +45,7 @@ def _argument(value: object) -> object:
 def logger_of(name: str) -> logging.Logger:
     """Return the logger of that name, which escapes the arguments of every line.
 
-    A logger of the standard library, with its level and handlers untouched. Nothing is escaped for a level that is
-    switched off.
+    A standard logger with its level and handlers unchanged. Nothing is escaped for a disabled level.
     """
     found = logging.getLogger(name)
     if not any(isinstance(one, VisibleArguments) for one in found.filters):

@@ -11,7 +11,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 
 Codes = npt.NDArray[np.int64]
 
-_GREATEST = 2**62
+_MAX_CODE = 2**62
 
 
 def group_ids(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
@@ -23,7 +23,7 @@ def group_ids(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
             continue
         encoded = single_chunk(column).dictionary_encode(null_encoding="encode")
         number = len(encoded.dictionary)
-        if distinct * number > _GREATEST:
+        if distinct * number > _MAX_CODE:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
             distinct = len(codes)
         codes = codes * number + encoded.indices.to_numpy(zero_copy_only=False)
@@ -34,9 +34,9 @@ def group_ids(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
 def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
     """Return a number per map from text to text, equal where the maps are."""
     maps = single_chunk(column)
-    alike = _items_alike(maps)
-    if alike is not None:
-        return group_ids(alike)
+    by_position = _items_by_position(maps)
+    if by_position is not None:
+        return group_ids(by_position)
     names = pc.unique(maps.keys).to_pylist()
     values = [pc.map_lookup(maps, pa.scalar(name, maps.type.key_type), "first") for name in names]
     # A key that is missing and one whose value is null look alike, so the keys count too, and how many they are:
@@ -45,7 +45,7 @@ def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
     return group_ids([maps.is_null(), pa.array(np.diff(maps.offsets.to_numpy())), keys, *values])
 
 
-def _items_alike(maps: pa.MapArray) -> list[pa.Array] | None:
+def _items_by_position(maps: pa.MapArray) -> list[pa.Array] | None:
     """Return the first items of all maps, the second ones and so on; None if not all maps have the same keys."""
     offsets = maps.offsets.to_numpy()
     lengths = np.diff(offsets)
@@ -74,5 +74,5 @@ def split_paths(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]
     offsets = parts.offsets.to_numpy()
     names = parts.values.take(pa.array(offsets[1:] - 1))
     folders = pc.binary_join_element_wise(parts.values.take(pa.array(offsets[:-1])), "", "/")
-    alone = pa.array(np.diff(offsets) == 1)
-    return pc.if_else(alone, "", folders), names
+    has_no_folder = pa.array(np.diff(offsets) == 1)
+    return pc.if_else(has_no_folder, "", folders), names

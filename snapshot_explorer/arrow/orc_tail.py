@@ -13,14 +13,14 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
 
 _TAIL = 16_384
-_GREATEST_FOOTER = 64 * 2**20
+_MAX_FOOTER_BYTES = 64 * 2**20
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _STRIPES, _TYPES = 3, 4
 _KIND, _SUBTYPES, _PRECISION = 1, 2, 5
 _DECIMAL = 14
-_MOST_DIGITS = 38
-_DEEPEST = 100
-_SHORTEST = 8
+_MAX_DECIMAL_DIGITS = 38
+_MAX_DEPTH = 100
+_MIN_FILE_BYTES = 8
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MATCH = 4
 """The shortest repetition that LZ4 encodes."""
@@ -67,19 +67,19 @@ def check_types(source: pa.NativeFile) -> None:
         depth = depths.get(index)
         if not isinstance(kind, bytes) or depth is None:
             raise CorruptBytesError("its types are no tree")
-        if depth > _DEEPEST:
-            raise CorruptBytesError(f"its types are nested more than {_DEEPEST} deep")
+        if depth > _MAX_DEPTH:
+            raise CorruptBytesError(f"its types are nested more than {_MAX_DEPTH} deep")
         # Of a field that comes several times the last one counts, and of an integer its lower 32 bits.
         plain = {field: value & 0xFFFF_FFFF for field, value in _messages(kind) if isinstance(value, int)}
-        if plain.get(_KIND) == _DECIMAL and plain.get(_PRECISION, 0) > _MOST_DIGITS:
+        if plain.get(_KIND) == _DECIMAL and plain.get(_PRECISION, 0) > _MAX_DECIMAL_DIGITS:
             raise CorruptBytesError(f"a decimal would have {plain[_PRECISION]} digits")
-        for number in _parts(kind):
+        for number in _subtypes(kind):
             if number <= index or number in depths:
                 raise CorruptBytesError("its types are no tree")
             depths[number] = depth + 1
 
 
-def _parts(kind: bytes) -> Iterator[int]:
+def _subtypes(kind: bytes) -> Iterator[int]:
     """Yield the numbers of the types of which a type is made."""
     for field, value in _messages(kind):
         if field == _SUBTYPES and isinstance(value, int):
@@ -94,14 +94,14 @@ def _parts(kind: bytes) -> Iterator[int]:
 def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
     """Return the footer of a file, unpacked, and how the file is packed."""
     size = source.size()
-    if size < _SHORTEST:
+    if size < _MIN_FILE_BYTES:
         raise CorruptBytesError("it is cut short")
     tail = _range(source, max(0, size - _TAIL), min(size, _TAIL))
     length = tail[-1]
     script = dict(_messages(tail[-1 - length : -1]))
     compression = _Compression(codec=_number(script, 2), block=_number(script, 3) or 2**18)
     footer_length = _number(script, 1)
-    if footer_length > min(size, _GREATEST_FOOTER):
+    if footer_length > min(size, _MAX_FOOTER_BYTES):
         raise CorruptBytesError(f"its footer would have {footer_length} bytes")
     packed = _range(source, size - 1 - length - footer_length, footer_length)
     try:
@@ -113,7 +113,7 @@ def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
 def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression) -> str:
     start = _number(stripe, 1) + _number(stripe, 2) + _number(stripe, 3)
     length = _number(stripe, 4)
-    if length > _GREATEST_FOOTER:
+    if length > _MAX_FOOTER_BYTES:
         raise CorruptBytesError(f"the footer of a stripe would have {length} bytes")
     found = dict(_messages(_unpack(_range(source, start, length), compression))).get(3, b"")
     return found.decode("utf-8", "replace") if isinstance(found, bytes) else ""
@@ -177,7 +177,7 @@ def _unpack(content: bytes, compression: _Compression) -> bytes:
         chunk = content[at + 3 : at + 3 + (head >> 1)]
         at += 3 + (head >> 1)
         unpacked += chunk if head & 1 else _chunk(chunk, compression)
-        if len(unpacked) > _GREATEST_FOOTER:
+        if len(unpacked) > _MAX_FOOTER_BYTES:
             raise CorruptBytesError("its footer is too large")
     return bytes(unpacked)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SUSPICIOUS = 64 << 20
 """Bytes that a column chunk may unfold to by an upper bound before it is measured."""
-_HEADS = (512, 1 << 16, 1 << 24)
+_HEADER_BYTES = (512, 1 << 16, 1 << 24)
 """Bytes to look for a page's header in: nearly all are short, statistics can make one long."""
 _DICTIONARY = 2
 _METADATA, _SIZE_STATISTICS = 3, 16
@@ -55,7 +55,7 @@ class _Page:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Chunk:
+class _ChunkSizes:
     """What the pages of a column chunk come to."""
 
     plain: int = 0
@@ -133,11 +133,11 @@ def check(
                 total += max(0, claimed)
                 continue
             left = limits.most_bytes(size) - total
-            chunk = _chunk(source, column, width, left)
+            chunk = _chunk_sizes(source, column, width, left)
             total += max(0, claimed, chunk.plain)
             limits.check_bytes(path, size, total)
             if chunk.unfolded > _SUSPICIOUS:
-                chunk.unfolded = _measured(file, source, (group, column.path_in_schema), chunk, left)
+                chunk.unfolded = _measure(file, source, (group, column.path_in_schema), chunk, left)
             total += chunk.unfolded
             limits.check_bytes(path, size, total)
 
@@ -151,16 +151,16 @@ def _width(file: "pq.ParquetFile", index: int) -> int:
     return _WIDTHS.get(column.physical_type) or max(1, column.length)
 
 
-def _chunk(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width: int, most: int) -> _Chunk:
+def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width: int, most: int) -> _ChunkSizes:
     """Return what the pages of a column chunk come to, as far as it is below `most`."""
-    found = _Chunk()
+    found = _ChunkSizes()
     for page in _pages(source, column):
         found.plain += page.unpacked
         if found.plain > most:
             break
         if page.kind == _DICTIONARY:
             if column.physical_type == "BYTE_ARRAY":
-                found.longest = max(found.longest, _longest(source, column.compression, page))
+                found.longest = max(found.longest, _longest_value(source, column.compression, page))
             continue
         found.plain += page.values * (width + _LEVELS)
         if page.encoding in _DICTIONARY_ENCODINGS:
@@ -188,7 +188,7 @@ def _pages(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> Iterator[
 
 
 def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
-    for length in _HEADS:
+    for length in _HEADER_BYTES:
         reader = thrift.Reader(bytes(source.read_at(min(length, end - at), at)))
         try:
             fields = {field.id: field.value for field in reader.struct()}
@@ -203,15 +203,15 @@ def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
         raise CorruptBytesError(f"the page at byte {at} has no size")
     if unpacked < 0 or packed < 0:
         raise CorruptBytesError(f"the page at byte {at} has {packed} bytes")
-    about = fields.get(7 if kind == _DICTIONARY else _DATA.get(kind, 0))
-    told = {field.id: field.value for field in about} if isinstance(about, list) else {}
-    values, encoding = told.get(1, 0), told.get(4 if kind == 3 else 2, 0)  # noqa: PLR2004 - a page of version 2
+    header = fields.get(7 if kind == _DICTIONARY else _DATA.get(kind, 0))
+    page_fields = {field.id: field.value for field in header} if isinstance(header, list) else {}
+    values, encoding = page_fields.get(1, 0), page_fields.get(4 if kind == 3 else 2, 0)  # noqa: PLR2004 - a page of version 2
     if not isinstance(values, int) or not isinstance(encoding, int) or values < 0:
         raise CorruptBytesError(f"the page at byte {at} has no number of values")
     return _Page(kind=kind, start=at + reader.place, packed=packed, unpacked=unpacked, values=values, encoding=encoding)
 
 
-def _longest(source: pa.NativeFile, compression: str, page: _Page) -> int:
+def _longest_value(source: pa.NativeFile, compression: str, page: _Page) -> int:
     """Return the length of the longest value in a dictionary of bytes or text."""
     content = bytes(source.read_at(page.packed, page.start))
     if compression != "UNCOMPRESSED":
@@ -230,7 +230,9 @@ def _codec(compression: str) -> str:
     return {"LZ4": "lz4_raw"}.get(compression, compression.lower())
 
 
-def _measured(file: "pq.ParquetFile", source: pa.NativeFile, place: tuple[int, str], chunk: _Chunk, most: int) -> int:
+def _measure(
+    file: "pq.ParquetFile", source: pa.NativeFile, place: tuple[int, str], chunk: _ChunkSizes, most: int
+) -> int:
     """Return how many bytes a column chunk unfolds to, exactly as far as it is below `most`. Unfolds little of it."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -246,20 +248,20 @@ def _measured(file: "pq.ParquetFile", source: pa.NativeFile, place: tuple[int, s
                 break
         return total
     folded = pq.ParquetFile(source, metadata=file.metadata, read_dictionary=[column])
-    return sum(_lengths(one) for one in folded.read_row_group(group, columns=[column]).itercolumns())
+    return sum(_text_bytes(one) for one in folded.read_row_group(group, columns=[column]).itercolumns())
 
 
-def _lengths(values: pa.ChunkedArray | pa.Array) -> int:
+def _text_bytes(values: pa.ChunkedArray | pa.Array) -> int:
     """Return how many bytes the texts in a column have that is folded, and nested as it may be."""
     if isinstance(values, pa.ChunkedArray):
-        return sum(_lengths(chunk) for chunk in values.chunks)
+        return sum(_text_bytes(chunk) for chunk in values.chunks)
     if isinstance(values, pa.DictionaryArray):
         sizes = pc.binary_length(values.dictionary)
         return pc.sum(sizes.cast(pa.int64()).take(values.indices)).as_py() or 0
     if isinstance(values, pa.StructArray):
-        return sum(_lengths(part) for part in values.flatten())
+        return sum(_text_bytes(part) for part in values.flatten())
     if isinstance(values, pa.MapArray):
-        return _lengths(values.keys) + _lengths(values.items)
+        return _text_bytes(values.keys) + _text_bytes(values.items)
     if isinstance(values, pa.ListArray | pa.LargeListArray):
-        return _lengths(values.flatten())
+        return _text_bytes(values.flatten())
     return int(values.nbytes)

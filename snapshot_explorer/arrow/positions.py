@@ -9,22 +9,22 @@ from snapshot_explorer.arrow.roaring import Positions
 
 
 def without(
-    batches: Iterator[tuple[pa.RecordBatch, pa.RecordBatch]], gone: Positions
+    batches: Iterator[tuple[pa.RecordBatch, pa.RecordBatch]], deleted: Positions
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield a file's batches without the rows at some positions.
 
     Args:
         batches: All rows of the file in order: two batches of as many rows each, which stay together.
-        gone: Positions, ascending.
+        deleted: Positions, ascending.
     """
     start = 0
-    for batch, beside in batches:
-        first, last = np.searchsorted(gone, (start, start + batch.num_rows))
+    for batch, metadata in batches:
+        first, last = np.searchsorted(deleted, (start, start + batch.num_rows))
         kept = np.ones(batch.num_rows, bool)
-        kept[gone[first:last] - start] = False
+        kept[deleted[first:last] - start] = False
         start += batch.num_rows
         mask = pa.array(kept)
-        yield masked(batch, mask), masked(beside, mask)
+        yield masked(batch, mask), masked(metadata, mask)
 
 
 def masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:

@@ -58,11 +58,11 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     heads = np.frombuffer(_part(content, place, 4 * count), "<u2").reshape(count, 2).astype(np.int64)
     place += 4 * count + (4 * count if has_offsets else 0)
     _check_heads(heads, limit)
-    found = [np.zeros(0, np.int64)]
-    for (key, less), is_run in zip(heads.tolist(), runs.tolist(), strict=True):
-        values, place = container(content, place, less + 1, is_run=is_run)
-        found.append(values + (key << 16))
-    numbers = np.concatenate(found)
+    chunks = [np.zeros(0, np.int64)]
+    for (key, count_minus_1), is_run in zip(heads.tolist(), runs.tolist(), strict=True):
+        values, place = container(content, place, count_minus_1 + 1, is_run=is_run)
+        chunks.append(values + (key << 16))
+    numbers = np.concatenate(chunks)
     if len(numbers) and numbers[-1] >= limit:
         raise CorruptBytesError(f"position {numbers[-1]} where {limit} is the end")
     return numbers, place
@@ -75,7 +75,7 @@ def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     """
     count = int.from_bytes(content[start : start + 8], "little", signed=True)
     place = start + 8
-    found = [np.zeros(0, np.int64)]
+    chunks = [np.zeros(0, np.int64)]
     total, before = 0, -1
     for _ in range(count):
         high = int.from_bytes(content[place : place + 4], "little", signed=True)
@@ -84,11 +84,11 @@ def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
         numbers, place = decode(content, place + 4, min(1 << 32, limit - (high << 32)))
         total += len(numbers)
         check_total(total)
-        found.append(numbers + (high << 32))
+        chunks.append(numbers + (high << 32))
         before = high
     if count < 0 or place > len(content):
         raise CorruptBytesError(f"it has {count} parts in {len(content)} bytes")
-    return np.concatenate(found), place
+    return np.concatenate(chunks), place
 
 
 def check_total(total: int) -> None:

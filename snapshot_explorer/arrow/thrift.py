@@ -10,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 
 _TRUE, _FALSE, _BYTE, _DOUBLE = 1, 2, 3, 7
-_DEEPEST = 32
+_MAX_DEPTH = 32
 
 
 @dataclass(slots=True)
@@ -44,29 +44,29 @@ class Reader:
     def __init__(self, content: bytes) -> None:
         """Begin at the first byte."""
         self._content = content
-        self._at = 0
+        self._position = 0
 
     @property
     def place(self) -> int:
         """Return how many bytes have been read."""
-        return self._at
+        return self._position
 
-    def _byte(self) -> int:
-        if self._at >= len(self._content):
+    def _read_byte(self) -> int:
+        if self._position >= len(self._content):
             raise CorruptBytesError("its metadata is cut short")
-        self._at += 1
-        return self._content[self._at - 1]
+        self._position += 1
+        return self._content[self._position - 1]
 
-    def _take(self, length: int) -> bytes:
-        if length > len(self._content) - self._at:
+    def _read_bytes(self, length: int) -> bytes:
+        if length > len(self._content) - self._position:
             raise CorruptBytesError("its metadata is cut short")
-        self._at += length
-        return self._content[self._at - length : self._at]
+        self._position += length
+        return self._content[self._position - length : self._position]
 
     def _varint(self) -> int:
         value = shift = 0
         while shift < 70:  # noqa: PLR2004 - bits of ten bytes, the most that a number takes
-            byte = self._byte()
+            byte = self._read_byte()
             value |= (byte & 0x7F) << shift
             if byte < 0x80:  # noqa: PLR2004 - the flag for more bytes
                 return value
@@ -85,7 +85,7 @@ class Reader:
         """
         fields: list[Field] = []
         last = 0
-        while head := self._byte():
+        while head := self._read_byte():
             last = last + (head >> 4) if head >> 4 else self._zigzag()
             kind = head & 15
             value: Value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
@@ -93,17 +93,17 @@ class Reader:
         return fields
 
     def _value(self, kind: int, depth: int) -> Value:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise CorruptBytesError("its metadata is nested too deeply")
         match kind:
             case 1 | 2 | 3:
-                return self._byte()
+                return self._read_byte()
             case 4 | 5 | 6:
                 return self._zigzag()
             case 7:
-                return self._take(8)
+                return self._read_bytes(8)
             case 8:
-                return self._take(self._varint())
+                return self._read_bytes(self._varint())
             case 9 | 10:
                 return self._items(depth)
             case 12:
@@ -111,9 +111,9 @@ class Reader:
         raise CorruptBytesError(f"its metadata has a value of the unknown kind {kind}")
 
     def _items(self, depth: int) -> Items:
-        head = self._byte()
+        head = self._read_byte()
         size = head >> 4 if head >> 4 < 15 else self._varint()  # noqa: PLR2004 - the nibble for longer lists
-        if size > len(self._content) - self._at:
+        if size > len(self._content) - self._position:
             raise CorruptBytesError("a list in its metadata is cut short")
         return Items(head & 15, [self._value(head & 15, depth + 1) for _ in range(size)])
 

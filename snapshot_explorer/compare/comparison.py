@@ -178,7 +178,7 @@ class Comparison:
             rows,
             title=self._title("Files"),
             noun="files that differ",
-            drawn=non_empty_columns(rows, but=("schema_id",)),
+            drawn=non_empty_columns(rows, exclude=("schema_id",)),
         )
 
     @cached_property

@@ -1,7 +1,6 @@
-"""What every table format provides, and which formats there are.
+"""The interface of table formats, and the list of formats.
 
-Everything that is peculiar to a format lives below `TableFormat`. A third format is one folder and one word
-in `FORMATS`.
+Everything specific to a format is below `TableFormat`. A third format is one folder and one word in `FORMATS`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,12 +31,12 @@ class TableFormat(Protocol):
     """A table's history, bound to one branch. Safe to use from several threads."""
 
     name: ClassVar[str]
-    """What the format is called in messages and in `--format`."""
+    """The name of the format in messages and in `--format`."""
     inspections: ClassVar[tuple[Inspection, ...]]
-    """The metadata tables that it offers under the names its own users know."""
+    """The format's metadata tables, under their names in the format."""
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
-        """Bind to a table; reads nothing but what shows that the branch exists."""
+        """Bind to a table; reads only what proves that the branch exists."""
         ...
 
     @classmethod
@@ -86,15 +85,15 @@ class TableFormat(Protocol):
         ...
 
     def inspect(self, name: str) -> pa.Table:
-        """Return a metadata table of the whole table, with the columns its own users know.
+        """Return a metadata table of the whole table, with the format's own columns.
 
         Raises:
-            InvalidArgumentError: There is no metadata table of that name.
+            InvalidArgumentError: No metadata table has that name.
         """
         ...
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
-        """Return the rows that changed after `first` up to `last`, to be planned and read.
+        """Return the rows that changed after `first` up to `last`, not yet planned.
 
         Raises:
             UnsupportedFeatureError: The mode needs a feature that is not read.
@@ -130,17 +129,17 @@ class TableVersion(Protocol):
         ...
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
-        """Return those of the names that are columns which rows have only when a reader names them.
+        """Return the metadata columns among the names, which rows have only when requested.
 
-        They are not part of the schema; `read` accepts them like others.
+        They are not part of the schema; `read` accepts them like other columns.
 
         Raises:
-            InvalidArgumentError: The format has such a column, but the table does not keep it at the version.
+            InvalidArgumentError: The format has such a column, but the table does not store it at the version.
         """
         ...
 
     def validate(self) -> Validation:
-        """Read as much metadata as shows that the version can be displayed.
+        """Read enough metadata to prove that the version can be displayed.
 
         Raises:
             SnapshotExplorerError: It cannot: its metadata is corrupt or missing.
@@ -155,7 +154,7 @@ class TableVersion(Protocol):
         """Return the ENTRIES of a manifest of MANIFESTS, in order. Reads it and the files that name it.
 
         Raises:
-            InvalidArgumentError: The version has no such manifest, or it holds no data files.
+            InvalidArgumentError: The version has no such manifest, or it contains no data files.
         """
         ...
 
@@ -168,13 +167,13 @@ class TableVersion(Protocol):
         ...
 
     def inspect(self, name: str) -> pa.Table:
-        """Return a metadata table of the version, with the columns its own users know; no rows for no version."""
+        """Return a metadata table of the version, with the format's own columns; empty without versions."""
         ...
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         """Return the splits of the rows, and the files that the predicate skips.
 
-        Only files in which no row can match are skipped, by metadata alone: no data file is opened.
+        Only files without matching rows are skipped, by metadata alone: no data file is opened.
 
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.
@@ -194,7 +193,7 @@ class TableVersion(Protocol):
         ...
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
-        """Return the data files of splits that do not exist; checks none where many are on a remote storage."""
+        """Return the data files of splits that do not exist; checks none where many are on remote storage."""
         ...
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
@@ -210,11 +209,11 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
 
     Args:
         storage: The table's folder.
-        name: Insist on this format.
+        name: The required format.
 
     Raises:
         TableNotFoundError: The folder is missing, is not a table, or is a table of another format.
-        InvalidArgumentError: There is no format of that name.
+        InvalidArgumentError: No format has that name.
     """
     known = {candidate.name: candidate for candidate in FORMATS}
     if name is not None and name not in known:

@@ -1,4 +1,4 @@
-"""Sizes as properties of tables spell them: `128 mb`, `134217728`."""
+"""Parser for sizes in table properties: `128 mb`, `134217728`."""
 
 import re
 
@@ -20,7 +20,7 @@ _GREATEST = 2**62
 
 
 def parse_bytes(text: str) -> int | None:
-    """Return a size in bytes, at least 1; None where the text is none. A kb is 1,024 bytes.
+    """Return a size in bytes, at least 1; None if the text is not a size. A kb is 1,024 bytes.
 
     Source: paimon MemorySize; spark JavaUtils.byteStringAs.
     """

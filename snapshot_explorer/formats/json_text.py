@@ -1,4 +1,4 @@
-"""JSON that a table's files hold, taken apart within limits: lines of a log, and whole documents."""
+"""JSON in a table's files, parsed within limits: lines of a log, and whole documents."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ import orjson
 from snapshot_explorer.limits import Limits, exceeded
 
 _SMALL = 4 << 20
-"""Bytes of a file that may be all blank lines: as objects they take forty times as much."""
+"""A file below this size may be all blank lines, which take forty times as much memory as objects."""
 _SHORTEST = 8
-"""Bytes that a line takes on average at least. No action is shorter than `{"txn":{}}`."""
+"""The least mean bytes per line. No action is shorter than `{"txn":{}}`."""
 
 
 def check(content: bytes, path: str, limits: Limits) -> None:
-    """Do nothing if a log file may be taken apart.
+    """Check the limits of a log file.
 
     Raises:
         LimitError: A line is too long, or nearly all of very many are blank.
@@ -35,7 +35,7 @@ def _longest(content: bytes) -> int:
 
 
 def lines(content: bytes, path: str, limits: Limits) -> list[bytes]:
-    """Return the lines of a log file, without their ends; blank ones are among them.
+    """Return the lines of a log file, without line ends; blank lines included.
 
     Raises: as `check`.
     """
@@ -44,7 +44,7 @@ def lines(content: bytes, path: str, limits: Limits) -> list[bytes]:
 
 
 def document(content: bytes, path: str, limits: Limits) -> Any:
-    """Return what a file that is one JSON document holds.
+    """Return the value of a JSON document.
 
     Raises:
         LimitError: It is too long.

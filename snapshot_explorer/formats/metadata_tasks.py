@@ -1,7 +1,7 @@
-"""Units: pieces of a table's metadata that are read apart from each other, each where there is room for it.
+"""Metadata tasks: parts of a table's metadata that can be read independently, for example on executors.
 
-A unit is a picklable record of a format's own. What is read of it are RECORDS; what many units come to, such as which
-files are live, is for whoever has the records of all of them.
+A task is a picklable record of a format. Reading it returns RECORDS; a result over many tasks, such as the live files,
+is computed from the RECORDS of all of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,11 +24,11 @@ RECORDS = pa.schema(
         pa.field("rank", pa.int64()),
     ]
 )
-"""A row is a data file that came or went: CHANGES and what puts records in order.
+"""A row is a data file that was added or removed: CHANGES, and columns that order the records.
 
-Of a change, `version` is the commit, `committed_at` its time where it was asked for, and `place` the order in it.
-Of a state, `version` is the version of the state and `added_version` the commit that added the file, where known. An
-add counts unless a remove of the same `identity` has a greater `rank`."""
+For a change, `version` is the commit, `committed_at` its time if requested, and `place` the order in it. For a state,
+`version` is the version of the state and `added_version` the commit that added the file, if known. An add is valid
+unless a remove of the same `identity` has a greater `rank`."""
 
 PREFETCHED = pa.schema(
     [
@@ -37,40 +37,40 @@ PREFETCHED = pa.schema(
         pa.field("content", pa.binary(), nullable=False),
     ]
 )
-"""A row is a piece of a file of a version that is to be known before other units can be told."""
+"""A row is a part of a version's file that must be read before the other tasks."""
 
 
 class MetadataTask(Protocol):
-    """A piece of metadata. Picklable."""
+    """A part of the metadata. Picklable."""
 
     @property
     def version(self) -> int:
-        """The version whose state it is a part of, or the first of those whose changes it tells."""
+        """The version of the state that it is a part of, or the first version whose changes it contains."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTasks:
-    """The units whose RECORDS give the live files of a version."""
+    """The tasks whose RECORDS contain the live files of a version."""
 
     units: Sequence[MetadataTask]
-    """The units."""
+    """The tasks."""
     keeps_last_add: bool
-    """Whether the last of several adds of one file counts, where their ranks are equal."""
+    """Whether the last of several adds of one file is valid where their ranks are equal."""
 
 
 Prefetch = Callable[[Sequence[MetadataTask]], pa.Table]
-"""Reads units that tell PREFETCHED, wherever that is quickest, and returns all of them, in no order."""
+"""Reads the PREFETCHED of tasks and returns all rows, in any order."""
 Reader = Callable[[MetadataTask], Iterator[pa.Table]]
-"""Yields the RECORDS of a unit, or its PREFETCHED. Picklable."""
+"""Yields the RECORDS of a task, or its PREFETCHED. Picklable."""
 
 
 def of_changes(changes: pa.Table, committed_at: pa.Array | None = None) -> pa.Table:
-    """Return the RECORDS of CHANGES, which hold whole commits in their order.
+    """Return the RECORDS of CHANGES, which contain whole commits in order.
 
     Args:
         changes: CHANGES.
-        committed_at: When the commit of each row was made; None if that is not asked for.
+        committed_at: The commit time of each row; None if not requested.
     """
     count = len(changes)
     more = {
@@ -82,14 +82,14 @@ def of_changes(changes: pa.Table, committed_at: pa.Array | None = None) -> pa.Ta
 
 
 def of_state(files: pa.Table, version: int, *, change: pa.Array, identity: pa.Array, rank: pa.Array) -> pa.Table:
-    """Return the RECORDS of FILES that are told of the state of a version.
+    """Return the RECORDS of FILES of the state of a version.
 
     Args:
-        files: FILES, those that were removed included.
+        files: FILES, removed ones included.
         version: The version.
         change: `add` or `remove`.
-        identity: What the files are told apart by, binary.
-        rank: When they came or went.
+        identity: The identity of each file, binary.
+        rank: The order of adds and removes.
     """
     count = len(files)
     more = {
@@ -110,5 +110,5 @@ def _records(files: pa.Table, more: dict[str, pa.Array]) -> pa.Table:
 
 
 def contiguous_runs(versions: Sequence[int]) -> list[Sequence[int]]:
-    """Return versions, ascending, cut into runs of consecutive numbers."""
+    """Return runs of consecutive versions, ascending."""
     return Listing(versions=tuple(versions), identity=()).runs(versions)

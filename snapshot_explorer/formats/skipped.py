@@ -1,4 +1,4 @@
-"""The SKIPPED frame: files that are not read, by partition, bucket and reason."""
+"""The SKIPPED frame: files that are not read, grouped by partition, bucket and reason."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Tables of metadata: the Arrow schema of each, and `Frame`, which holds one and draws itself."""
+"""Metadata tables: the Arrow schema of each, and `Frame`, which wraps one and draws it."""
 
 from snapshot_explorer.frames.frame import Frame, as_pandas, drawn_of_commits, non_empty_columns
 from snapshot_explorer.frames.schemas import (

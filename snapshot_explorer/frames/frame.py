@@ -1,4 +1,4 @@
-"""`Frame`, which holds a table of metadata and draws itself, and which of its columns are worth drawing."""
+"""`Frame`, which wraps a metadata table and draws it, and the choice of columns to draw."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.render.figures import Picture
 
-    class Depict(Protocol):
-        """Makes a picture of a frame's rows."""
+    class PictureMaker(Protocol):
+        """Creates a picture of a frame's rows."""
 
         def __call__(self, rows: pa.Table, /, *, y: str, title: str, total: int | None) -> Picture:
-            """Return the picture; `y` is what its bars count, `total` how many rows there are in all."""
+            """Return the picture; its bars count `y`, and `total` is the number of rows in all."""
             ...
 
 
 class Frame:
-    """A table of metadata: an Arrow table that draws itself in a terminal and in a notebook.
+    """A metadata table: an Arrow table that draws itself in a terminal and in a notebook.
 
-    Anything that takes Arrow data takes it (`pyarrow.table(frame)`, DuckDB, polars).
+    Libraries that read Arrow data accept it (`pyarrow.table(frame)`, DuckDB, polars).
     """
 
     __slots__ = ("_depict", "_drawn", "_rows", "limit", "noun", "title", "total")
@@ -45,18 +45,18 @@ class Frame:
         total: int | None = None,
         drawn: tuple[str, ...] = (),
         limit: int | None = None,
-        depict: Depict | None = None,
+        depict: PictureMaker | None = None,
     ) -> None:
-        """Hold the rows.
+        """Wrap the rows.
 
         Args:
             rows: The data, all of it.
             title: The heading when drawn.
-            noun: What a row is, in the plural.
-            total: How many rows there are where `rows` holds only the first of them.
-            drawn: The columns to draw, in order; without it all are drawn. The data keeps all columns.
-            limit: How many rows to draw; None leaves it to who draws. The data keeps all rows.
-            depict: What makes a picture of the rows, for frames that there is one of.
+            noun: The plural noun for rows.
+            total: The number of rows in all, where `rows` contains only the first of them.
+            drawn: The columns to draw, in order; all if empty. The data keeps all columns.
+            limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
+            depict: Creates a picture of the rows, for frames with a figure.
         """
         self._rows = rows
         self.title = title
@@ -78,7 +78,7 @@ class Frame:
 
     @property
     def schema(self) -> pa.Schema:
-        """Return the Arrow schema; field metadata holds each column's meaning and unit."""
+        """Return the Arrow schema; field metadata contains each column's meaning and unit."""
         return self._rows.schema
 
     @property
@@ -111,11 +111,11 @@ class Frame:
         """Return the rows as a figure with a table beside it, for terminals and pages that show no figures.
 
         Args:
-            y: What the bars of a history count: rows, files or bytes.
+            y: The measure of the bars of a history: rows, files or bytes.
 
         Raises:
-            UnsupportedFeatureError: There is no figure of this frame.
-            InvalidArgumentError: Nothing is counted by that name.
+            UnsupportedFeatureError: The frame has no figure.
+            InvalidArgumentError: `y` is not a measure.
         """
         if self._depict is None:
             raise UnsupportedFeatureError(
@@ -125,7 +125,7 @@ class Frame:
         return self._depict(self._rows, y=y, title=self.title, total=self.total)
 
     def figure(self, *, y: str = "rows") -> go.Figure:
-        """Return the figure alone, of plotly; see `picture`."""
+        """Return only the plotly figure; see `picture`."""
         return self.picture(y=y).figure
 
     def __len__(self) -> int:
@@ -144,7 +144,7 @@ class Frame:
         return mimebundle(self.drawing())
 
     def drawing(self) -> Drawing:
-        """Return how the frame looks."""
+        """Return the frame as a drawing."""
         rows = self._rows.select(list(self._drawn)) if self._drawn else self._rows
         return Drawing(title=self.title, parts=(Grid(rows, total=self.total, noun=self.noun, limit=self.limit),))
 
@@ -165,20 +165,20 @@ _COMMIT = (
 
 
 def drawn_of_commits(rows: pa.Table) -> tuple[str, ...]:
-    """Return the columns of COMMITS to draw: without those of operations and tags where there are none."""
+    """Return the columns of COMMITS to draw, without `operation` and `tags` if they are empty."""
     empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
     empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
     return tuple(name for name in _COMMIT if name not in empty)
 
 
-def non_empty_columns(rows: pa.Table, *, but: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the columns that say something of a row, but for some: those to draw. All of them without rows."""
-    names = tuple(name for name in rows.column_names if name not in but)
-    return tuple(name for name in names if not _is_silent(rows[name])) if len(rows) else names
+def non_empty_columns(rows: pa.Table, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the columns that contain a value, except the excluded ones; without rows all columns."""
+    names = tuple(name for name in rows.column_names if name not in exclude)
+    return tuple(name for name in names if not _is_empty(rows[name])) if len(rows) else names
 
 
-def _is_silent(column: pa.ChunkedArray) -> bool:
-    """Return whether a column holds nulls alone, or maps without items."""
+def _is_empty(column: pa.ChunkedArray) -> bool:
+    """Return whether a column contains only nulls, or only empty maps."""
     if column.null_count == len(column):
         return True
     chunks = [chunk for chunk in column.chunks if len(chunk)]
@@ -186,13 +186,13 @@ def _is_silent(column: pa.ChunkedArray) -> bool:
 
 
 def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
-    """Return Arrow rows as pandas with Arrow dtypes, which lose nothing.
+    """Return Arrow rows as pandas with Arrow dtypes, without loss.
 
     Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive.
 
     Args:
         rows: The rows.
-        maps_as_dicts: Give maps as dicts, which have each key once, instead of lists of pairs.
+        maps_as_dicts: Convert maps to dicts, with unique keys, instead of lists of pairs.
     """
     import pandas as pd
 

@@ -1,6 +1,6 @@
 """The Arrow schema of every metadata frame.
 
-A column's metadata holds `meaning` and, for counts and sizes, `unit` (`files`, `rows`, `bytes`). Unknown is
+A column's metadata contains `meaning` and, for counts and sizes, `unit` (`files`, `rows`, `bytes`). Unknown is
 null, never 0 or "".
 """
 

@@ -166,7 +166,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         found=f"{fill:,} of {len(sizes):,} hold less than {size(settings.small_bytes)}",
         threshold=f"{_SMALL_GROUPS[0][0]:,} and half of all, act from {_SMALL_GROUPS[1][0]:,}",
         meaning="No compaction merges files of different partitions or buckets: such small ones stay small files.",
-        advice=settings.widen,
+        advice=settings.repartition_advice,
     )
 
 
@@ -191,7 +191,7 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         watch_from=settings.deleted_ratio,
         act_from=max(_MOST_DELETED, settings.deleted_ratio),
         found=told,
-        threshold=f"{settings.deleted_ratio:.0%} ({settings.deleted_said}), "
+        threshold=f"{settings.deleted_ratio:.0%} ({settings.deleted_source}), "
         f"act from {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {from_bytes}",
         meaning="Deleted rows are read still, and the vectors beside them, to be left out.",
         advice=settings.compact,
@@ -261,9 +261,9 @@ def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator
         watch_from=watch,
         act_from=act,
         found=f"{small:,} of {len(sizes):,} are below {size(settings.metadata_bytes)}; their median is {median}",
-        threshold=f"{watch:,}, act from {act:,}; writers merge {limit:,} ({settings.metadata_said})",
+        threshold=f"{watch:,}, act from {act:,}; writers merge {limit:,} ({settings.metadata_source})",
         meaning="Whoever plans a read opens every manifest of the version.",
-        advice=settings.tidy,
+        advice=settings.metadata_command,
     )
 
 
@@ -281,9 +281,9 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) 
         act_from=act,
         found=f"{len(delta):,}, and {checkpoint}: {len(base) + len(delta):,} files of the log are read to open it",
         threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
-        f"({settings.metadata_said})",
+        f"({settings.metadata_source})",
         meaning="Whoever opens the table reads each of these commits, a request each.",
-        advice=settings.tidy,
+        advice=settings.metadata_command,
     )
 
 

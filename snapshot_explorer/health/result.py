@@ -137,8 +137,8 @@ class Health:
             ("rows, before any merge", f"{pc.sum(rows['rows']).as_py() or 0:,}" if known else None),
             ("size", size(size_bytes)),
             ("a file has on average", size(size_bytes // files) if files else None),
-            ("a file should have", f"{size(settings.target_bytes)}: {settings.target_said}"),
-            ("a file is small below", f"{size(settings.small_bytes)}: {settings.small_said}"),
+            ("a file should have", f"{size(settings.target_bytes)}: {settings.target_source}"),
+            ("a file is small below", f"{size(settings.small_bytes)}: {settings.small_source}"),
         ]
 
     def _worst(self) -> Grid:

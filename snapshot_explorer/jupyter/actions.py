@@ -22,7 +22,7 @@ from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.retention import Retention
 from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.storage import rule_of
+from snapshot_explorer.storage import parse_external_files
 from snapshot_explorer.table import Table
 
 DIFF_PARTS = {
@@ -56,7 +56,7 @@ def open_(call: Call) -> Table:
             branch=given.get("branch"),
             format=given.get("format"),
             storage_options=_storage_options(call),
-            external_files=rule_of(given.get("external-files") or "allow"),
+            external_files=parse_external_files(given.get("external-files") or "allow"),
         )
     )
     if asked is None:

@@ -17,11 +17,11 @@ Unit = Literal["bytes", "count"]
 NULL = "-"
 """How null is drawn. The text "-" is drawn in quotes, so that the two differ."""
 ELLIPSIS = "…"
-_LONGEST = 2_000
+_MAX_LENGTH = 2_000
 """Characters of a value that are looked at; what follows is never seen in a cell."""
-_SHOWN_BYTES = 16
-_SHOWN_ITEMS = 50
-_COUNTED = frozenset({"rows", "files", "versions", "commits", "manifests", "columns", "splits", "entries"})
+_MAX_BYTES = 16
+_MAX_ITEMS = 50
+_COUNT_NOUNS = frozenset({"rows", "files", "versions", "commits", "manifests", "columns", "splits", "entries"})
 _UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 _THOUSAND = 1000
 
@@ -39,7 +39,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spelled:
+class _Formatted:
     """A value whose text is already what is to be shown."""
 
     text: str
@@ -75,7 +75,7 @@ def unit_of(name: str, metadata: Mapping[bytes, bytes] | None = None) -> Unit | 
     word = (metadata or {}).get(b"unit", b"").decode() or name.replace("_", " ").rpartition(" ")[2]
     if word == "bytes":
         return "bytes"
-    return "count" if word in _COUNTED else None
+    return "count" if word in _COUNT_NOUNS else None
 
 
 def cell(value: object, unit: Unit | None = None) -> Cell:
@@ -90,7 +90,7 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
         return _number(value, unit)
     if isinstance(value, float | Decimal):
         return Cell(f"{value:,}" if unit else str(value), whole=True)
-    return Cell(_spell(value), whole=isinstance(value, bool | datetime | _Spelled))
+    return Cell(_format(value), whole=isinstance(value, bool | datetime | _Formatted))
 
 
 def _number(value: int, unit: Unit | None) -> Cell:
@@ -106,16 +106,16 @@ def _python(scalar: pa.Scalar) -> object:
     if not scalar.is_valid:
         return None
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
-        return _Spelled(_temporal(scalar))
+        return _Formatted(_temporal(scalar))
     if pa.types.is_map(kind):
-        entries = scalar.values.slice(0, _SHOWN_ITEMS + 1)
+        entries = scalar.values.slice(0, _MAX_ITEMS + 1)
         keys, items = entries.flatten()
-        return {_spell(_python(key)): _python(item) for key, item in zip(keys, items, strict=True)}
+        return {_format(_python(key)): _python(item) for key, item in zip(keys, items, strict=True)}
     if pa.types.is_struct(kind):
-        several = range(min(kind.num_fields, _SHOWN_ITEMS + 1))
+        several = range(min(kind.num_fields, _MAX_ITEMS + 1))
         return {kind.field(position).name: _python(scalar[position]) for position in several}
     if isinstance(scalar, pa.ListScalar):
-        return [_python(item) for item in scalar.values.slice(0, _SHOWN_ITEMS + 1)]
+        return [_python(item) for item in scalar.values.slice(0, _MAX_ITEMS + 1)]
     if pa.types.is_dictionary(kind):
         return _python(scalar.value)
     value: object = scalar.as_py()
@@ -134,27 +134,27 @@ def _temporal(scalar: pa.Scalar) -> str:
         return str(scalar.value)
 
 
-def _spell(value: object, *, guarded: str = "", nested: bool = False) -> str:
+def _format(value: object, *, guarded: str = "", nested: bool = False) -> str:
     """Return a value as text; `guarded` holds the signs that make text inside a list or map stand in quotes."""
     match value:
         case None:
             shown = NULL
-        case _Spelled():
+        case _Formatted():
             shown = visible(value.text)
         case bool():
             shown = "yes" if value else "no"
         case str():
-            shown = _quoted_if_needed(value[:_LONGEST], guarded)
+            shown = _quoted_if_needed(value[:_MAX_LENGTH], guarded)
         case datetime():
             shown = moment(value)
         case bytes() | bytearray() | memoryview():
             shown = _binary(bytes(value))
         case Mapping():
-            shown = _wrapped(_spell_mapping(value), "{}", nested=nested)
+            shown = _wrapped(_format_mapping(value), "{}", nested=nested)
         case Sequence() | set() | frozenset():
-            shown = _wrapped(_spell_items(value), "[]", nested=nested)
+            shown = _wrapped(_format_items(value), "[]", nested=nested)
         case _:
-            shown = visible(str(value)[:_LONGEST])
+            shown = visible(str(value)[:_MAX_LENGTH])
     return shown
 
 
@@ -162,18 +162,18 @@ def _wrapped(inner: str, brackets: str, *, nested: bool) -> str:
     return f"{brackets[0]}{inner}{brackets[1]}" if nested else inner
 
 
-def _spell_mapping(value: Mapping[object, object]) -> str:
+def _format_mapping(value: Mapping[object, object]) -> str:
     pairs = [
-        f"{_spell(name, guarded='/=', nested=True)}={_spell(item, guarded='/=', nested=True)}"
-        for name, item in islice(value.items(), _SHOWN_ITEMS)
+        f"{_format(name, guarded='/=', nested=True)}={_format(item, guarded='/=', nested=True)}"
+        for name, item in islice(value.items(), _MAX_ITEMS)
     ]
-    return "/".join([*pairs, ELLIPSIS] if len(value) > _SHOWN_ITEMS else pairs)[:_LONGEST]
+    return "/".join([*pairs, ELLIPSIS] if len(value) > _MAX_ITEMS else pairs)[:_MAX_LENGTH]
 
 
-def _spell_items(value: Iterable[object]) -> str:
+def _format_items(value: Iterable[object]) -> str:
     items = list(value)
-    shown = [_spell(item, guarded=",", nested=True) for item in items[:_SHOWN_ITEMS]]
-    return ", ".join([*shown, ELLIPSIS] if len(items) > _SHOWN_ITEMS else shown)[:_LONGEST]
+    shown = [_format(item, guarded=",", nested=True) for item in items[:_MAX_ITEMS]]
+    return ", ".join([*shown, ELLIPSIS] if len(items) > _MAX_ITEMS else shown)[:_MAX_LENGTH]
 
 
 def _quoted_if_needed(value: str, guarded: str) -> str:
@@ -184,8 +184,8 @@ def _quoted_if_needed(value: str, guarded: str) -> str:
 
 
 def _binary(value: bytes) -> str:
-    more = ELLIPSIS if len(value) > _SHOWN_BYTES else ""
-    return f"0x{value[:_SHOWN_BYTES].hex()}{more}"
+    more = ELLIPSIS if len(value) > _MAX_BYTES else ""
+    return f"0x{value[:_MAX_BYTES].hex()}{more}"
 
 
 def width(text: str) -> int:
@@ -207,7 +207,7 @@ def cut(text: str, room: int, *, middle: bool = False) -> str:
     With `middle`, both ends of the text stay: of a path, the folder and the file's ending.
     """
     # Marks take no room: bound their number too.
-    text = text if len(text) <= _LONGEST else text[:_LONGEST] + ELLIPSIS
+    text = text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + ELLIPSIS
     if width(text) <= room:
         return text
     if room <= 1:

@@ -18,7 +18,7 @@ from snapshot_explorer.render.figures import (
     PURPLE,
     SKY,
     VERMILLION,
-    Look,
+    Style,
     escaped,
     gaps,
     legible,
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 Measure = Literal["rows", "files", "bytes"]
 """What the bars of a timeline count."""
-LOOKS = {
-    "append": Look(colour=GREEN, pattern="", symbol="triangle-up", sign="+"),
-    "overwrite": Look(colour=ORANGE, pattern="x", symbol="square", sign="~"),
-    "compact": Look(colour=SKY, pattern="/", symbol="diamond", sign="~"),
-    "delete": Look(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-"),
-    "update": Look(colour=PURPLE, pattern="-", symbol="hexagon", sign="~"),
-    "merge": Look(colour=BLUE, pattern="+", symbol="cross", sign="~"),
-    "restore": Look(colour=ORANGE, pattern="|", symbol="pentagon", sign="~"),
-    "schema": Look(colour=PURPLE, pattern=".", symbol="star", sign=""),
-    "analyze": Look(colour=GREY, pattern=".", symbol="circle-open", sign=""),
-    "maintenance": Look(colour=GREY, pattern="|", symbol="square-open", sign=""),
+STYLES = {
+    "append": Style(colour=GREEN, pattern="", symbol="triangle-up", sign="+"),
+    "overwrite": Style(colour=ORANGE, pattern="x", symbol="square", sign="~"),
+    "compact": Style(colour=SKY, pattern="/", symbol="diamond", sign="~"),
+    "delete": Style(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-"),
+    "update": Style(colour=PURPLE, pattern="-", symbol="hexagon", sign="~"),
+    "merge": Style(colour=BLUE, pattern="+", symbol="cross", sign="~"),
+    "restore": Style(colour=ORANGE, pattern="|", symbol="pentagon", sign="~"),
+    "schema": Style(colour=PURPLE, pattern=".", symbol="star", sign=""),
+    "analyze": Style(colour=GREY, pattern=".", symbol="circle-open", sign=""),
+    "maintenance": Style(colour=GREY, pattern="|", symbol="square-open", sign=""),
 }
-OTHER = Look(colour=GREY, pattern="", symbol="x", sign="")
-TOLD_NAMES = 8
+OTHER = Style(colour=GREY, pattern="", symbol="x", sign="")
+MAX_NAMES = 8
 """Tags, or branches, of a version that are told by name."""
 _BAR = 24
 """Signs of the longest bar in the table."""
@@ -52,13 +52,13 @@ MINUS = "\N{MINUS SIGN}"
 UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
 
 
-def names_told(noun: str, names: Sequence[str], most: int = TOLD_NAMES) -> str:
+def name_line(noun: str, names: Sequence[str], limit: int = MAX_NAMES) -> str:
     """Return tags or branches in a line of text; of many the first."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{noun} " + ", ".join(legible(name, 60) for name in names[:most]) + more
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return f"{noun} " + ", ".join(legible(name, 60) for name in names[:limit]) + more
 
 
-def commit_told(row: dict[str, object], schema_changed: object) -> str:
+def commit_hover_text(row: dict[str, object], schema_changed: object) -> str:
     """Return what is known of a commit, in lines, safe for a figure."""
     first, *more = (escaped(line) for line in commit_lines(row, schema_changed))
     version = f"version {row['version']}"
@@ -68,7 +68,7 @@ def commit_told(row: dict[str, object], schema_changed: object) -> str:
 def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
     """Return what is known of a commit, in lines of text; the first begins with its version."""
     time, kind, operation, user = (row[name] for name in ("committed_at", "kind", "operation", "user"))
-    look = LOOKS.get(str(kind), OTHER)
+    look = STYLES.get(str(kind), OTHER)
     lines = [
         f"version {row['version']}" + (f" {moment(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
         legible(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
@@ -76,7 +76,7 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
         *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
         f"total rows {_number(row['total_rows'])}",
     ]
-    lines += [names_told(noun, row[noun]) for noun in ("tags", "branches") if row[noun]]  # type: ignore[arg-type]  # a list of names
+    lines += [name_line(noun, row[noun]) for noun in ("tags", "branches") if row[noun]]  # type: ignore[arg-type]  # a list of names
     lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []
     lines += [name for word, name, _ in UNREADABLE if row["readable"] == word]
     return lines
@@ -91,11 +91,11 @@ def _number(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else "?"
 
 
-def times_told(column: pa.ChunkedArray) -> list[str]:
+def time_texts(column: pa.ChunkedArray) -> list[str]:
     """Return times to the second as text, in UTC; a question mark where none is known."""
     millis = gaps(column.cast(pa.int64())).astype("datetime64[ms]")
-    spelled = np.datetime_as_string(millis, unit="s").tolist()
-    return ["?" if one == "NaT" else one.replace("T", " ") for one in spelled]
+    texts = np.datetime_as_string(millis, unit="s").tolist()
+    return ["?" if one == "NaT" else one.replace("T", " ") for one in texts]
 
 
 def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:

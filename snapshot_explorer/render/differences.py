@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.render.cells import ELLIPSIS, cell
-from snapshot_explorer.render.figures import ADDED, REMOVED, REWRITTEN, SHARED, Look, axis, layout, numbers, plain
+from snapshot_explorer.render.figures import ADDED, REMOVED, REWRITTEN, SHARED, Style, axis, layout, numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import plotly.graph_objects as go
 
-_MOST = 20
+_MAX_PARTITIONS = 20
 """Partitions and buckets that are drawn: those with the most files that differ."""
 _PARTS = ("shared", "removed", "added", "rewritten: removed", "rewritten: added")
 _LOOKS = dict(zip(_PARTS, (SHARED, REMOVED, ADDED, REWRITTEN, REWRITTEN), strict=True))
@@ -25,7 +25,7 @@ _ROW_HEIGHT = 22
 _UPPER, _BETWEEN = 200, 80
 """Heights of what is above the partitions, in pixels."""
 _MARGINS = {"l": 20, "r": 30, "t": 60, "b": 60}
-_FEW = 10
+_MAX_UNIT_TICKS = 10
 
 
 def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) -> go.Figure:
@@ -38,11 +38,11 @@ def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) ->
     """
     import plotly.graph_objects as go
 
-    most = _most(partitions)
+    most = _largest_differences(partitions)
     lower = _ROW_HEIGHT * max(1, len(most))
     inner = _UPPER + _BETWEEN + lower
     figure = go.Figure()
-    figure.add_traces([*_by_part(summary), *_by_partition(most)])
+    figure.add_traces([*_part_bars(summary), *_partition_bars(most)])
     names = {"type": "category", "autorange": "reversed", "showgrid": False}
     above, below = [1 - _UPPER / inner, 1], [0, lower / inner]
     drawn = summary.filter(pc.invert(pc.starts_with(summary["part"], "in ")))
@@ -59,23 +59,23 @@ def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) ->
             showlegend=False,
             hovermode="closest",
             margin=_MARGINS,
-            xaxis=axis("files", domain=[0, 0.46], anchor="y", **_whole(files), **of_files),
+            xaxis=axis("files", domain=[0, 0.46], anchor="y", **_integer_ticks(files), **of_files),
             yaxis=axis(domain=above, **names),
             xaxis2=axis("bytes", domain=[0.54, 1], anchor="y2", tickformat=".3~s", ticksuffix="B", **of_bytes),
             yaxis2=axis(domain=above, anchor="x2", matches="y", showticklabels=False, **names),
-            xaxis3=axis(_said(len(most), len(partitions)), anchor="y3", **_whole(differing)),
+            xaxis3=axis(_caption(len(most), len(partitions)), anchor="y3", **_integer_ticks(differing)),
             yaxis3=axis(domain=below, anchor="x3", **names),
         )
     )
     return figure
 
 
-def _whole(most: int) -> dict[str, object]:
+def _integer_ticks(most: int) -> dict[str, object]:
     """Return where an axis of files has numbers: never between two files."""
-    return {"tickformat": ",d"} | ({"dtick": 1} if most <= _FEW else {})
+    return {"tickformat": ",d"} | ({"dtick": 1} if most <= _MAX_UNIT_TICKS else {})
 
 
-def _said(shown: int, total: int) -> str:
+def _caption(shown: int, total: int) -> str:
     """Return what the lower bars are, and which are not drawn."""
     if not total:
         return "no partition differs"
@@ -83,18 +83,18 @@ def _said(shown: int, total: int) -> str:
     return f"files removed (left) and added (right) by partition{some}"
 
 
-def _by_part(summary: pa.Table) -> Iterator[go.Bar]:
+def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
     """Yield bars of files and of bytes: what is rewritten stands apart from what is removed and added."""
     import plotly.graph_objects as go
 
     counts = dict(zip(summary["part"].to_pylist(), summary.select(["files", "size_bytes"]).to_pylist(), strict=True))
     for place, (name, unit) in enumerate((("files", "count"), ("size_bytes", "bytes"))):
-        values = _split({part: row[name] for part, row in counts.items()})
-        told = ["?" if value is None else cell(value, unit).text for value in values.values()]  # type: ignore[arg-type]  # one of the units
+        values = _exclusive_parts({part: row[name] for part, row in counts.items()})
+        texts = ["?" if value is None else cell(value, unit).text for value in values.values()]  # type: ignore[arg-type]  # one of the units
         yield go.Bar(
             x=np.array([value or 0 for value in values.values()], np.int64),
             y=list(values),
-            text=told,
+            text=texts,
             textposition="outside",
             cliponaxis=False,
             orientation="h",
@@ -106,41 +106,41 @@ def _by_part(summary: pa.Table) -> Iterator[go.Bar]:
         )
 
 
-def _split(values: Mapping[str, int | None]) -> dict[str, int | None]:
+def _exclusive_parts(values: Mapping[str, int | None]) -> dict[str, int | None]:
     """Return the parts apart: what is removed without what was only rearranged, and likewise for added."""
     parts: dict[str, int | None] = dict.fromkeys(_PARTS, values["shared"])
     for side in ("removed", "added"):
-        every, quiet = values[side], values[f"{side}, rearranged"]
-        parts[f"rewritten: {side}"] = quiet
-        parts[side] = None if every is None or quiet is None else every - quiet
+        total, rearranged = values[side], values[f"{side}, rearranged"]
+        parts[f"rewritten: {side}"] = rearranged
+        parts[side] = None if total is None or rearranged is None else total - rearranged
     return parts
 
 
-def _markers(looks: list[Look]) -> dict[str, object]:
+def _markers(looks: list[Style]) -> dict[str, object]:
     pattern = {"shape": [look.pattern for look in looks], "size": 6, "solidity": 0.35, "fillmode": "overlay"}
     return {"color": [look.colour for look in looks], "line": {"width": 0}, "pattern": pattern}
 
 
-def _most(partitions: pa.Table) -> pa.Table:
+def _largest_differences(partitions: pa.Table) -> pa.Table:
     """Return the partitions with the most files that differ, the first of equals first."""
     weight = pc.add(partitions["removed_files"], partitions["added_files"])
     # One in which only deletion vectors differ has no file that differs.
     ranked = pa.table({"weight": weight, "place": pa.array(np.arange(len(partitions)))}).sort_by(
         [("weight", "descending"), ("place", "ascending")]
     )
-    return partitions.take(ranked["place"].slice(0, _MOST))
+    return partitions.take(ranked["place"].slice(0, _MAX_PARTITIONS))
 
 
-def _by_partition(most: pa.Table) -> Iterator[go.Bar]:
+def _partition_bars(most: pa.Table) -> Iterator[go.Bar]:
     import plotly.graph_objects as go
 
     names = _names(most)
-    told = [_told(row) for row in most.to_pylist()]
+    texts = [_hover_text(row) for row in most.to_pylist()]
     for look, column, sign in ((REMOVED, "removed_files", -1), (ADDED, "added_files", 1)):
         yield go.Bar(
             x=sign * numbers(most[column]),
             y=names,
-            hovertext=told,
+            hovertext=texts,
             hoverinfo="text",
             orientation="h",
             xaxis="x3",
@@ -152,18 +152,18 @@ def _by_partition(most: pa.Table) -> Iterator[go.Bar]:
 
 def _names(most: pa.Table) -> list[str]:
     """Return what each partition and bucket is called, safe and each another."""
-    spelled = []
+    names_so_far = []
     for partition, bucket in zip(most["partition"], most["bucket"].to_pylist(), strict=True):
         parts = [cell(partition).text] if len(partition) else []
         parts += [] if bucket is None else [f"bucket {bucket}"]
         name = plain(" ".join(parts) or "the table", _LONGEST_NAME)
-        while name in spelled:
+        while name in names_so_far:
             name += ELLIPSIS
-        spelled.append(name)
-    return spelled
+        names_so_far.append(name)
+    return names_so_far
 
 
-def _told(row: Mapping[str, object]) -> str:
+def _hover_text(row: Mapping[str, object]) -> str:
     """Return the counts of a partition, in lines, safe for a figure."""
     units = {"net_bytes": "bytes"}
     shown = [

@@ -50,7 +50,7 @@ class Item:
     """`=` carried over, `+` added, `-` gone, `~` made of others, or `?`."""
     name: str
     """What it is called."""
-    told: str
+    description: str
     """What else there is to say of it, in a few words."""
 
 

@@ -42,7 +42,7 @@ _EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Style:
     """How what belongs together is told from the rest, by shape as well as by colour."""
 
     colour: str
@@ -70,10 +70,10 @@ GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GREY = (
     "#0072B2",
     "#999999",
 )
-ADDED = Look(colour=GREEN, pattern="", symbol="triangle-up", sign="+")
-REMOVED = Look(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-")
-REWRITTEN = Look(colour=SKY, pattern="/", symbol="diamond", sign="~")
-SHARED = Look(colour=GREY, pattern="", symbol="circle", sign="")
+ADDED = Style(colour=GREEN, pattern="", symbol="triangle-up", sign="+")
+REMOVED = Style(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-")
+REWRITTEN = Style(colour=SKY, pattern="/", symbol="diamond", sign="~")
+SHARED = Style(colour=GREY, pattern="", symbol="circle", sign="")
 
 
 class Picture:

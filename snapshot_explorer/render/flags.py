@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.render.commits import TOLD_NAMES, names_told
+from snapshot_explorer.render.commits import MAX_NAMES, name_line
 from snapshot_explorer.render.figures import BLUE, INK, escaped, legible
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import plotly.graph_objects as go
 
-_NAMED = 12
+_MAX_NAMED = 12
 """Versions with flags up to which the names stand in the figure; of more they are told where the pointer is."""
 _LONGEST_NAME = 16
-_TOLD = 1_000
+_MAX_FULL_HOVER = 1_000
 """Versions with flags up to which all that fits is told of each."""
 _TOP = 0.97
 """Where the first line is, 1 being the top of the bars' part of the figure."""
@@ -52,7 +52,7 @@ FLAGS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class FlagLayer:
     """The flags of a sort."""
 
     flag: Flag
@@ -65,9 +65,9 @@ class Placed:
     """The names at each, one at least."""
 
     @property
-    def are_named(self) -> bool:
+    def has_labels(self) -> bool:
         """Return whether they are so few that names stand beside them."""
-        return len(self.names) <= _NAMED
+        return len(self.names) <= _MAX_NAMED
 
     @property
     def labels(self) -> list[str]:
@@ -79,14 +79,14 @@ class Placed:
         ]
 
 
-def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[Placed]:
+def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
     """Return the flags of commits at their places, tags first.
 
     Flags with names share some lines in turns, below those without, which need one for each sort.
     """
     flagged = [(flag, _has_names(rows[flag.noun])) for flag in FLAGS]
     flagged = [(flag, chosen) for flag, chosen in flagged if chosen.any()]
-    unnamed = [flag for flag, chosen in flagged if chosen.sum() > _NAMED]
+    unnamed = [flag for flag, chosen in flagged if chosen.sum() > _MAX_NAMED]
     named = np.concatenate([np.empty(0, np.int64), *(x[chosen] for flag, chosen in flagged if flag not in unnamed)])
     turns = len(unnamed) + np.argsort(np.argsort(named, kind="stable"), kind="stable") % _LINES
     found = []
@@ -97,41 +97,41 @@ def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[Placed]:
         else:
             lines, turns = turns[:count], turns[count:]
         names = rows[flag.noun].filter(pa.array(chosen)).to_pylist()
-        found.append(Placed(flag=flag, x=x[chosen], y=_TOP - _LINE * lines, names=names))
+        found.append(FlagLayer(flag=flag, x=x[chosen], y=_TOP - _LINE * lines, names=names))
     return found
 
 
-def below(flags: Sequence[Placed]) -> float:
+def below(flags: Sequence[FlagLayer]) -> float:
     """Return up to where bars may reach, 1 being the top: names of branches are long, and cannot be read on a bar."""
     if all(one.flag.noun != "branches" for one in flags):
         return 1.0
     return min(float(one.y.min()) for one in flags) - _LINE / 2
 
 
-def draw(flags: Placed, *, spelled: str | None) -> go.Scatter | go.Scattergl:
+def draw(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.Scattergl:
     """Return flags as a part of a figure, with the first of their names where there are few.
 
     Args:
         flags: The flags.
-        spelled: How a template spells the version, for flags that tell their names themselves.
+        version_template: How a template spells the version, for flags that tell their names themselves.
     """
     import plotly.graph_objects as go
 
     flag, names = flags.flag, flags.names
-    most = TOLD_NAMES if len(names) <= _TOLD else 1
-    kind = go.Scatter if len(names) <= _TOLD else go.Scattergl
+    most = MAX_NAMES if len(names) <= _MAX_FULL_HOVER else 1
+    kind = go.Scatter if len(names) <= _MAX_FULL_HOVER else go.Scattergl
     return kind(
         x=flags.x,
         y=flags.y,
         yaxis="y3",
-        mode="markers+text" if flags.are_named else "markers",
-        text=[escaped(label) for label in flags.labels] if flags.are_named else None,
+        mode="markers+text" if flags.has_labels else "markers",
+        text=[escaped(label) for label in flags.labels] if flags.has_labels else None,
         textposition="middle right",
-        customdata=[escaped(names_told(flag.noun, at, most)) for at in names],
+        customdata=[escaped(name_line(flag.noun, at, most)) for at in names],
         marker={"symbol": flag.symbol, "size": 10, "color": flag.colour, "line": {"width": flag.width, "color": INK}},
         name=flag.noun,
-        hovertemplate=f"version {spelled}<br>%{{customdata}}<extra></extra>" if spelled else None,
-        hoverinfo=None if spelled else "skip",
+        hovertemplate=f"version {version_template}<br>%{{customdata}}<extra></extra>" if version_template else None,
+        hoverinfo=None if version_template else "skip",
     )
 
 

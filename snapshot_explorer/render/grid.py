@@ -62,13 +62,13 @@ def shown_rows(grid: Grid, limit: int) -> int:
     return min(int(grid.rows.num_rows), max(limit if grid.limit is None else grid.limit, 0))
 
 
-def columns_said(grid: Grid, shown: int) -> str | None:
+def columns_note(grid: Grid, shown: int) -> str | None:
     """Return which part of the columns is drawn, such as `100 of 100,000 columns`; None where all are."""
     total = int(grid.rows.num_columns)
     return f"{shown:,} of {total:,} columns" if shown < total else None
 
 
-def rows_said(grid: Grid, limit: int) -> str | None:
+def rows_note(grid: Grid, limit: int) -> str | None:
     """Return the line that says which part of the rows is drawn, such as `20 of 10,000 versions`."""
     shown = shown_rows(grid, limit)
     total = max(int(grid.rows.num_rows), grid.total or 0)

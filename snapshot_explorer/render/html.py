@@ -8,7 +8,7 @@ from html import escape
 
 from snapshot_explorer.render.cells import NULL, Cell, cell, cut, unit_of
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
-from snapshot_explorer.render.grid import ShownColumn, columns_said, rows_said, shown_columns
+from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
 from snapshot_explorer.visible import visible
 
 _WIDEST_CELL = 80
@@ -70,10 +70,10 @@ def html(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
         drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
     """
-    return "".join(_pieces(drawing, limit))
+    return "".join(_fragments(drawing, limit))
 
 
-def _pieces(drawing: Drawing, limit: int) -> Iterator[str]:
+def _fragments(drawing: Drawing, limit: int) -> Iterator[str]:
     title = _escaped(cut(drawing.title, _WIDEST_VALUE))
     style = _STYLE + _STYLE_OF_LANES if any(isinstance(part, Lanes) for part in drawing.parts) else _STYLE
     yield f'<div class="sx">{style}<div class="sx-title" role="heading" aria-level="3">{title}</div>'
@@ -104,17 +104,17 @@ def _pairs(pairs: Pairs) -> Iterator[str]:
         shown = cell(value, unit_of(name))
         tooltip = _tooltip(shown.exact)
         css = ' class="sx-0"' if shown.text == NULL else ""
-        said = escape(cut(shown.text, _WIDEST_VALUE))
-        yield f'<tr><th scope="row">{_escaped(name)}</th><td{css}{tooltip}>{said}</td></tr>'
+        shown_text = escape(cut(shown.text, _WIDEST_VALUE))
+        yield f'<tr><th scope="row">{_escaped(name)}</th><td{css}{tooltip}>{shown_text}</td></tr>'
     yield "</tbody>"
 
 
 def _grid(grid: Grid, title: str, limit: int) -> Iterator[str]:
     columns = shown_columns(grid, limit)
     yield from _boxed(_rows(columns), "sx-table", title)
-    said = [part for part in (rows_said(grid, limit), columns_said(grid, len(columns))) if part]
-    if said:
-        yield f'<div class="sx-said">{_escaped("; ".join(said))}</div>'
+    shown_text = [part for part in (rows_note(grid, limit), columns_note(grid, len(columns))) if part]
+    if shown_text:
+        yield f'<div class="sx-said">{_escaped("; ".join(shown_text))}</div>'
 
 
 _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
@@ -126,8 +126,8 @@ def _lanes(lanes: Lanes) -> Iterator[str]:
     heads = "".join(f'<th scope="col">{_escaped(cut(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for lane in lanes.lanes:
-        said = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
-        yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_escaped(lane.name + said)}</th></tr>'
+        shown_text = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
+        yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_escaped(lane.name + shown_text)}</th></tr>'
         for left, right in lane.rows:
             yield f"<tr>{_item(left)}{_item(right)}</tr>"
     yield "</tbody>"
@@ -139,7 +139,8 @@ def _item(item: Item | None) -> str:
     sign = f'<span class="sx-sign {_SIGNS.get(item.sign, "")}">{_escaped(item.sign)}</span>'
     name = cut(visible(item.name), _WIDEST_CELL, middle=True)
     tooltip = _tooltip(item.name if name != item.name else None)
-    return f'<td{tooltip}>{sign}{escape(name)} <span class="sx-0">{_escaped(cut(item.told, _WIDEST_CELL))}</span></td>'
+    description = _escaped(cut(item.description, _WIDEST_CELL))
+    return f'<td{tooltip}>{sign}{escape(name)} <span class="sx-0">{description}</span></td>'
 
 
 def _rows(columns: tuple[ShownColumn, ...]) -> Iterator[str]:
@@ -159,11 +160,11 @@ def _rows(columns: tuple[ShownColumn, ...]) -> Iterator[str]:
 
 
 def _cell(shown: Cell, column: ShownColumn) -> str:
-    said = shown.text if shown.whole else cut(shown.text, _WIDEST_CELL, middle=column.is_path)
-    full = shown.exact or (shown.text if said != shown.text else None)
+    shown_text = shown.text if shown.whole else cut(shown.text, _WIDEST_CELL, middle=column.is_path)
+    full = shown.exact or (shown.text if shown_text != shown.text else None)
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL)
     css = f' class="{" ".join(names)}"' if names else ""
-    return f"<td{css}{_tooltip(full)}>{escape(said)}</td>"
+    return f"<td{css}{_tooltip(full)}>{escape(shown_text)}</td>"
 
 
 def _tooltip(content: str | None) -> str:

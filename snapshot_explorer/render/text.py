@@ -7,7 +7,7 @@ from itertools import islice, zip_longest
 
 from snapshot_explorer.render.cells import cell, cut, pad, unit_of, width
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
-from snapshot_explorer.render.grid import ShownColumn, columns_said, rows_said, shown_columns
+from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
 from snapshot_explorer.visible import visible
 
 WIDTH = 120
@@ -73,8 +73,8 @@ def _fitting(content: str, room: int) -> str:
 def _pairs(pairs: Pairs) -> Iterator[str]:
     names = [cut(visible(name), WIDTH // 3) for name, _ in pairs.rows]
     edge = max(map(width, names), default=0)
-    for name, (spelled, value) in zip(names, pairs.rows, strict=True):
-        shown = cell(value, unit_of(spelled)).text
+    for name, (unit_name, value) in zip(names, pairs.rows, strict=True):
+        shown = cell(value, unit_of(unit_name)).text
         first, *more = _wrapped(shown, WIDTH - edge - _GAP)
         yield pad(name, edge, right=False) + " " * _GAP + first
         yield from (" " * (edge + _GAP) + line for line in more)
@@ -88,19 +88,19 @@ def _lanes(lanes: Lanes) -> Iterator[str]:
         cut_off = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
         yield f"-- {visible(lane.name)}{cut_off} ".ljust(WIDTH, "-")
         for left, right in lane.rows:
-            yield from _side_by_side(_spelled(left, room), _spelled(right, room), room)
+            yield from _side_by_side(_item_text(left, room), _item_text(right, room), room)
 
 
 def _side_by_side(left: str, right: str, room: int) -> Iterator[str]:
     yield pad(cut(visible(left), room), room, right=False) + " " * _GAP + cut(visible(right), room)
 
 
-def _spelled(item: Item | None, room: int) -> str:
+def _item_text(item: Item | None, room: int) -> str:
     if item is None:
         return ""
-    told = visible(item.told)
-    name = cut(visible(item.name), max(_NARROWEST_CELL, room - width(told) - 2 * _GAP), middle=True)
-    return f"{item.sign} {name}  {told}"
+    description = visible(item.description)
+    name = cut(visible(item.name), max(_NARROWEST_CELL, room - width(description) - 2 * _GAP), middle=True)
+    return f"{item.sign} {name}  {description}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +111,18 @@ class _Column:
     name: tuple[str, ...]
 
     @property
-    def natural(self) -> int:
+    def natural_width(self) -> int:
         """The room it would like: its widest cell's."""
         texts = [*self.name, *(shown.text for shown in self.shown.cells)]
         return min(max(map(width, texts)), WIDTH)
 
     @property
-    def least(self) -> int:
+    def minimum_width(self) -> int:
         """The room below which it says nothing."""
-        return min(self.natural, max(_NARROWEST_CELL, self._uncut))
+        return min(self.natural_width, max(_NARROWEST_CELL, self._uncut_width))
 
     @property
-    def _uncut(self) -> int:
+    def _uncut_width(self) -> int:
         """The room of its numbers and times, which are not cut as text is."""
         return max((width(shown.text) for shown in self.shown.cells if shown.whole), default=0)
 
@@ -134,14 +134,14 @@ class _Column:
 def _grid(grid: Grid, limit: int) -> Iterator[str]:
     shown = shown_columns(grid, limit, most=_MOST_COLUMNS)
     columns = [_Column(column, (visible(column.name),)) for column in shown]
-    if sum(column.natural + _GAP for column in columns) - _GAP > WIDTH:
+    if sum(column.natural_width + _GAP for column in columns) - _GAP > WIDTH:
         columns = [_Column(column, _broken(column)) for column in shown]
     fitting = _fitting_columns(columns)
     if fitting:
         yield from _aligned(fitting)
-    said = [rows_said(grid, limit), _columns_said(grid, len(fitting))]
-    if any(said):
-        yield from _wrapped("; ".join(part for part in said if part), WIDTH)
+    notes = [rows_note(grid, limit), _columns_note(grid, len(fitting))]
+    if any(notes):
+        yield from _wrapped("; ".join(part for part in notes if part), WIDTH)
 
 
 def _broken(column: ShownColumn) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ def _rows(texts: Sequence[Sequence[str]], columns: Sequence[_Column], rooms: Seq
 
 def _room(columns: Sequence[_Column]) -> int:
     """Return how wide the columns are when each is cut as far as it may be."""
-    return sum(column.least for column in columns) + _GAP * (len(columns) - 1)
+    return sum(column.minimum_width for column in columns) + _GAP * (len(columns) - 1)
 
 
 def _fitting_columns(columns: Sequence[_Column]) -> Sequence[_Column]:
@@ -185,21 +185,23 @@ def _fitting_columns(columns: Sequence[_Column]) -> Sequence[_Column]:
 
 def _rooms(columns: Sequence[_Column]) -> list[int]:
     """Return a room for each column; while they do not fit, the widest that may shrink gives way."""
-    rooms = [column.natural for column in columns]
-    least = [column.least for column in columns]
+    rooms = [column.natural_width for column in columns]
+    minimum_width = [column.minimum_width for column in columns]
     over = sum(rooms) + _GAP * (len(rooms) - 1) - WIDTH
     while over > 0:
-        spare, position = max((room, position) for position, room in enumerate(rooms) if room > least[position])
-        rooms[position] = spare - 1
+        widest, position = max(
+            (room, position) for position, room in enumerate(rooms) if room > minimum_width[position]
+        )
+        rooms[position] = widest - 1
         over -= 1
     return rooms
 
 
-def _columns_said(grid: Grid, fitting: int) -> str | None:
+def _columns_note(grid: Grid, fitting: int) -> str | None:
     """Return which columns are drawn, and the names of the first that are not."""
-    said = columns_said(grid, fitting)
-    if said is None:
+    notes = columns_note(grid, fitting)
+    if notes is None:
         return None
     names = [visible(field.name) for field in islice(grid.rows.schema, fitting, fitting + _NAMED_COLUMNS)]
     more = grid.rows.num_columns - fitting - len(names)
-    return f"{said}; not shown: {', '.join(names)}" + (f" and {more:,} more" if more else "")
+    return f"{notes}; not shown: {', '.join(names)}" + (f" and {more:,} more" if more else "")

@@ -12,21 +12,21 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.render.commits import (
-    LOOKS,
     OTHER,
+    STYLES,
     UNREADABLE,
     Measure,
+    commit_hover_text,
     commit_table,
-    commit_told,
-    times_told,
+    time_texts,
 )
 from snapshot_explorer.render.drawing import Drawing
 from snapshot_explorer.render.figures import (
     INK,
     PURPLE,
     SHADE,
-    Look,
     Picture,
+    Style,
     axis,
     gaps,
     layout,
@@ -35,7 +35,7 @@ from snapshot_explorer.render.figures import (
     plain,
     version_axis,
 )
-from snapshot_explorer.render.flags import Placed, below, draw, placed
+from snapshot_explorer.render.flags import FlagLayer, below, draw, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     _Mask = npt.NDArray[np.bool_]
     _Numbers = npt.NDArray[np.int64]
 
-_SINGLE = 1_000
+_MAX_BARS = 1_000
 """Commits up to which each has a bar of its own with all that is known of it; more are thin lines, drawn by the
 graphics card, with their time and counts."""
 
@@ -95,21 +95,21 @@ class History:
         return kinds
 
     @cached_property
-    def flags(self) -> list[Placed]:
+    def flags(self) -> list[FlagLayer]:
         """The flags of tags and branches."""
         return placed(self.rows, self.x)
 
     @property
     def is_long(self) -> bool:
         """Whether there are too many commits to draw each in full."""
-        return len(self.rows) > _SINGLE
+        return len(self.rows) > _MAX_BARS
 
-    def of_kinds(self) -> Iterator[tuple[str, Look, _Mask]]:
+    def of_kinds(self) -> Iterator[tuple[str, Style, _Mask]]:
         """Yield each kind there is, in a fixed order, how it looks, and which commits are of it."""
         there = set(self.kinds.tolist())
-        for kind in [*LOOKS, *sorted(there - set(LOOKS), key=str)]:
+        for kind in [*STYLES, *sorted(there - set(STYLES), key=str)]:
             if kind in there:
-                yield str(kind), LOOKS.get(kind, OTHER), self.kinds == kind
+                yield str(kind), STYLES.get(kind, OTHER), self.kinds == kind
 
 
 def timeline(
@@ -203,8 +203,8 @@ def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
     yield from _unknown(history)
     yield _total(history)
     yield from _schema_changes(history)
-    spelled = _spelled(history) if history.is_long else None
-    yield from (draw(flags, spelled=spelled) for flags in history.flags)
+    version_template = _version_template(history) if history.is_long else None
+    yield from (draw(flags, version_template=version_template) for flags in history.flags)
     if not history.is_long:
         yield _hover(history)
 
@@ -233,7 +233,7 @@ def _thin_bars(history: History) -> Iterator[go.Scattergl]:
     """Yield a symbol per commit at what it added, with a line from there to what it removed."""
     import plotly.graph_objects as go
 
-    times = np.array(times_told(history.rows["committed_at"]), np.object_)
+    times = np.array(time_texts(history.rows["committed_at"]), np.object_)
     for kind, look, of_kind in history.of_kinds():
         chosen = of_kind & ~history.unknown
         name = plain(f"{look.sign} {kind}".strip())
@@ -258,12 +258,12 @@ def _thin_bars(history: History) -> Iterator[go.Scattergl]:
             mode="markers",
             marker={"symbol": look.symbol, "size": 5, "color": look.colour},
             name=name,
-            hovertemplate=f"version {_spelled(history)}<br>%{{text}} UTC<br>{name}<br>"
+            hovertemplate=f"version {_version_template(history)}<br>%{{text}} UTC<br>{name}<br>"
             f"{history.y} +%{{y:,}} -%{{customdata:,}}<extra></extra>",
         )
 
 
-def _spelled(history: History) -> str:
+def _version_template(history: History) -> str:
     """Return how a template spells a version."""
     return f"{history.shift} + %{{x}}" if history.shift else "%{x}"
 
@@ -281,7 +281,7 @@ def _unknown(history: History) -> Iterator[go.Scatter]:
         mode="markers",
         marker={"symbol": "circle-x-open", "size": 8, "color": INK, "line": {"width": 1.5, "color": INK}},
         name=f"? {history.y} not known",
-        hovertemplate=f"version {_spelled(history)}<br>{history.y} not known<extra></extra>",
+        hovertemplate=f"version {_version_template(history)}<br>{history.y} not known<extra></extra>",
         hoverinfo=None if history.is_long else "skip",
     )
 
@@ -312,7 +312,9 @@ def _total(history: History) -> go.Scatter:
         line={"color": INK, "width": 2, "shape": "hvh"},
         connectgaps=False,
         name=name,
-        hovertemplate=f"version {_spelled(history)}<br>{name} %{{y:,}}<extra></extra>" if history.is_long else None,
+        hovertemplate=f"version {_version_template(history)}<br>{name} %{{y:,}}<extra></extra>"
+        if history.is_long
+        else None,
         hoverinfo=None if history.is_long else "skip",
     )
 
@@ -360,7 +362,9 @@ def _schema_changes(history: History) -> Iterator[go.Scatter]:
         mode="lines",
         line={"color": PURPLE, "width": 1.5, "dash": "dot"},
         name="schema changed",
-        hovertemplate=f"version {_spelled(history)}<br>schema changed<extra></extra>" if history.is_long else None,
+        hovertemplate=f"version {_version_template(history)}<br>schema changed<extra></extra>"
+        if history.is_long
+        else None,
         hoverinfo=None if history.is_long else "skip",
     )
 
@@ -384,14 +388,14 @@ def _hover(history: History) -> go.Scatter:
         y=history.added,
         mode="markers",
         marker={"opacity": 0, "color": INK},
-        hovertext=[commit_told(row, schema) for row, schema in rows_told(history)],
+        hovertext=[commit_hover_text(row, schema) for row, schema in commit_records(history)],
         hoverinfo="text",
         name="commits",
         showlegend=False,
     )
 
 
-def rows_told(history: History) -> Iterator[tuple[dict[str, object], bool]]:
+def commit_records(history: History) -> Iterator[tuple[dict[str, object], bool]]:
     """Return the commits as records, each with whether it changes the schema."""
     rows = history.rows.drop_columns(["details"]).to_pylist()
     return zip(rows, changed_schema(history.rows).tolist(), strict=True)

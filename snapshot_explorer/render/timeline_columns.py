@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
-from snapshot_explorer.render.commits import LOOKS, OTHER, TOLD_NAMES, commit_lines, names_told
+from snapshot_explorer.render.commits import MAX_NAMES, OTHER, STYLES, commit_lines, name_line
 from snapshot_explorer.render.figures import gaps, legible, numbers
 from snapshot_explorer.render.flags import below
-from snapshot_explorer.render.timeline import changed_schema, history_of, rows_told, total_line
+from snapshot_explorer.render.timeline import changed_schema, commit_records, history_of, total_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.render.timeline import History
 
 _READABLE = {"metadata": 1, "no": 2}
-_NAMED = 1_000
+_MAX_FULL_NAMES = 1_000
 """Commits with tags or branches up to which the names are told; of more only their number would fit."""
 
 
@@ -65,10 +65,10 @@ def timeline_columns(
         "room": below(history.flags),
         "kinds": [
             {"name": legible(name), "colour": look.colour, "pattern": look.pattern, "sign": look.sign}
-            for name, look in ((name, LOOKS.get(name, OTHER)) for name, _, _ in kinds)
+            for name, look in ((name, STYLES.get(name, OTHER)) for name, _, _ in kinds)
         ],
         "flags": _flags(history),
-        **_told(history),
+        **_commit_texts(history),
     }
 
 
@@ -80,16 +80,16 @@ def _flags(history: History) -> list[dict[str, object]]:
             "colour": flags.flag.colour,
             "at": np.searchsorted(history.x, flags.x).tolist(),
             "y": flags.y.tolist(),
-            "labels": flags.labels if flags.are_named else None,
+            "labels": flags.labels if flags.has_labels else None,
         }
         for flags in history.flags
     ]
 
 
-def _told(history: History) -> dict[str, object]:
+def _commit_texts(history: History) -> dict[str, object]:
     """Return what is told of each commit: its text, or of many what the page makes texts from."""
     if not history.is_long:
-        return {"told": ["\n".join(commit_lines(row, schema)) for row, schema in rows_told(history)]}
+        return {"told": ["\n".join(commit_lines(row, schema)) for row, schema in commit_records(history)]}
     time = gaps(history.rows["committed_at"].cast("int64")).astype(np.float64)
     return {"told": None, "time": time.tobytes(), "names": _names(history.rows)}
 
@@ -100,7 +100,7 @@ def _names(rows: pa.Table) -> dict[str, list[str]]:
     for noun in ("tags", "branches"):
         has_names = pc.fill_null(pc.greater(pc.list_value_length(rows[noun]), 0), False).to_numpy()  # noqa: FBT003 - the value that null becomes
         places = np.flatnonzero(has_names)
-        most = TOLD_NAMES if len(places) <= _NAMED else 1
+        most = MAX_NAMES if len(places) <= _MAX_FULL_NAMES else 1
         for place, names in zip(places.tolist(), rows[noun].take(places).to_pylist(), strict=True):
-            found.setdefault(str(place), []).append(names_told(noun, names, most))
+            found.setdefault(str(place), []).append(name_line(noun, names, most))
     return found

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LINES = (("files", "files", GREEN), ("rows", "rows", SKY), ("size_bytes", "bytes", VERMILLION))
-_FEW = 1_000
+_MAX_SVG_POINTS = 1_000
 """Versions up to which every line is drawn as a shape; of more only the first, which the range slider shows too."""
 
 
@@ -36,11 +36,11 @@ def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
     import plotly.graph_objects as go
 
     x, shift = places(numbers(totals["version"]))
-    spelled = f"{shift} + %{{x}}" if shift else "%{x}"
+    version_template = f"{shift} + %{{x}}" if shift else "%{x}"
     figure = go.Figure()
     panels = {}
     for number, (column, name, colour) in enumerate(_LINES):
-        kind = go.Scattergl if number and len(x) > _FEW else go.Scatter
+        kind = go.Scattergl if number and len(x) > _MAX_SVG_POINTS else go.Scatter
         suffix = str(number + 1) if number else ""
         figure.add_trace(
             kind(
@@ -51,7 +51,7 @@ def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
                 line={"color": colour, "width": 2, "shape": "hv"},
                 connectgaps=False,
                 name=name,
-                hovertemplate=f"version {spelled}<br>{name} %{{y:,}}<extra></extra>",
+                hovertemplate=f"version {version_template}<br>{name} %{{y:,}}<extra></extra>",
             )
         )
         top = 1 - number * 0.36

@@ -1,4 +1,4 @@
-"""What storages raise, told in our words and without secrets."""
+"""Errors of storages, translated into our errors without secrets."""
 
 import difflib
 import errno
@@ -36,40 +36,40 @@ _PACKAGES: Mapping[str, str] = MappingProxyType(
     }
 )
 DENIED = ("credential", "denied", "forbidden", "auth", "signature", "accesskey", "token", "permission", "profile")
-"""Words in the names of errors, and in the codes of S3, that speak of a refusal."""
-_UNREACHED = ("endpoint", "connect", "timeout", "dns", "ssl", "proxy", "redirect")
-"""Words likewise that speak of a way to the storage that does not lead there."""
-_CIRCLES = frozenset({"TooManyRedirects", "RecursionError"})
-"""How the libraries call redirects that lead back to where they came from."""
+"""Parts of the names of errors, and of S3 error codes, that mean denied access."""
+_UNREACHABLE = ("endpoint", "connect", "timeout", "dns", "ssl", "proxy", "redirect")
+"""Likewise for a storage that cannot be reached."""
+_REDIRECT_LOOPS = frozenset({"TooManyRedirects", "RecursionError"})
+"""Names of the libraries' errors for a loop of redirects."""
 _SHORTEST_SECRET = 4
-_SHORTEST_IN_ENVIRONMENT = 8
-_IN_ENVIRONMENT = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|SAS\b|CONNECTION_STRING|ACCOUNT_KEY", re.IGNORECASE)
-"""Names of environment variables that hold secrets, of any storage."""
-_MOST_PARTS = 2_000
-"""Parts of an error and all that hangs on it that are looked through; of more, nobody knows what they hold."""
+_SHORTEST_VARIABLE = 8
+_SECRET_VARIABLES = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|SAS\b|CONNECTION_STRING|ACCOUNT_KEY", re.IGNORECASE)
+"""Names of environment variables that contain secrets of any storage."""
+_MAX_PARTS = 2_000
+"""The most parts of an error and its chain that are searched for secrets; a larger one counts as unsafe."""
 _MEMBERS = ("args", "filename", "filename2", "strerror", "object", "exceptions", "__cause__", "__context__")
-"""What an error holds besides its attributes."""
+"""Members of an error besides its attributes."""
 
 
-class NotTheFileError(OSError):
-    """The storage answered, but not with the file: a page of a proxy, or a part only. Asked again, it may."""
+class UnexpectedResponseError(OSError):
+    """The storage did not answer with the file, but with a page of a proxy or a part of it. A retry may succeed."""
 
 
 class Mask:
-    """Takes secrets out of text: storage options, what the location hides, and secrets of the environment."""
+    """Removes secrets from text: storage options, hidden parts of the location, and environment secrets."""
 
     def __init__(self, options: Mapping[str, Any], hidden: Iterable[str]) -> None:
-        words = {word for word in (*_words(options), *hidden) if len(word) >= _SHORTEST_SECRET}
-        words |= set(_in_environment())
+        words = {word for word in (*_option_values(options), *hidden) if len(word) >= _SHORTEST_SECRET}
+        words |= set(_environment_secrets())
         longest_first = sorted(words, key=len, reverse=True)
         self._count = len(words)
-        self._secrets = re.compile("|".join(map(_however_spelled, longest_first)) or r"(?!)")
+        self._secrets = re.compile("|".join(map(_escaped_pattern, longest_first)) or r"(?!)")
 
     def __repr__(self) -> str:
         return f"Mask({self._count} hidden)"
 
-    def hides(self, text: str) -> bool:
-        """Return whether the text holds a secret."""
+    def has_secret(self, text: str) -> bool:
+        """Return whether the text contains a secret."""
         return self._secrets.search(text) is not None
 
     def __call__(self, text: str) -> str:
@@ -77,20 +77,20 @@ class Mask:
         return self._secrets.sub("***", text)
 
 
-def _in_environment() -> Iterator[str]:
-    """Yield the secrets that storages read from the environment. Short values may be words: they are none."""
+def _environment_secrets() -> Iterator[str]:
+    """Yield the secrets in the environment. Short values are skipped, because they may be ordinary words."""
     for name, value in os.environ.items():
-        # A path to a file of secrets is none itself.
-        if _IN_ENVIRONMENT.search(name) and len(value) >= _SHORTEST_IN_ENVIRONMENT and not os.path.isabs(value):  # noqa: PTH117
+        # A path to a file of secrets is not a secret itself.
+        if _SECRET_VARIABLES.search(name) and len(value) >= _SHORTEST_VARIABLE and not os.path.isabs(value):  # noqa: PTH117
             yield value
 
 
-def _however_spelled(word: str) -> str:
-    """Return a pattern of a word as it stands, as URLs quote it and as Python and JSON escape it."""
-    return "".join(f"(?:{'|'.join(_spellings(letter))})" for letter in word)
+def _escaped_pattern(word: str) -> str:
+    """Return a pattern that matches a word unchanged, quoted in a URL, or escaped by Python or JSON."""
+    return "".join(f"(?:{'|'.join(_letter_escapes(letter))})" for letter in word)
 
 
-def _spellings(letter: str) -> Iterator[str]:
+def _letter_escapes(letter: str) -> Iterator[str]:
     yield re.escape(letter)
     yield "".join(f"%(?i:{byte:02x})" for byte in letter.encode("utf-8", "surrogatepass"))
     if letter == " ":
@@ -99,40 +99,40 @@ def _spellings(letter: str) -> Iterator[str]:
         yield re.escape(escaped)
 
 
-def _words(value: object) -> Iterator[str]:
-    """Yield every text in storage options, however deep; numbers too, they may be passwords."""
+def _option_values(value: object) -> Iterator[str]:
+    """Yield every text in storage options, at any depth; numbers too, which may be passwords."""
     if isinstance(value, Mapping):
         for item in value.values():
-            yield from _words(item)
+            yield from _option_values(item)
     elif isinstance(value, list | tuple | set | frozenset):
         for item in value:
-            yield from _words(item)
+            yield from _option_values(item)
     elif isinstance(value, bytes | bytearray):
         yield bytes(value).decode("utf-8", "replace")
     elif isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
         yield str(value)
 
 
-def translated(error: BaseException, asked: str, mask: Mask, *, local: bool) -> StorageError:
-    """Return our error for a foreign one: what was asked, what the storage said, what to do.
+def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool) -> StorageError:
+    """Return our error for a foreign one: the failed operation, the storage's error and advice.
 
     Args:
-        error: What the storage raised.
-        asked: What could not be done, as the start of a sentence.
-        mask: Takes the secrets out of what the storage said.
-        local: Whether the storage is this machine's own.
+        error: The error of the storage.
+        problem: The failed operation, as the start of a sentence.
+        mask: Removes the secrets from the storage's error.
+        local: Whether the storage is the local disk.
     """
-    return StorageError(f"{asked}: {said(error, mask)}. {_advice(error, local=local)}")
+    return StorageError(f"{problem}: {error_text(error, mask)}. {_advice(error, local=local)}")
 
 
-def said(error: BaseException, mask: Mask) -> str:
+def error_text(error: BaseException, mask: Mask) -> str:
     """Return an error's class and text as one line without secrets."""
-    if goes_in_circles(error):
-        return "the storage answers with redirects that lead in a circle"
+    if is_redirect_loop(error):
+        return "the storage answers with a loop of redirects"
     text = shortened(mask(_text(error))).rstrip(". ")
-    if isinstance(error, NotTheFileError):
+    if isinstance(error, UnexpectedResponseError):
         return text
-    members = [said(one, mask) for one in getattr(error, "exceptions", ())[:3] if isinstance(one, BaseException)]
+    members = [error_text(one, mask) for one in getattr(error, "exceptions", ())[:3] if isinstance(one, BaseException)]
     return f"{type(error).__name__}: {text}{'; '.join(['', *members])}".rstrip(": ")
 
 
@@ -143,33 +143,32 @@ def _text(error: BaseException) -> str:
         return "it has no text"
 
 
-def cause(error: BaseException, mask: Mask) -> BaseException:
-    """Return what to name as the cause of our error: the foreign error, unless it would show a secret.
+def masked_cause(error: BaseException, mask: Mask) -> BaseException:
+    """Return the cause of our error: the foreign error, or a copy without secrets.
 
-    A traceback prints the text of every error in the chain, a notebook keeps what was printed, and a debugger shows
-    attributes. So an error is replaced by one that says the same with the secrets masked, if a secret is in its text,
-    its notes, its attributes, or in those of its causes, contexts and members; likewise if its text would drive a
-    terminal.
+    A traceback prints the text of every error in the chain, a notebook stores the output, and a debugger shows
+    attributes. So an error is replaced by a masked one if its text, notes or attributes contain a secret, or those of
+    its causes, contexts and members. Likewise if its text contains control characters for a terminal.
     """
-    return StorageError(said(error, mask)) if _shows_secret(error, mask) else error
+    return StorageError(error_text(error, mask)) if _contains_secret(error, mask) else error
 
 
-def _shows_secret(error: BaseException, mask: Mask) -> bool:
-    """Return whether an error or anything that hangs on it holds a secret, prints raw, or is too much to look at."""
+def _contains_secret(error: BaseException, mask: Mask) -> bool:
+    """Return whether an error or its chain contains a secret or control characters, or is too large to search."""
     waiting: list[object] = [error]
-    known: dict[int, object] = {}  # the objects themselves: an id is used again after its object is gone
+    known: dict[int, object] = {}  # the objects themselves: an id is reused after its object is freed
     while waiting:
         value = waiting.pop()
         if id(value) in known or value is None or isinstance(value, bool | type | ModuleType | FunctionType):
             continue
         known[id(value)] = value
-        if len(known) > _MOST_PARTS:
+        if len(known) > _MAX_PARTS:
             return True
         try:
             texts, parts = _texts(value), _parts(value)
-        except Exception:  # noqa: BLE001 - what cannot be looked at may hold anything
+        except Exception:  # noqa: BLE001 - what cannot be read may contain a secret
             return True
-        if any(map(mask.hides, texts)):
+        if any(map(mask.has_secret, texts)):
             return True
         if isinstance(value, BaseException) and not all(map(str.isprintable, texts)):
             return True
@@ -178,7 +177,7 @@ def _shows_secret(error: BaseException, mask: Mask) -> bool:
 
 
 def _texts(value: object) -> list[str]:
-    """Return how a value reads; of a container nothing, its parts are looked at."""
+    """Return the texts of a value; none for a container, whose parts are searched instead."""
     if isinstance(value, bytes | bytearray | memoryview):
         return [bytes(value).decode("utf-8", "replace")]
     if isinstance(value, Mapping | list | tuple | set | frozenset):
@@ -187,7 +186,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _parts(value: object) -> list[object]:
-    """Return what a value holds."""
+    """Return the parts of a value."""
     if isinstance(value, str | bytes | bytearray | memoryview | int | float):
         return []
     if isinstance(value, Mapping):
@@ -207,7 +206,7 @@ def _slots(kind: type) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
-def links_of(error: BaseException | None) -> Iterator[BaseException]:
+def error_chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error, its causes and contexts, and the members of groups, each once."""
     seen: set[int] = set()
     waiting = [error]
@@ -221,23 +220,23 @@ def links_of(error: BaseException | None) -> Iterator[BaseException]:
             waiting += [one for one in members if isinstance(one, BaseException)] if isinstance(members, tuple) else []
 
 
-def names_of(error: BaseException) -> Iterator[str]:
-    """Yield the classes' names of an error and its chain, and S3's codes. Not the text, which may hold any path."""
-    for link in links_of(error):
+def error_names(error: BaseException) -> Iterator[str]:
+    """Yield the class names of an error and its chain, and S3 error codes. Not the text, which may contain any path."""
+    for link in error_chain(error):
         yield type(link).__name__
         response = getattr(link, "response", None)
         if isinstance(response, Mapping) and isinstance(response.get("Error"), Mapping):
             yield str(response["Error"].get("Code", ""))
 
 
-def goes_in_circles(error: BaseException) -> bool:
-    """Return whether the storage sent us from address to address without end."""
-    return not _CIRCLES.isdisjoint(names_of(error))
+def is_redirect_loop(error: BaseException) -> bool:
+    """Return whether the storage answers with a loop of redirects."""
+    return not _REDIRECT_LOOPS.isdisjoint(error_names(error))
 
 
-def lacks_bucket(error: BaseException) -> bool:
-    """Return whether the error says that there is no such bucket, which is more than a missing file."""
-    return any(name in ("NoSuchBucket", "ContainerNotFound") for name in names_of(error))
+def is_missing_bucket(error: BaseException) -> bool:
+    """Return whether the error means that the bucket does not exist, not only a file."""
+    return any(name in ("NoSuchBucket", "ContainerNotFound") for name in error_names(error))
 
 
 def _advice(error: BaseException, *, local: bool) -> str:
@@ -247,39 +246,39 @@ def _advice(error: BaseException, *, local: bool) -> str:
         return "Give a file's path."
     if local:
         return "Check its permissions." if isinstance(error, PermissionError) else "Check the path."
-    if isinstance(error, NotTheFileError):
-        return "Check the endpoint in storage_options, and what stands between: a proxy, a portal that wants a login."
-    if isinstance(error, PermissionError) or _named(error, DENIED):
+    if isinstance(error, UnexpectedResponseError):
+        return "Check the endpoint in storage_options, and the network for a proxy or a login page."
+    if isinstance(error, PermissionError) or _name_contains(error, DENIED):
         return "Check the keys in storage_options, or the credentials in the environment."
-    if isinstance(error, ConnectionError | TimeoutError) or _named(error, _UNREACHED):
+    if isinstance(error, ConnectionError | TimeoutError) or _name_contains(error, _UNREACHABLE):
         return "Check the endpoint in storage_options and the network, then try again."
     return "Check the path and storage_options."
 
 
-def _named(error: BaseException, words: Iterable[str]) -> bool:
-    """Return whether a word is in the names of the error's class, of its causes' or in their codes."""
-    return any(word in name.lower() for name in names_of(error) for word in words)
+def _name_contains(error: BaseException, words: Iterable[str]) -> bool:
+    """Return whether one of the words is in a class name or an error code of the error's chain."""
+    return any(word in name.lower() for name in error_names(error) for word in words)
 
 
-def means_missing(error: BaseException) -> bool:
-    """Return whether the error says by itself that there is no such file."""
+def is_missing_file(error: BaseException) -> bool:
+    """Return whether the error alone means that the file does not exist."""
     return isinstance(error, FileNotFoundError) or getattr(error, "errno", None) == errno.ENAMETOOLONG
 
 
-def is_worth_a_look(error: BaseException) -> bool:
-    """Return whether the error may mean a missing file, so that asking if the file is there makes sense.
+def might_be_missing(error: BaseException) -> bool:
+    """Return whether the error might mean a missing file, so that a check for the file is useful.
 
-    Not after a refusal or a lost connection: the second question would be refused as well, or wait as long.
+    Not after denied access or a lost connection: the check would fail the same way, or wait as long.
     """
     known = isinstance(error, PermissionError | ConnectionError | TimeoutError | IsADirectoryError)
-    return not known and not _named(error, (*DENIED, *_UNREACHED))
+    return not known and not _name_contains(error, (*DENIED, *_UNREACHABLE))
 
 
 def ensure_backend(protocol: str) -> None:
     """Do nothing if the protocol's library can be imported.
 
     Raises:
-        MissingDependencyError: It cannot, or nobody knows the protocol.
+        MissingDependencyError: It cannot, or the protocol is unknown.
     """
     if protocol == LOCAL:
         return
@@ -287,23 +286,23 @@ def ensure_backend(protocol: str) -> None:
 
     try:
         fsspec.get_filesystem_class(protocol)
-    except Exception as error:  # a library that is imported here may raise what it likes
+    except Exception as error:  # a library that is imported here may raise anything
         raise missing_backend(protocol, error) from error
 
 
 def lacks_hadoop(protocol: str, error: BaseException) -> bool:
-    """Return whether the error says that there is no Hadoop client on this machine."""
+    """Return whether the error means that no Hadoop client is installed."""
     return protocol == "hdfs" and any(word in str(error).lower() for word in ("libjvm", "libhdfs", "unable to load"))
 
 
 def missing_backend(protocol: str, error: BaseException) -> MissingDependencyError:
-    """Return the error for a protocol whose library is not installed, or that nobody knows."""
+    """Return the error for an unknown protocol, or one whose library is not installed."""
     if protocol in ("hdfs", "arrow_hdfs"):
-        how = "hdfs:// needs pyarrow and a Hadoop client: set JAVA_HOME, HADOOP_HOME and CLASSPATH"
+        problem = "hdfs:// needs pyarrow and a Hadoop client: set JAVA_HOME, HADOOP_HOME and CLASSPATH"
     elif package := _PACKAGES.get(protocol):
-        how = f"{protocol}:// needs a package that is not installed. Install it with: pip install {package}"
+        problem = f"{protocol}:// needs a package that is not installed. Install it with: pip install {package}"
     elif isinstance(error, ImportError):
-        how = f"{protocol}:// needs a package that is not installed. {shortened(str(error))}"
+        problem = f"{protocol}:// needs a package that is not installed. {shortened(str(error))}"
     else:
         near = difflib.get_close_matches(
             protocol, ("s3", "gs", "abfs", "oss", "hdfs", "file", "memory"), n=1, cutoff=0.5
@@ -311,5 +310,5 @@ def missing_backend(protocol: str, error: BaseException) -> MissingDependencyErr
         advice = (
             f"Did you mean {near[0]}://?" if near else "Use a local path, s3://, gs://, abfs:// or another of fsspec's."
         )
-        return MissingDependencyError(f"No package is known that reads {shortened(protocol)}://. {advice}")
-    return MissingDependencyError(f"{how}.")
+        return MissingDependencyError(f"No known package reads {shortened(protocol)}://. {advice}")
+    return MissingDependencyError(f"{problem}.")

@@ -1,4 +1,4 @@
-"""How bytes and listings come from the local disk and from fsspec's file systems. Nothing here writes."""
+"""Bytes and listings from the local disk and from fsspec's file systems. Read-only."""
 
 import builtins  # `list` is a method here
 import codecs
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import s3
-from snapshot_explorer.storage.failures import NotTheFileError
+from snapshot_explorer.storage.failures import UnexpectedResponseError
 from snapshot_explorer.storage.location import LOCAL, QUOTED, Location, shortened
 from snapshot_explorer.visible import logger_of
 
@@ -25,44 +25,44 @@ log = logger_of(__name__)
 A = TypeVar("A")
 
 WORKERS = 32
-"""How many requests are made at once to a storage that is not this machine's own."""
-_WHOLE = 1 << 20
-"""A remote file up to this size is fetched whole when opened: the round trip costs more than the bytes."""
-_AHEAD = 1 << 16
-"""How many bytes past those asked for are fetched along, for readers that take small steps (ORC, Avro)."""
+"""Concurrent requests to remote storage."""
+_WHOLE_FILE_BYTES = 1 << 20
+"""A remote file of up to this size is fetched whole when opened: the round trip costs more than the bytes."""
+_READ_AHEAD = 1 << 16
+"""Bytes to read ahead, for readers that read in small steps (ORC, Avro)."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
-"""How file systems call the time of the last write. A time of creation is another thing."""
-_PAGE_BEGINS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
-_PAGE_HEAD = 256
+"""Names of the last-modified time in file systems. A creation time is not used."""
+_HTML_STARTS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
+_HTML_PREFIX = 256
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Entry(NamedTuple):
-    """A file or folder of a listing. A tuple: of a long log they are many, and a record takes longer."""
+    """A file or folder of a listing. A tuple, because it is faster to create than a dataclass and a log has many."""
 
     name: str
-    """Its name in the folder."""
+    """The name within the folder."""
     is_folder: bool
     """Whether it is a folder."""
     size_bytes: int | None
     """Size of a file; null for a folder."""
     modified: datetime | None
-    """When it was last written, aware, UTC; null where the storage does not say."""
+    """When it was last written, aware, UTC; null where the storage does not report it."""
 
 
 class Files(Protocol):
-    """What `Storage` needs of a storage. Addresses are the storage's own; foreign errors are let through."""
+    """The operations that `Storage` needs. Addresses are the storage's own; foreign errors are raised unchanged."""
 
     workers: int
-    """How many requests may be made at once; 1 where threads cost more than they give."""
+    """The most concurrent requests; 1 where threads cost more than they save."""
 
     @property
     def endpoint(self) -> str:
-        """Where requests go, for messages; empty where the location says it all."""
+        """The endpoint of requests, for messages; empty where the location contains it."""
         ...
 
     def base(self, location: Location) -> str:
-        """Return the address that a location has on this storage."""
+        """Return the address of a location on this storage."""
         ...
 
     def read(self, address: str) -> bytes:
@@ -70,24 +70,24 @@ class Files(Protocol):
         ...
 
     def list(self, address: str) -> list[Entry]:
-        """Return what is in a folder, in any order. NotADirectoryError if it is a file."""
+        """Return the entries of a folder, in any order. Raises NotADirectoryError for a file."""
         ...
 
     def folders(self, address: str) -> builtins.list[str]:
-        """Return the names of the folders in a folder, in any order. NotADirectoryError if it is a file."""
+        """Return the names of the subfolders, in any order. Raises NotADirectoryError for a file."""
         ...
 
     def is_file(self, address: str) -> bool:
-        """Return whether a file is there; FileNotFoundError is as good as False."""
+        """Return whether the file exists. May raise FileNotFoundError instead of returning False."""
         ...
 
     def open(self, address: str, size_bytes: int | None) -> pa.NativeFile | io.BufferedIOBase:
-        """Return a file opened for random access; of a Python object the reads may raise foreign errors."""
+        """Return a file opened for random access. The reads of a Python object may raise foreign errors."""
         ...
 
 
 class LocalFiles:
-    """The local disk, asked directly: fsspec's layer costs more than the reading of a small file."""
+    """The local disk, without fsspec, whose overhead exceeds the cost of reading a small file."""
 
     workers = 1  # measured: two threads take twice as long as none to read 10,000 small files
     endpoint = ""
@@ -97,59 +97,59 @@ class LocalFiles:
         return location.address
 
     def read(self, address: str) -> bytes:
-        """Return a file's bytes; of a pipe or device none, it could be endless."""
-        # Opened without blocking, so that a pipe that metadata names cannot hang us before its type is known.
+        """Return a file's bytes. Refuses pipes and devices, which could be endless."""
+        # Opened without blocking, so that a pipe in the metadata cannot hang before its type is checked.
         handle = os.open(address, _READ_ONLY)
         try:
             size = _regular(os.fstat(handle), address).st_size
             content = os.read(handle, size + 1)
             if len(content) == size:
                 return content
-            # More than the system reads at once (2 GiB), or a writer is at it.
+            # More than one system call reads (2 GiB), or the file is being written.
             parts = [content]
-            while part := os.read(handle, max(size, _WHOLE)):
+            while part := os.read(handle, max(size, _WHOLE_FILE_BYTES)):
                 parts.append(part)
             return b"".join(parts)
         finally:
             os.close(handle)
 
     def list(self, address: str) -> list[Entry]:
-        """Return what is in a folder, links followed; links to nowhere are left out."""
+        """Return the entries of a folder, links followed; broken links are left out."""
         entries = self._listed(address, _local_entry)
         return [entry for entry in entries if entry is not None]
 
     def folders(self, address: str) -> builtins.list[str]:
-        """Return the names of the folders in a folder, links followed. No entry's status is asked for but a link's."""
+        """Return the names of the subfolders, links followed. Only links cost a stat call."""
         return [name for name, is_folder in self._listed(address, lambda item: (item.name, item.is_dir())) if is_folder]
 
-    def _listed(self, address: str, told: Callable[[os.DirEntry[str]], A]) -> builtins.list[A]:
+    def _listed(self, address: str, convert: Callable[[os.DirEntry[str]], A]) -> builtins.list[A]:
         try:
             with os.scandir(address) as found:
-                return [told(item) for item in found]
+                return [convert(item) for item in found]
         except NotADirectoryError as error:
             if self.is_file(address):
                 raise NotADirectoryError(f"{address} is a file, not a folder") from error
             raise
 
     def is_file(self, address: str) -> bool:
-        """Return whether a file is there."""
+        """Return whether the file exists."""
         return stat.S_ISREG(_status(address).st_mode)
 
     def open(self, address: str, size_bytes: int | None) -> pa.NativeFile:  # noqa: ARG002 - the disk knows the size
         """Return a file opened for random access."""
         _regular(_status(address), address)
-        # No memory map: a file that a writer cuts short under a map kills the process.
+        # No memory map: if a writer truncates a mapped file, the process is killed.
         return pa.OSFile(address, mode="r")
 
 
 def file_names(address: str, most: int) -> list[str]:
-    """Return the names of the files in a folder of the local disk, of the first entries of it. Links are left out."""
+    """Return the names of the files among the first entries of a local folder. Links are left out."""
     with os.scandir(address) as found:
         return [item.name for item in islice(found, most) if item.is_file(follow_symlinks=False)]
 
 
 def _status(address: str) -> os.stat_result:
-    return os.stat(address)  # noqa: PTH116 - a Path costs more than the question
+    return os.stat(address)  # noqa: PTH116 - a Path costs more than the call
 
 
 def _regular(status: os.stat_result, address: str) -> os.stat_result:
@@ -165,9 +165,9 @@ def _local_entry(item: os.DirEntry[str]) -> Entry | None:
         is_folder, status = item.is_dir(), item.stat()
     except OSError:
         if item.is_symlink():
-            return None  # to nowhere, or in a circle
+            return None  # broken, or a loop
         if not os.path.lexists(item.path):
-            return None  # removed meanwhile
+            return None  # removed since
         raise
     try:
         modified = datetime.fromtimestamp(status.st_mtime, UTC)
@@ -177,23 +177,23 @@ def _local_entry(item: os.DirEntry[str]) -> Entry | None:
 
 
 class RemoteFiles:
-    """A file system of fsspec, used through its reading calls only, without its cache of listings or its globs."""
+    """A file system of fsspec, read-only, without its listings cache and its globs."""
 
     workers = WORKERS
 
     def __init__(self, root: Location, options: Mapping[str, Any]) -> None:
-        """Make the file system; some protocols connect here."""
+        """Create the file system; some protocols connect here."""
         import fsspec  # noqa: PLC0415 - local tables do without it, and it takes long to import
         from fsspec.dircache import DirCache  # noqa: PLC0415 - as above
 
         kind = fsspec.get_filesystem_class(root.protocol)
         self._protocol = root.protocol
-        # As fsspec's url_to_fs does, which would take a `::` in a name for a chain. Of an S3 URL, s3fs takes nothing
-        # but an object's version, which is no concern of a folder's.
+        # As in fsspec's url_to_fs, which would read a `::` in a name as a chain. From an S3 URL, s3fs parses only an
+        # object's version, which a folder does not have.
         named = {} if root.protocol == "s3" else kind._get_kwargs_from_urls(root.address)  # noqa: SLF001 - see above
-        # An instance of our own: fsspec would share one, with its cache of listings, across the process.
+        # A separate instance: fsspec would share one, with its listings cache, across the process.
         self._fs = kind(**{**named, **_settings(root.protocol, options), "skip_instance_cache": True})
-        # A live writer's commits must be seen. Not every protocol takes `use_listings_cache`; all have this.
+        # New commits must be visible. Not every protocol accepts `use_listings_cache`; all have `dircache`.
         self._fs.dircache = DirCache(use_listings_cache=False)
         whole = getattr(self._fs, "_cat_file", self._fs.cat_file)
         if root.protocol == "s3":
@@ -208,13 +208,13 @@ class RemoteFiles:
 
     def base(self, location: Location) -> str:
         """Return the address as the file system writes it."""
-        return str(self._fs._strip_protocol(location.address))  # noqa: SLF001 - there is no other way to ask
+        return str(self._fs._strip_protocol(location.address))  # noqa: SLF001 - there is no public way
 
     def read(self, address: str) -> bytes:
         """Return a file's bytes, in one request."""
         content = bytes(self._fs.cat_file(self._literal(address), **self._at_once))
-        if content[:1] in _PAGE_BEGINS and self._protocol != "memory":
-            _refuse_page(content)
+        if content[:1] in _HTML_STARTS and self._protocol != "memory":
+            _check_not_html(content)
         return content
 
     def list(self, address: str) -> list[Entry]:
@@ -235,43 +235,43 @@ class RemoteFiles:
         return [entry.name for entry in self.list(address) if entry.is_folder]
 
     def is_file(self, address: str) -> bool:
-        """Return whether a file is there."""
+        """Return whether the file exists."""
         return bool(self._fs.info(self._literal(address))["type"] == "file")
 
     def open(self, address: str, size_bytes: int | None) -> pa.NativeFile | io.BufferedIOBase:
         """Return a small file's bytes, or a large file that fetches ranges."""
         # Handles of memory:// share one position.
-        if self._protocol == "memory" or (size_bytes is not None and size_bytes <= _WHOLE):
+        if self._protocol == "memory" or (size_bytes is not None and size_bytes <= _WHOLE_FILE_BYTES):
             content = self.read(address)
             if size_bytes is not None and len(content) != size_bytes:
-                self._refuse_part(address, len(content))
+                self._check_complete(address, len(content))
             return pa.BufferReader(content)
         known = {"size": size_bytes} if self._protocol == "s3" and size_bytes is not None else {}
         handle: io.BufferedIOBase = self._fs.open(
-            self._literal(address), "rb", block_size=_AHEAD, cache_type="readahead", **known
+            self._literal(address), "rb", block_size=_READ_AHEAD, cache_type="readahead", **known
         )
         size = getattr(handle, "size", None)
-        if size is not None and size <= _WHOLE:
+        if size is not None and size <= _WHOLE_FILE_BYTES:
             with handle:
                 return pa.BufferReader(handle.read())
         return handle
 
-    def _refuse_part(self, address: str, size: int) -> None:
-        """Raise NotTheFileError if a file is of another size than what was read of it. One request.
+    def _check_complete(self, address: str, size: int) -> None:
+        """Raise UnexpectedResponseError if the file has another size than the bytes read. One request.
 
-        Metadata may be wrong about the size of a file, so that it alone proves nothing.
+        The size in the metadata may be wrong, so it alone proves nothing.
         """
         there = self._fs.info(address).get("size")
         if isinstance(there, int) and there != size:
-            raise NotTheFileError(f"the storage answered with {size:,} of {there:,} bytes")
+            raise UnexpectedResponseError(f"the storage answered with {size:,} of {there:,} bytes")
 
     def _literal(self, address: str) -> str:
-        """Return the address if the file system takes every character of it as it stands."""
-        taken = self._fs._strip_protocol(address) == address  # noqa: SLF001 - there is no other way to ask
-        if not taken or (self._protocol == "s3" and "?versionId=" in address):
+        """Return the address if the file system reads every character of it literally."""
+        is_literal = self._fs._strip_protocol(address) == address  # noqa: SLF001 - there is no public way
+        if not is_literal or (self._protocol == "s3" and "?versionId=" in address):
             raise UnsupportedFeatureError(
-                f"{self._protocol}:// cannot be asked for the name {shortened(address)!r}: "
-                "its library would take it for another one. Copy the table to a local folder to read it."
+                f"{self._protocol}:// cannot read the name {shortened(address)!r}: "
+                "its library reads it as another name. Copy the table to a local folder to read it."
             )
         return address
 
@@ -286,46 +286,46 @@ class RemoteFiles:
         )
 
 
-class Ranges(io.RawIOBase):
-    """An open file whose reads go through a function of ours, for pyarrow."""
+class RangeReader(io.RawIOBase):
+    """An open file for pyarrow, whose reads are retried and whose errors are translated."""
 
-    def __init__(self, handle: io.BufferedIOBase, ask: Callable[[Callable[[Any], Any], Any], Any]) -> None:
+    def __init__(self, handle: io.BufferedIOBase, call: Callable[[Callable[[Any], Any], Any], Any]) -> None:
         """Wrap an open file; closing this closes it.
 
         Args:
             handle: The file.
-            ask: Calls a function with an argument, a second time where that may help, and translates its errors.
+            call: Calls a function with an argument, retries it where that might help, and translates its errors.
         """
         self._handle = handle
-        self._ask = ask
+        self._call = call
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return up to so many bytes from where the file stands, all that are left for -1."""
-        place = self._handle.tell()
-        content: bytes = self._ask(lambda asked: self._read_at(place, asked), size)
-        log.debug("read %d bytes at %d", len(content), place)
+        """Return up to `size` bytes from the current position; all remaining bytes for -1."""
+        position = self._handle.tell()
+        content: bytes = self._call(lambda argument: self._read_at(position, argument), size)
+        log.debug("read %d bytes at %d", len(content), position)
         return content
 
-    def _read_at(self, place: int, size: int) -> bytes:
-        """Return bytes from a place, also where an earlier try has left the file somewhere else."""
-        if self._handle.tell() != place:
-            self._handle.seek(place)
+    def _read_at(self, position: int, size: int) -> bytes:
+        """Return bytes from a position, also after a failed attempt has moved the file's own position."""
+        if self._handle.tell() != position:
+            self._handle.seek(position)
         content = self._handle.read(size)
         end = getattr(self._handle, "size", None)
         if isinstance(end, int):
-            wanted = max(end - place, 0) if size < 0 else min(size, max(end - place, 0))
-            if len(content) != wanted:
-                self._handle.seek(place)
-                raise NotTheFileError(f"the storage answered with {len(content):,} of {wanted:,} bytes")
+            expected = max(end - position, 0) if size < 0 else min(size, max(end - position, 0))
+            if len(content) != expected:
+                self._handle.seek(position)
+                raise UnexpectedResponseError(f"the storage answered with {len(content):,} of {expected:,} bytes")
         return content
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Move to another place."""
-        place: int = self._ask(lambda asked: self._handle.seek(asked, whence), offset)
-        return place
+        """Move to another position."""
+        position: int = self._call(lambda argument: self._handle.seek(argument, whence), offset)
+        return position
 
     def tell(self) -> int:
-        """Return where the file stands."""
+        """Return the current position."""
         return self._handle.tell()
 
     def readable(self) -> bool:
@@ -338,18 +338,18 @@ class Ranges(io.RawIOBase):
 
     def close(self) -> None:
         """Close the file."""
-        self._ask(lambda handle: handle.close(), self._handle)
+        self._call(lambda handle: handle.close(), self._handle)
         super().close()
 
 
-def _refuse_page(content: bytes) -> None:
-    """Raise NotTheFileError for an HTML page: no file of a table begins like one."""
-    if content[:_PAGE_HEAD].removeprefix(codecs.BOM_UTF8).lstrip().lower().startswith((b"<!doctype html", b"<html")):
-        raise NotTheFileError("the storage answered with an HTML page instead of the file")
+def _check_not_html(content: bytes) -> None:
+    """Raise UnexpectedResponseError for an HTML page: no file of a table starts like one."""
+    if content[:_HTML_PREFIX].removeprefix(codecs.BOM_UTF8).lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        raise UnexpectedResponseError("the storage answered with an HTML page instead of the file")
 
 
 def _settings(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for fsspec: the user's, and as many connections as there are requests at once."""
+    """Return the options for fsspec: the user's, and as many connections as concurrent requests."""
     if protocol != "s3":
         return dict(options)
     given = options.get("config_kwargs") or {}
@@ -357,7 +357,7 @@ def _settings(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _time(value: object) -> datetime | None:
-    """Return a storage's time as aware UTC; None if it is in no form that is known."""
+    """Return a storage's time as aware UTC; None if its format is unknown."""
     try:
         if isinstance(value, (float, int)):
             return datetime.fromtimestamp(value, UTC)

@@ -1,4 +1,4 @@
-"""Where a table is, and which paths may be asked for below it."""
+"""The location of a table, and the paths allowed below it."""
 
 import os
 import re
@@ -10,24 +10,24 @@ from urllib.parse import quote
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 
 LOCAL = "file"
-"""The protocol of files of this machine."""
-_SAME: Mapping[str, str] = MappingProxyType(
+"""The protocol of the local disk."""
+_PROTOCOL_FAMILIES: Mapping[str, str] = MappingProxyType(
     {"local": LOCAL, "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs", "https": "http"}
 )
-"""Protocols that are another spelling of one storage."""
-_SPELLED = MappingProxyType({"local": LOCAL, "s3a": "s3", "s3n": "s3", "abfss": "abfs"})
-"""How the writers' spellings are called in fsspec."""
+"""Protocols that are aliases of one storage."""
+_FSSPEC_NAMES = MappingProxyType({"local": LOCAL, "s3a": "s3", "s3n": "s3", "abfss": "abfs"})
+"""The fsspec names of the writers' protocols."""
 QUOTED = ("http", "https")
 """Protocols whose addresses are URLs even inside fsspec: `#` and `?` in a name must be quoted."""
 _BUCKETS = frozenset({"s3", "gs", "abfs", "oss", "tos", "oci", "memory"})
-"""Storages whose connection does not depend on the bucket: a table may name files of another bucket."""
+"""Storages whose connection does not depend on the bucket: a table may refer to files in another bucket."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://(.*)", re.DOTALL)
 _FILE_URL = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?(.*)", re.DOTALL | re.IGNORECASE)
 _HADOOP_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(/.*)", re.DOTALL)
 _CHAINED = re.compile(r"([a-z0-9_]+)(?:://[^:]*)?::([a-z0-9_]+)(?:::|://|$)")
 _QUERY = re.compile(r"\?[^?]*=.*", re.DOTALL)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,23 +35,23 @@ class Location:
     """A folder or file of a storage."""
 
     protocol: str
-    """The protocol as fsspec calls it: file, s3, memory, ..."""
+    """The protocol in fsspec: file, s3, memory, ..."""
     address: str = field(repr=False)
-    """What fsspec is asked for: an absolute path, or a URL that may hold user and password."""
+    """The address for fsspec: an absolute path, or a URL that may contain user and password."""
     shown: str
-    """The address as people may see it: no user, no password, no query."""
+    """The address for display, without user, password and query."""
     hidden: tuple[str, ...] = field(default=(), repr=False)
     """The parts of the address that are not shown."""
 
 
 def parse_location(path: object) -> Location:
-    """Return the location that a user gave: a local path, or a URL of any protocol. Reads nothing.
+    """Return the location of a user's path: a local path, or a URL of any protocol. Reads nothing.
 
-    In a local path every character stands for itself, `#`, `?`, `%` and `*` included; only a leading `~` is
-    the home folder. A relative path counts from the current folder.
+    In a local path every character is literal, `#`, `?`, `%` and `*` included; only a leading `~` is the home folder.
+    A relative path starts at the current folder.
 
     Raises:
-        InvalidArgumentError: The path is empty, is not text, or holds a zero byte.
+        InvalidArgumentError: The path is empty, is not text, or contains a zero byte.
         UnsupportedFeatureError: The location is a chain of protocols, such as `zip://...::s3://...`.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
@@ -73,7 +73,7 @@ def _is_chain(text: str) -> bool:
     chained = _CHAINED.match(text)
     if chained is None:
         return False
-    import fsspec  # noqa: PLC0415 - local tables do without it, and it takes long to import
+    import fsspec  # noqa: PLC0415 - local tables do not need it, and the import is slow
 
     return set(chained.groups()) <= set(fsspec.available_protocols())
 
@@ -84,14 +84,14 @@ def _local(path: str) -> Location:
 
 
 def _remote(scheme: str, rest: str) -> Location:
-    protocol = _SPELLED.get(scheme, scheme)
+    protocol = _FSSPEC_NAMES.get(scheme, scheme)
     authority, slash, key = rest.partition("/")
     hidden: list[str] = []
     shown_authority = authority
     user, at, host = authority.rpartition("@")
     if at:
         # A container of Azure is written like a user: container@account.
-        keeps_user = _SAME.get(protocol, protocol) == "abfs" and ":" not in user
+        keeps_user = _PROTOCOL_FAMILIES.get(protocol, protocol) == "abfs" and ":" not in user
         shown_authority = authority if keeps_user else host
         hidden += [] if keeps_user else [user, *user.split(":")]
     shown = f"{protocol}://" + f"{shown_authority}{slash}{key}".rstrip("/")
@@ -102,65 +102,65 @@ def _remote(scheme: str, rest: str) -> Location:
     return Location(protocol=protocol, address=address, shown=shown, hidden=tuple(filter(None, hidden)))
 
 
-def checked(path: str) -> str:
+def normalize(path: str) -> str:
     """Return a path below the root, without a slash at its end. The empty path is the root.
 
     Raises:
-        CorruptTableError: The path would leave the root, or can be no path: the metadata that names it is broken.
+        CorruptTableError: The path leaves the root, or is not valid: the metadata that names it is corrupt.
     """
     plain = path.rstrip("/")
-    if path.startswith(("/", "\\")) or "\0" in path or _leaves(path) or (":" in path and _DRIVE.match(path)):
+    if path.startswith(("/", "\\")) or "\0" in path or _has_parent_step(path) or (":" in path and _DRIVE.match(path)):
         raise CorruptTableError(
-            f"The path {shortened(repr(path))} leads out of the table's folder or is not a path. It is not followed: "
-            "the metadata that names it is broken or was tampered with."
+            f"The path {shortened(repr(path))} leads out of the table's folder or is not a path. It is not read: "
+            "the metadata that names it is corrupt or was tampered with."
         )
     return plain
 
 
-def _leaves(path: str) -> bool:
+def _has_parent_step(path: str) -> bool:
     return ".." in path and ".." in re.split(r"[/\\]", path)
 
 
-def is_full(path: str) -> bool:
-    """Return whether a path is a full location, as `external` returns it, and not one below the root."""
+def is_full_location(path: str) -> bool:
+    """Return whether a path is a full location, not a path below the root."""
     return "://" in path and _URL.match(path) is not None
 
 
-def external(location: str, root: Location) -> Location:
-    """Return where a full location in a table's metadata points to, if the table may name it.
+def resolve_location(location: str, root: Location) -> Location:
+    """Return the location that a full path in a table's metadata refers to.
 
     Raises:
         UnsupportedFeatureError: It is on another storage than the table.
-        CorruptTableError: It can be no location.
+        CorruptTableError: It is not a valid location.
     """
-    found = _external(location)
-    if found is None or "\0" in location or _leaves(location):
+    found = _parse_full(location)
+    if found is None or "\0" in location or _has_parent_step(location):
         raise CorruptTableError(
-            f"{shortened(repr(location))} is not a full location of a file. The metadata that names it is broken."
+            f"{shortened(repr(location))} is not a full location of a file. The metadata that names it is corrupt."
         )
     if not _same_storage(found, root):
         raise UnsupportedFeatureError(
             f"The table names the file {shortened(found.shown)}, which is on another storage than the table itself, "
-            f"{root.shown}. It is not read: metadata may not choose which storage is asked."
+            f"{root.shown}. It is not read: metadata may not choose the storage."
         )
     return found
 
 
 def is_outside(found: Location, root: Location) -> bool:
-    """Return whether a location is not below a table's folder. It may be spelled in any way that names the storage."""
+    """Return whether a location is not below a table's folder, whichever alias of the storage it uses."""
     here, there = _plain(root), _plain(found)
     return there != here and not there.startswith(here.rstrip("/") + "/")
 
 
 def _plain(location: Location) -> str:
-    """Return an address to compare: of an URL without the scheme, of which some are other spellings of one storage."""
+    """Return an address to compare, without the scheme of a URL: several schemes are aliases of one storage."""
     if location.protocol == LOCAL:
         return os.path.normpath(location.address)
     url = _URL.match(location.address)
     return (url[2] if url else location.address).rstrip("/")
 
 
-def _external(location: str) -> Location | None:
+def _parse_full(location: str) -> Location | None:
     if local := _FILE_URL.match(location):
         return _absolute(local[1])
     if url := _URL.match(location) or _HADOOP_URL.match(location):
@@ -174,13 +174,13 @@ def _absolute(path: str) -> Location | None:
 
 
 def _same_storage(found: Location, root: Location) -> bool:
-    family = _SAME.get(root.protocol, root.protocol)
-    if _SAME.get(found.protocol, found.protocol) != family:
+    family = _PROTOCOL_FAMILIES.get(root.protocol, root.protocol)
+    if _PROTOCOL_FAMILIES.get(found.protocol, found.protocol) != family:
         return False
     if family == LOCAL:
         return True
     if found.hidden:
-        return False  # a user, password or query that the metadata brings along
+        return False  # a user, password or query from the metadata
     there, here = (_URL.match(place.address) for place in (found, root))
     host, own = (place[2].partition("/")[0] if place else "" for place in (there, here))
     if family == "abfs":
@@ -188,12 +188,12 @@ def _same_storage(found: Location, root: Location) -> bool:
     return family in _BUCKETS or host in ("", own, own.rpartition("@")[2])
 
 
-def full(location: Location) -> str:
-    """Return the text of a full location, which `is_full` recognises."""
+def full_text(location: Location) -> str:
+    """Return a location as a full path, for which `is_full_location` is true."""
     return f"{LOCAL}://{location.address}" if location.protocol == LOCAL else location.address
 
 
-def joined(base: str, path: str, protocol: str) -> str:
+def join_address(base: str, path: str, protocol: str) -> str:
     """Return the address of a checked path below a base."""
     if not path:
         return base
@@ -203,7 +203,7 @@ def joined(base: str, path: str, protocol: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return text from metadata or a foreign library as one line of bounded length."""
-    line = " ".join(text[: 4 * _LONGEST].split())
+    """Return text from metadata or a library as one line of bounded length."""
+    line = " ".join(text[: 4 * _MAX_LENGTH].split())
     line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+    return line if len(line) <= _MAX_LENGTH else f"{line[:_MAX_LENGTH]}..."

@@ -1,4 +1,4 @@
-"""Files outside of a table's folder that its metadata names: whether they are read, and how they are spoken of."""
+"""Files outside of a table's folder that its metadata names: whether they are read, and how they are reported."""
 
 from itertools import takewhile
 from typing import Literal, get_args
@@ -8,36 +8,36 @@ from snapshot_explorer.storage.location import Location, is_outside, shortened
 
 ExternalFiles = Literal["allow", "refuse"]
 """Whether files outside of the table's folder are read."""
-_COUNTED = 10_000
-"""Files that are told apart; of more, it is said that there are more."""
+_MAX_COUNTED = 10_000
+"""Up to this many files are counted exactly."""
 
 
-def rule_of(text: object) -> ExternalFiles:
-    """Return the rule that a text names.
+def parse_external_files(text: object) -> ExternalFiles:
+    """Return a valid value of `external_files`.
 
     Raises:
-        InvalidArgumentError: There is no such rule.
+        InvalidArgumentError: It is neither `allow` nor `refuse`.
     """
     if text in get_args(ExternalFiles):
         return "allow" if text == "allow" else "refuse"
     raise InvalidArgumentError(f"external_files must be 'allow' or 'refuse', got {shortened(repr(text))}.")
 
 
-class Outside:
-    """What is known of a table's files outside of its folder. Safe to use from several threads."""
+class ExternalLocations:
+    """Records a table's files outside of its folder. Safe to use from several threads."""
 
     def __init__(self, root: Location, rule: ExternalFiles) -> None:
-        """Know of none yet."""
+        """Start without any."""
         self._root = root
         self._rule = rule
         self._found: set[str] = set()
-        self._is_said = False
+        self._is_reported = False
 
-    def checked(self, location: Location) -> Location:
-        """Return a location that the metadata names, noted if it is outside of the folder.
+    def check(self, location: Location) -> Location:
+        """Return a location that the metadata names; record it if it is outside of the folder.
 
         Raises:
-            UnsupportedFeatureError: It is outside, and such files are refused.
+            UnsupportedFeatureError: It is outside, and `external_files` is `refuse`.
         """
         if not is_outside(location, self._root):
             return location
@@ -47,33 +47,33 @@ class Outside:
                 f"{self._root.shown}. It is not read, because the table was opened with external_files='refuse'. "
                 "If you trust the table, open it with external_files='allow'."
             )
-        if len(self._found) <= _COUNTED:
+        if len(self._found) <= _MAX_COUNTED:
             self._found.add(location.shown)
         return location
 
     @property
     def note(self) -> str | None:
-        """How many files there are and below which folder; None if there is none."""
+        """The number of files and their common folder; None if there are none."""
         found = list(self._found.copy())
         if not found:
             return None
         count = (
-            f"more than {_COUNTED:,} files"
-            if len(found) > _COUNTED
+            f"more than {_MAX_COUNTED:,} files"
+            if len(found) > _MAX_COUNTED
             else f"{len(found):,} file" + "s" * (len(found) > 1)
         )
-        return f"{count} outside of the table's folder, {_below(found)}"
+        return f"{count} outside of the table's folder, {_common_folder(found)}"
 
-    def unsaid(self) -> str | None:
-        """Return the note the first time that there is one, and from then on None."""
-        if self._is_said or not self._found:
+    def first_note(self) -> str | None:
+        """Return the note once, then None."""
+        if self._is_reported or not self._found:
             return None
-        self._is_said = True
+        self._is_reported = True
         return self.note
 
 
-def _below(locations: list[str]) -> str:
-    """Return the deepest folder that holds all of them. Those between the first and the last share what these share."""
+def _common_folder(locations: list[str]) -> str:
+    """Return the deepest folder that contains all locations: the common prefix of the least and the greatest."""
     first, last = (location.split("/")[:-1] for location in (min(locations), max(locations)))
     shared = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))]
     scheme = 2 if "://" in locations[0] else 1

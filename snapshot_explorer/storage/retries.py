@@ -1,18 +1,18 @@
-"""Which errors of a storage pass by themselves, and how often and how long it is asked again."""
+"""Which storage errors are transient, and how often and how long requests are retried."""
 
 import errno
 import random
 import time
 from collections.abc import Iterable, Mapping
 
-from snapshot_explorer.storage.failures import DENIED, NotTheFileError, links_of, names_of
+from snapshot_explorer.storage.failures import DENIED, UnexpectedResponseError, error_chain, error_names
 
 TRIES = 5
-"""How often the storage is asked in all, where it fails in a way that passes."""
+"""Attempts in all, after transient errors."""
 LAST_START = 30.0
-"""Seconds after the first try from which on no further one begins."""
+"""Seconds after the first attempt; no attempt starts later."""
 _FIRST_WAIT = 0.1
-"""Seconds before the second try, on average; each further wait is twice as long."""
+"""Mean seconds before the second attempt; each further wait is twice as long."""
 _STATUSES = frozenset({408, 429, 500, 502, 503, 504, 509})
 _ERRNOS = frozenset(
     getattr(errno, name)
@@ -38,26 +38,26 @@ _NAMES = (
     "timeout",
     "toomanyrequests",
 )
-"""What the names of such errors, and the codes of S3, have in them."""
+"""Parts of the names of transient errors, and of S3 error codes."""
 _TRIED_BY_BOTOCORE = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError"})
-"""Errors of a connection that never was: botocore has tried it often enough."""
+"""Errors while connecting, which botocore has already retried."""
 _FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError"})
 
 
 class Attempts:
-    """Counts the tries of one question. Made where the first one has failed."""
+    """Counts the attempts of one request. Created when the first one has failed."""
 
     def __init__(self) -> None:
-        """Begin to count."""
+        """Start the count."""
         self._made = 0
         self._began = time.monotonic()
 
     def wait(self, error: BaseException) -> bool:
-        """Wait, and return True, if the error may pass and there is a try left; otherwise return False at once."""
+        """Wait and return True if the error is transient and an attempt is left; otherwise return False at once."""
         self._made += 1
         if self._made >= TRIES or not is_transient(error):
             return False
-        # Of many that were refused at once, each comes back at another time.
+        # Random, so that many clients throttled at once do not retry at the same time.
         pause = _FIRST_WAIT * 2 ** (self._made - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - no secret hangs on it
         if time.monotonic() + pause - self._began > LAST_START:
             return False
@@ -66,23 +66,26 @@ class Attempts:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Return whether the same question may succeed later: throttling, an overloaded server, a broken connection."""
-    links = list(links_of(error))
+    """Return whether the same request may succeed later: throttling, an overloaded server, a broken connection."""
+    links = list(error_chain(error))
     classes = {one.__name__ for link in links for one in type(link).__mro__}
     if not classes.isdisjoint(_TRIED_BY_BOTOCORE | _FINAL) or any(isinstance(link, PermissionError) for link in links):
         return False
-    names = [name.lower() for name in names_of(error)]
-    if _any_in(DENIED, names):
+    names = [name.lower() for name in error_names(error)]
+    if _any_contains(DENIED, names):
         return False
-    return any(_passes(link) for link in links) or _any_in(_NAMES, names)
+    return any(_is_transient_link(link) for link in links) or _any_contains(_NAMES, names)
 
 
-def _any_in(words: Iterable[str], names: Iterable[str]) -> bool:
+def _any_contains(words: Iterable[str], names: Iterable[str]) -> bool:
     return any(word in name for name in names for word in words)
 
 
-def _passes(error: BaseException) -> bool:
-    if isinstance(error, ConnectionError | TimeoutError | NotTheFileError) or getattr(error, "errno", None) in _ERRNOS:
+def _is_transient_link(error: BaseException) -> bool:
+    if (
+        isinstance(error, ConnectionError | TimeoutError | UnexpectedResponseError)
+        or getattr(error, "errno", None) in _ERRNOS
+    ):
         return True
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):

@@ -419,7 +419,7 @@ def test_of_a_version_whose_files_have_expired_the_rest_is_still_told():
 
     comparison = compared(table_format, 3, 9)
 
-    assert "Version 3 has expired: only its changelog is left" in repr(comparison)
+    assert "Version 3 has expired. Only its changelog is left" in repr(comparison)
     assert set(comparison.manifests["status"].to_pylist()) >= {"left behind"}
     assert len(comparison.schema) == 0
     with pytest.raises(SnapshotNotFoundError, match="Version 3 has expired"):

@@ -324,7 +324,7 @@ def test_a_damaged_manifest_is_named(table):
     table.commit()
     table.write("manifest/manifest-2", b"Obj\x01 cut")
 
-    with pytest.raises(CorruptTableError, match="manifest/manifest-2 has 8 bytes where"):
+    with pytest.raises(CorruptTableError, match="manifest/manifest-2 has 8 bytes, but"):
         lifetimes_of(opened(table))
 
 
@@ -481,5 +481,5 @@ def test_a_commit_whose_files_are_gone_for_good_is_named(table):
         table.commit()
     table.remove("manifest/manifest-list-2-1")
 
-    with pytest.raises(SnapshotNotFoundError, match="What version 2 changed cannot be read"):
+    with pytest.raises(SnapshotNotFoundError, match="The changes of version 2 cannot be read"):
         lifetimes_of(opened(table))

@@ -96,7 +96,7 @@ def test_files_that_went_before_are_not_counted_again(written):
     result = retention(table, keep="42h")
 
     assert "data-2.parquet" not in freed(result)
-    assert reasons(result)[2] == ("gone", "1 of its files are not there")
+    assert reasons(result)[2] == ("gone", "1 of its files do not exist")
     assert lost(result) == [1, 3, 4, 5]
 
 

@@ -173,13 +173,13 @@ def test_a_branch_holds_nothing_and_is_said_to_lose_what_it_shares(tmp_path):
     folder = tmp_path / "orders"
     shutil.copytree(samples.path("orders"), folder)
     held = open_table(folder).retention("0d", keep_last=1)
-    assert branch_note(held) == "expiry does not look at branches; it would delete none of this one's files"
+    assert branch_note(held) == "expiry ignores branches; it would delete none of this one's files"
 
     for tag in folder.glob("tag/tag-*"):
         tag.unlink()
     alone = open_table(folder).retention("0d", keep_last=1)
-    assert branch_note(alone).startswith("expiry does not look at branches: it would delete ")
-    assert "Branch dev: expiry does not look at branches" in str(alone)
+    assert branch_note(alone).startswith("expiry ignores branches: it would delete ")
+    assert "Branch dev: expiry ignores branches" in str(alone)
 
 
 def branch_note(result):
@@ -194,7 +194,7 @@ def test_a_branch_that_cannot_be_read_is_said_so(tmp_path):
 
     note = branch_note(open_table(folder).retention("0d", keep_last=1))
 
-    assert "what this one uses cannot be told: " in note
+    assert "the files of this one are unknown: " in note
     assert "branch/branch-dev/snapshot/snapshot-" in note
 
 
@@ -246,7 +246,7 @@ def test_a_path_that_does_not_tell_the_database_is_said_so(written):
     result = retention(written(3, "lake/my-orders"), keep="0d", keep_last=1)
 
     assert "'DATABASE.`my-orders`'" in dict(result.commands)["Spark SQL"]
-    assert "The path does not tell the database: put its name for DATABASE." in str(result)
+    assert "The path does not contain the database: replace DATABASE with its name." in str(result)
 
 
 @pytest.mark.parametrize(("keep", "keep_last"), [("0d", 100), ("9w", None), ("0d", 10), ("0d", 2**31 - 1)])
@@ -285,14 +285,14 @@ def test_a_table_without_snapshots_loses_nothing(memory_root):
     result = retention(table, keep="0d")
 
     assert (len(result.versions), result.freed_files, result.commands) == (0, 0, ())
-    assert "The table has no snapshot: nothing expires." in str(result)
+    assert "The table has no snapshots: nothing expires." in str(result)
 
 
 def test_expiry_over_a_gap_is_refused(written):
     table = written()
     table.remove("snapshot/snapshot-4")
 
-    with pytest.raises(UnsupportedFeatureError, match=r"versions 1 to 8 frees .* snapshot 4 is missing among them"):
+    with pytest.raises(UnsupportedFeatureError, match=r"versions 1 to 8 frees .* snapshot 4 is missing"):
         retention(table, keep="0d", keep_last=2)
     assert lost(retention(table, keep="0d", keep_last=8)) == [1, 2]
 
@@ -310,9 +310,9 @@ def test_expiry_begins_where_the_hint_says(written):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"snapshot.num-retained.min": "many"}, "option snapshot.num-retained.min is 'many', no number from 1 on"),
-        ({"snapshot.num-retained.max": "0"}, "option snapshot.num-retained.max is '0', no number from 1 on"),
-        ({"snapshot.time-retained": "long"}, "option snapshot.time-retained is 'long', no duration"),
+        ({"snapshot.num-retained.min": "many"}, "option snapshot.num-retained.min must be 1 or more, got 'many'"),
+        ({"snapshot.num-retained.max": "0"}, "option snapshot.num-retained.max must be 1 or more, got '0'"),
+        ({"snapshot.time-retained": "long"}, "option snapshot.time-retained must be a duration, got 'long'"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_named(written, options, message):
@@ -351,8 +351,8 @@ def test_settings_that_only_writers_heed_are_said(written):
 
     said = " ".join(str(retention(written(3, **longer))).split())
 
-    assert "writers heed them when they expire snapshots, the command does not" in said
-    assert "consumer.changelog-only: writers heed it, the command does not" in said
+    assert "writers apply them when they expire snapshots, the command does not" in said
+    assert "consumer.changelog-only: writers apply it, the command does not" in said
 
 
 def test_a_consumer_file_that_is_damaged_is_named(written):

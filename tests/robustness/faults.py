@@ -52,7 +52,8 @@ RANGED = ("to_arrow", "count where", "changelog")
 
 
 _SAYS = re.compile(
-    r"planted|is not there|expired|[Cc]ould not|can ?not|broken|damaged|cut short|missing|is no |\d+ (bytes|entries)"
+    r"planted|is not there|does not exist|expired|[Cc]ould not|can ?not|broken|corrupt|damaged|cut short|missing|"
+    r"is no |\d+ (bytes|entries)"
 )
 """What a picture says of a part that could not be read."""
 _CHECKPOINT = re.compile(r"_delta_log/(?:_sidecars/)?(\d{20})\.checkpoint\.")

@@ -129,5 +129,5 @@ def test_a_listing_of_schemas_that_lacks_one_which_was_read_is_refused(stored):
     store = stored("paimon/fallback_unpartitioned")
     table = _plant(store, "list halved", "list .*[^-/]/schema$", lambda one: one.current.plan())
 
-    with pytest.raises(errors.StorageError, match="less than it has"):
+    with pytest.raises(errors.StorageError, match="the listing is incomplete"):
         table.current.plan()

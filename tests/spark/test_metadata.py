@@ -263,8 +263,8 @@ def partly_lost(tmp_path):
 
 def test_changes_are_told_from_the_first_commit_that_is_there(spark, partly_lost):
     message = (
-        "_delta_log/00000000000000000004.json is not there, in .*: the commit of version 4 was cleaned up or removed "
-        "by hand. Ask from version 5 on, the next one whose commit is there."
+        "_delta_log/00000000000000000004.json does not exist in .*: the commit of version 4 was cleaned up or removed "
+        "by hand. Read from version 5 on, the next one whose commit exists."
     )
 
     for engine in ({}, {"engine": "spark", "spark": spark}):
@@ -337,7 +337,7 @@ def test_the_log_is_read_when_rows_are_asked_for_and_each_time_anew(spark, parti
     partitioned.remove_file("_delta_log/00000000000000000001.json")
 
     assert not rows.is_cached
-    with pytest.raises(Exception, match="00000000000000000001.json is not there"):
+    with pytest.raises(Exception, match="00000000000000000001.json does not exist"):
         rows.count()
 
 
@@ -356,7 +356,7 @@ def test_a_manifest_that_is_gone_is_named(spark, tmp_path):
     table.remove("manifest/manifest-1")
 
     with pytest.raises(
-        Exception, match="CorruptTableError: Version 1 cannot be read: .*manifest/manifest-1 is not there"
+        Exception, match="CorruptTableError: Version 1 cannot be read: .*manifest/manifest-1 does not exist"
     ):
         rows.collect()
 

@@ -141,7 +141,7 @@ def test_errors_are_a_readable_line(read):
     with pytest.raises(AnalysisException) as caught:
         read(samples.path("orders"), version="999").schema  # noqa: B018 - over Connect, only this asks for the table
 
-    wanted = "SnapshotNotFoundError: Version 999 does not exist. Versions 1 to 18 exist; `latest` is 18."
+    wanted = "SnapshotNotFoundError: Version 999 does not exist. Available versions: 1 to 18. Try 18, latest or @2h."
     assert any(line.endswith(wanted) for line in str(caught.value).splitlines())
 
 

@@ -15,7 +15,7 @@ import pytest
 import stores
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.storage.failures import Mask, cause
+from snapshot_explorer.storage.failures import Mask, masked_cause
 from support.outputs import shown_by
 
 
@@ -110,7 +110,7 @@ def test_a_path_from_metadata_can_not_forge_lines_in_a_message(tmp_path):
 def test_a_cause_without_secrets_is_kept_as_it_is():
     error = OSError("plain")
 
-    assert cause(error, Mask({"key": "SECRET"}, ())) is error
+    assert masked_cause(error, Mask({"key": "SECRET"}, ())) is error
 
 
 @pytest.mark.parametrize("hiding", ["text", "argument", "cause", "context", "note", "quoted"])
@@ -130,7 +130,7 @@ def test_a_cause_with_a_secret_anywhere_is_replaced_by_one_without(hiding):
     else:
         error = OSError("https://h/?sig=SE%20CRET%2F%2B")
 
-    shown = cause(error, Mask({"deep": [{"key": secret}]}, ()))
+    shown = masked_cause(error, Mask({"deep": [{"key": secret}]}, ()))
 
     printed = "".join(traceback.format_exception(shown))
     assert shown is not error

@@ -122,7 +122,7 @@ def test_what_is_always_answered_in_the_place_of_files_is_refused(stored, proxy,
         assert "RecursionError" not in str(caught.value)
         assert f"(endpoint {proxy.url}, region us-east-1)" in str(caught.value)
         if kind == "circle":
-            assert "the storage answers with redirects that lead in a circle. Check the endpoint" in str(caught.value)
+            assert "the storage answers with a loop of redirects. Check the endpoint" in str(caught.value)
         elif kind != "page" or "Internal Server Error" not in str(caught.value):  # what botocore calls a broken listing
             assert "the storage answered with" in str(caught.value)
 

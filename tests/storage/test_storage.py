@@ -64,7 +64,7 @@ def test_a_star_in_a_name_is_no_pattern(store):
 
     assert not storage.exists("a*")
     assert storage.list("*") == []
-    with pytest.raises(MissingFileError, match=r"^a\* is not there"):
+    with pytest.raises(MissingFileError, match=r"^a\* does not exist"):
         storage.read("a*")
 
 
@@ -81,7 +81,7 @@ def test_of_several_missing_files_the_first_in_order_is_named(store):
     storage = store({f"f{i}": b"" for i in range(60)})
     paths = [f"f{i}" for i in range(100)]
 
-    with pytest.raises(MissingFileError, match="^f60 is not there"):
+    with pytest.raises(MissingFileError, match="^f60 does not exist"):
         storage.read_many(paths)
 
 
@@ -142,8 +142,8 @@ def test_what_is_not_there_is_missing(store, path):
     with pytest.raises(MissingFileError) as caught:
         storage.read(path)
     assert str(caught.value) == (
-        f"{path} is not there, in {storage.root}. "
-        "It may have been removed meanwhile; check the path, or open the table again."
+        f"{path} does not exist in {storage.root}. "
+        "It may have been removed since; check the path, or open the table again."
     )
     with pytest.raises(MissingFileError):
         storage.open(path)
@@ -429,7 +429,7 @@ def test_files_of_this_machine_are_read_one_by_one_as_they_are_asked_for(tmp_pat
     contents = Storage(tmp_path).read_each(["a", "gone"])
 
     assert next(contents) == b"1"
-    with pytest.raises(MissingFileError, match="gone is not there"):
+    with pytest.raises(MissingFileError, match="gone does not exist"):
         next(contents)
 
 
@@ -440,7 +440,7 @@ def test_files_of_another_machine_are_read_at_once_in_the_order_asked_for():
             file.write(content)
 
     assert list(storage.read_each(["b", "a"])) == [b"2", b"1"]
-    with pytest.raises(MissingFileError, match="gone is not there"):
+    with pytest.raises(MissingFileError, match="gone does not exist"):
         storage.read_each(["a", "gone"])
 
 

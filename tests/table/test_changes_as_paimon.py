@@ -43,7 +43,7 @@ def test_the_rows_are_what_paimon_reads(table, case):
         return
 
     if mode == "diff" and (table, case["between"]) in CHANCE:
-        with pytest.raises(UnsupportedFeatureError, match="rows changed whose later state is not the newer one"):
+        with pytest.raises(UnsupportedFeatureError, match="later row does not have the greater sequence number"):
             opened.row_changes(first, last, mode=mode)
         return
 

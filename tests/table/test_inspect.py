@@ -178,7 +178,7 @@ def test_an_unknown_version_is_told_as_everywhere(table):
 
 
 def test_a_version_of_which_only_the_changelog_is_left_has_no_files():
-    with pytest.raises(errors.SnapshotNotFoundError, match="Version 5 has expired: only its changelog is left"):
+    with pytest.raises(errors.SnapshotNotFoundError, match="Version 5 has expired. Only its changelog is left"):
         open_table(str(DATA / "expired")).inspect("partitions", 5)
 
 

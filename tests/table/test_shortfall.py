@@ -150,7 +150,7 @@ def test_a_table_that_was_rolled_back_is_followed_and_a_warning_says_so(memory_r
     assert table.update().version == 2
     assert table.versions() == (1, 2)
     (warned,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert "went back: version 4, the newest before, is not there any more. The newest version is 2 now." in warned
+    assert "recreated: version 4, the newest before, is gone. The newest version is 2 now." in warned
 
 
 def test_a_rollback_that_is_under_way_is_no_rollback_yet(memory_root):
@@ -184,7 +184,7 @@ def test_history_that_was_written_again_is_told(memory_root, caplog):
 
     assert table.update().version == 5
     assert sorted(table.current.to_arrow()["id"].to_pylist()) == [1, 2, 7, 8, 9]
-    assert "went back: version 4, the newest before, is another commit now." in caplog.text
+    assert "recreated: version 4, the newest before, is another commit now." in caplog.text
 
 
 def test_a_delta_table_that_was_made_anew_is_followed_and_told(tmp_path, caplog):

@@ -74,7 +74,7 @@ def test_a_range_may_begin_at_an_expired_version_only_if_a_tag_holds_it(written)
 
     assert table.history("2..")["version"].to_pylist() == table.history("tag:kept..")["version"].to_pylist()
     assert table.history("2..")["version"].to_pylist() == [5, 4, 2]
-    with pytest.raises(SnapshotNotFoundError, match="Version 3 has expired. Versions 2 to 5 exist, with gaps"):
+    with pytest.raises(SnapshotNotFoundError, match="Version 3 has expired. Available versions: 2 to 5, with gaps"):
         table.history("3..")
 
 
@@ -165,5 +165,5 @@ def test_changes_without_a_start_begin_at_the_first_commit_that_is_there(tmp_pat
         assert table.file_changes(between)["version"].to_pylist() == [3, 4]
     assert table.file_changes("..3")["version"].to_pylist() == [3]
     assert table.versions() == (2, 3, 4)
-    with pytest.raises(SnapshotNotFoundError, match="the commit of version 2 .* Ask from version 3 on, the next one"):
+    with pytest.raises(SnapshotNotFoundError, match="the commit of version 2 .* Read from version 3 on, the next one"):
         table.file_changes("2..")

@@ -6,8 +6,10 @@ log shows what is in them, storage options included.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.engines.spark.executors import packed
 from snapshot_explorer.engines.spark.sessions import quiet
 
@@ -81,17 +83,10 @@ def packs(splits: Iterable[Split], parallelism: int, cut: Callable[[Split], Iter
     splits = list(splits)
     total = sum(_weight(split) for split in splits)
     target = min(_TARGET_BYTES, max(_OPEN_BYTES, total // max(1, parallelism)))
-    found: list[list[Split]] = []
-    room = 0
-    for split in splits:
-        for part in cut(split) if _weight(split) > target and len(split.files) > 1 else (split,):
-            weight = _weight(part)
-            if not found or weight > room:
-                found.append([])
-                room = target
-            found[-1].append(part)
-            room -= weight
-    return found
+    parts = chain.from_iterable(
+        cut(split) if _weight(split) > target and len(split.files) > 1 else (split,) for split in splits
+    )
+    return list(pack(parts, _weight, target=target))
 
 
 def _weight(split: Split) -> int:

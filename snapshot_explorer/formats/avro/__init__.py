@@ -1,1 +1,1 @@
-"""Avro object container files as Arrow columns. Knows no table format."""
+"""Avro object container files as Arrow columns. Independent of table formats."""

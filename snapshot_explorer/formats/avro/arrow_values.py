@@ -1,4 +1,4 @@
-"""Columns of decoded values, as numbers and places in the bytes, and what becomes of them in Arrow."""
+"""Columns of decoded values, as integers and byte offsets, and their conversion to Arrow."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """A column that nobody asked for, or that is null throughout."""
+    """A column that is not requested, or contains only nulls."""
 
     rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Whole numbers, a value per row."""
+    """Integers, a value per row."""
 
     values: Places
     valid: npt.NDArray[np.bool_] | None
@@ -26,7 +26,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Bytes or text, where they begin and how long they are, per row."""
+    """Bytes or text: their offsets and lengths, per row."""
 
     starts: Places
     sizes: Places
@@ -44,7 +44,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records: a column per field that was asked for."""
+    """Records: a column per requested field."""
 
     fields: "dict[str, Column]"
     valid: npt.NDArray[np.bool_] | None
@@ -54,12 +54,12 @@ class Records:
 Column = Nothing | Numbers | Slices | Lists | Records
 
 
-class Unproven(Exception):  # noqa: N818 - says that the guess did not hold; never leaves the Avro modules
-    """The rows cannot be decoded side by side."""
+class Unproven(Exception):  # noqa: N818 - the row starts are not verified; internal to the Avro modules
+    """The rows cannot be decoded in parallel lanes."""
 
 
 def chosen(column: Column, kept: npt.NDArray[np.bool_]) -> Column:
-    """Return a column of some of its rows."""
+    """Return the selected rows of a column."""
 
     def of(valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
         return None if valid is None else valid[kept]
@@ -78,7 +78,7 @@ def chosen(column: Column, kept: npt.NDArray[np.bool_]) -> Column:
 
 
 def _in_order(starts: Places, valid: npt.NDArray[np.bool_] | None) -> Places:
-    """Return where slices begin; the empty ones of null rows no later than the next one, whatever was before them."""
+    """Return the offsets of slices in order: the empty slice of a null row starts no later than the next slice."""
     if valid is None or valid.all():
         return starts
     latest = np.minimum.accumulate(starts[::-1])[::-1]
@@ -86,7 +86,7 @@ def _in_order(starts: Places, valid: npt.NDArray[np.bool_] | None) -> Places:
 
 
 def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Array:
-    """Return a column as Arrow, of the type wanted.
+    """Return a column as an Arrow array of a type.
 
     Raises:
         pa.ArrowInvalid: A value does not fit the type, or text is not UTF-8.
@@ -113,8 +113,8 @@ def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Arra
 def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:
     """Return slices of the bytes as a binary array.
 
-    Slices of one column stand in the bytes in the order of their rows. So the bytes are cut at every begin and
-    end, which copies nothing, and every second piece is taken, which copies each slice once.
+    The slices of a column are in the order of their rows. Their starts and ends are the offsets of a binary array,
+    built without a copy, whose every second value is a slice. `take` then copies each slice once.
     """
     rows = len(column.starts)
     if not rows:

@@ -1,9 +1,8 @@
-"""Rows of Avro blocks as Arrow columns, all rows side by side.
+"""Rows of Avro blocks as Arrow columns, decoded in parallel lanes.
 
-A row of Avro has no length in front, so one must be read to find the next. To decode them side by side all
-the same, the places where rows seem to begin are guessed from how the first row begins, all are decoded at
-once, and the guess is kept only if every row ends where the next begins and the counts agree. Then the guess
-is proven; otherwise the rows are decoded one after another, by `avro_records`.
+Avro rows have no length prefix: a reader must decode a row to find the next. To decode many rows at once, their starts
+are guessed from the first bytes of the first row. All rows are decoded, and the guess is verified: every row must end
+where the next starts, and the counts must match. Otherwise `records` decodes the rows one by one.
 """
 
 from collections.abc import Sequence
@@ -32,17 +31,17 @@ _PIECE = 2**20
 _LARGEST_SMALL = 3
 _MOST_ITEMS = 4_096
 _MOST_BLOCKS = 8
-"""Of one list. Writers make one, or none for an empty list."""
+"""Blocks of one list. Writers create one, or none for an empty list."""
 _LAST_SHIFT = 63
-"""Of the tenth byte of a number, which holds the last of its 64 bits."""
+"""The shift of the tenth byte of a varint, which contains the last of its 64 bits."""
 _OF_ONE_BYTE = np.array([byte >> 1 ^ -(byte & 1) for byte in range(128)], np.int64)
-"""The zigzag numbers that one byte spells."""
+"""The zigzag numbers of a single byte."""
 
 
 class Lanes:
-    """Reads many rows at once: a position per row, which moves as its values are read.
+    """Reads many rows at once: one position per row, which advances as values are read.
 
-    A position past the end stays past the end: such a row was no row, or is cut short.
+    A position past the end stays there: the row start was wrong, or the row is cut short.
     """
 
     def __init__(self, content: npt.NDArray[np.uint8], size: int, at: Places) -> None:
@@ -51,26 +50,26 @@ class Lanes:
         self.at = at
 
     def some(self, where: Places) -> "Lanes":
-        """Return lanes for some of the rows, in order: of their own, or these same ones for all rows."""
+        """Return lanes for some of the rows, in order: new lanes, or these lanes for all rows."""
         return self if len(where) == len(self.at) else Lanes(self.content, self.size, self.at[where])
 
     def follow(self, where: Places, some: "Lanes") -> None:
-        """Move some of the rows to where lanes of their own have come."""
+        """Advance some of the rows to the positions of lanes from `some`."""
         if some is not self:
             self.at[where] = some.at
 
     def lose(self, where: npt.NDArray[np.bool_]) -> None:
-        """Give up the rows where something was impossible."""
+        """Move the rows with impossible values past the end."""
         if where.any():
             self.at[where] = self.size + 1
 
     def varint(self) -> Places:
         """Read a zigzag number in every row.
 
-        The next byte is read in all rows, also where the number has ended, which is quicker than to choose rows.
+        The next byte is read in all rows, even where the number has ended: this is faster than selecting rows.
         """
         np.minimum(self.at, self.size + 1, out=self.at)
-        # Every place is in the padded bytes: `take` need not check them.
+        # Every position is within the padded bytes: `take` can skip the bounds check.
         byte = self.content.take(self.at, mode="clip")
         self.at += 1
         going = byte > 0x7F  # noqa: PLR2004 - the continuation bit
@@ -90,7 +89,7 @@ class Lanes:
         return (number >> np.uint64(1)).astype(np.int64) ^ -(number & np.uint64(1)).astype(np.int64)
 
     def slice(self) -> tuple[Places, Places]:
-        """Read bytes behind their length in every row: where they begin, and how long they are."""
+        """Read length-prefixed bytes in every row. Return their offsets and lengths."""
         sizes = self.varint()
         impossible = (sizes < 0) | (sizes > self.size)
         if impossible.any():
@@ -102,11 +101,11 @@ class Lanes:
 
 
 def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructType) -> pa.StructArray | None:
-    """Return the rows of blocks of one shape as a struct array, None where the guess did not hold.
+    """Return the rows of blocks of one shape as a struct array, None if the row starts cannot be verified.
 
     Args:
         blocks: Number of rows and uncompressed bytes, together under 2 GB.
-        shape: What each row is.
+        shape: The shape of each row.
         wanted: The fields to return and their types; fields that the shape lacks are null.
     """
     content = b"".join([*(block for _, block in blocks), bytes(_PADDING)])
@@ -136,11 +135,11 @@ def _decoded(
 
 
 def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
-    """Return where rows seem to begin: where bytes look like the first row's up to its first bytes or text.
+    """Return candidates for row starts: positions whose bytes match the first row's, up to its first bytes or text.
 
-    The first number of a row must be the same, the others before the bytes small, and the first four bytes
-    of the bytes the same. That holds for all metadata of Paimon: a version number comes first, and then a
-    BinaryRow, which begins with its arity, or a file name, which begins with a word.
+    The first number of a row must be equal, the others before the first bytes or text small, and the first four
+    bytes of that value equal. This is true for all metadata of Paimon: a version number comes first, then a BinaryRow,
+    which begins with its arity, or a file name, which begins with a fixed word.
     """
     if not len(firsts):
         return firsts
@@ -151,7 +150,7 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
     last = len(content) - _PADDING - lead - _PREFIX - 1
     if last <= 0:
         return firsts
-    # In pieces that stay in the processor's cache.
+    # In chunks that fit the processor's cache.
     pieces = [np.flatnonzero(padded[at : min(at + _PIECE, last)] == head[0]) + at for at in range(0, last, _PIECE)]
     places = np.concatenate(pieces)
     for index, byte in enumerate(head[1:], 1):
@@ -167,7 +166,7 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
 
 
 def _among(these: Places, those: Places) -> npt.NDArray[np.bool_]:
-    """Return which of these few places are among those many; all are sorted."""
+    """Return a mask of `these` positions that are among `those`. Both are sorted."""
     if not len(those):
         return np.zeros(len(these), np.bool_)
     nearest = np.minimum(np.searchsorted(those, these), len(those) - 1)
@@ -176,7 +175,7 @@ def _among(these: Places, those: Places) -> npt.NDArray[np.bool_]:
 
 
 def _lead(content: bytes, at: int, shape: Shape) -> int:
-    """Return how many bytes stand before the length of the first bytes or text of a row."""
+    """Return the number of bytes before the length of the first bytes or text of a row."""
     begin = at
     pending = [shape]
     while pending:
@@ -200,10 +199,10 @@ def _lead(content: bytes, at: int, shape: Shape) -> int:
 
 
 def _chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
-    """Return which starts follow from the first, each row beginning where the one before ends."""
+    """Return a mask of the starts on the chain from the first row: each row starts where the previous one ends."""
     places = np.searchsorted(starts, ends)
     follow = np.minimum(places, len(starts) - 1)
-    # Behind a row that ends at no start nothing follows; the last row ends with the bytes.
+    # The chain stops at a row that does not end at a start. The last row must end with the bytes.
     places[(starts[follow] != ends) | (places <= np.arange(len(starts)))] = len(starts)
     after, at = places.tolist(), 0
     kept = np.zeros(len(starts), np.bool_)
@@ -218,7 +217,7 @@ def _chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
 
 
 def _proven(starts: Places, ends: Places, bounds: Places, counts: Places) -> bool:
-    """Return whether the rows fill the blocks without a gap, as many in each block as it says."""
+    """Return whether the rows fill the blocks without a gap, and each block has its recorded number of rows."""
     if not len(starts):
         return int(bounds[-1]) == 0
     return bool(
@@ -231,7 +230,7 @@ def _proven(starts: Places, ends: Places, bounds: Places, counts: Places) -> boo
 
 
 def _column(shape: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
-    """Read a value in every row; keep it if it is wanted."""
+    """Read a value in every row. Return it if it is requested."""
     rows = len(lanes.at)
     match shape:
         case Atom("null"):
@@ -276,7 +275,7 @@ def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) 
 
 
 def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Column:
-    """Return a column of some of the rows as one of all the rows, null elsewhere."""
+    """Return a column of some of the rows as a column of all rows, null elsewhere."""
 
     def spread(values: Places) -> Places:
         full = np.zeros(len(valid), np.int64)
@@ -289,7 +288,7 @@ def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Colu
         case Numbers(values):
             return Numbers(spread(values), valid)
         case Slices(starts, sizes):
-            # Where nothing is, an empty slice stands at the end of the one before, to keep the order.
+            # A null row gets an empty slice at the end of the previous one, to keep the order.
             held = np.maximum.accumulate(spread(starts + sizes))
             held[where] = starts
             return Slices(held, spread(sizes), valid)
@@ -300,7 +299,7 @@ def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Colu
 
 
 def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
-    """Read lists of numbers or text, the first items of all rows, then the second, and so on."""
+    """Read lists of numbers or text: the first items of all rows, then the second, and so on."""
     if not _is_plain(item):
         raise Unproven
     asked = wanted.value_type if wanted is not None else None
@@ -319,15 +318,15 @@ def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
                 steps.append((rows, sizes[rows] + step, column))
         sizes[going] += counts
         going = going[counts > 0]
-    # What goes on for longer is left to be read row by row.
+    # Longer lists are left to the row-by-row decoder.
     lanes.at[going] = lanes.size + 1
     return Nothing(len(sizes)) if asked is None else Lists(sizes, _transposed(steps, sizes, asked), None)
 
 
 def _passed(item: Shape, lanes: Lanes, rows: Places, counts: Places) -> npt.NDArray[np.bool_]:
-    """Pass over lists of small numbers at once, where they are as long as most; return in which rows that was done.
+    """Skip lists of small numbers of the most frequent length at once. Return a mask of the rows that were skipped.
 
-    So are the counts of nulls in statistics: each takes two bytes, the branch of the union and the number.
+    Null counts in statistics are an example: each takes two bytes, the branch of the union and the number.
     """
     passed = np.zeros(len(rows), np.bool_)
     branch, number = None, item
@@ -357,7 +356,7 @@ def _is_plain(item: Shape) -> bool:
 
 
 def _announced(lanes: Lanes, rows: Places) -> Places:
-    """Read how many items follow in these rows; none where that is impossible."""
+    """Read the number of items that follow in these rows; 0 where it is impossible."""
     some = lanes.some(rows)
     counts = some.varint()
     sized = np.flatnonzero(counts < 0)
@@ -373,7 +372,7 @@ def _announced(lanes: Lanes, rows: Places) -> Places:
 
 
 def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, wanted: pa.DataType) -> Column:
-    """Return the items of all rows, row by row, from those read item by item: rows, positions and items."""
+    """Return the items of all rows, row by row, from steps of rows, positions and items."""
     total = int(sizes.sum())
     begins = np.cumsum(sizes) - sizes
     valid = np.zeros(total, np.bool_)

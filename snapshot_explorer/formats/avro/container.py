@@ -1,4 +1,4 @@
-"""Avro object container files: header, codecs, and the shape of their records. Knows no manifest."""
+"""Avro object container files: header, codecs, and the shape of their records."""
 
 import json
 import zlib
@@ -17,12 +17,12 @@ _DEEPEST_SHAPE = 32
 _LONGEST_VARINT = 10
 _CHUNK = 2**18
 _MOST_FOR_XZ = 128 * 2**20
-"""Bytes that unpacking xz may take. Its strongest preset takes 65 MiB."""
+"""The memory limit of the xz decoder. Its strongest preset takes 65 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A value without parts."""
+    """A primitive type."""
 
     name: str
     """null, boolean, int, long, float, double, bytes or string."""
@@ -30,10 +30,10 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Bytes of a fixed number."""
+    """Bytes of a fixed length."""
 
     size: int
-    """How many."""
+    """The number of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Choice:
     """An enum."""
 
     symbols: tuple[str, ...]
-    """The words that the index stands for."""
+    """The symbols by index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class Items:
     """An array, or a map, which is an array of string keys with values."""
 
     item: "Shape"
-    """What each item, or each value of a map, is."""
+    """The shape of each item, or of each value of a map."""
     keyed: bool
     """Whether it is a map."""
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """One of several shapes, chosen by a number in front."""
+    """One of several shapes, selected by a number prefix."""
 
     branches: "tuple[Shape, ...]"
     """The shapes by number."""
@@ -80,20 +80,20 @@ class Container:
     path: str
     """The file, for messages."""
     shape: Shape
-    """What each of its rows is."""
+    """The shape of its rows."""
     spelled: bytes
-    """The schema as the file spells it: equal text is an equal shape."""
+    """The text of the schema. Equal text means equal shape."""
     blocks: tuple[tuple[int, bytes], ...]
     """Number of rows and the uncompressed bytes of each block, in order."""
 
     @property
     def rows(self) -> int:
-        """The number of rows that the blocks claim."""
+        """The number of rows in the block headers."""
         return sum(rows for rows, _ in self.blocks)
 
 
-class Cut(Exception):  # noqa: N818 - names what happened to the bytes; never leaves the Avro modules
-    """The bytes end too early or contradict the format. The message says how."""
+class Cut(Exception):  # noqa: N818 - internal to the Avro modules
+    """The bytes end too early or violate the format. The message describes how."""
 
 
 def varint(content: bytes, at: int) -> tuple[int, int]:
@@ -112,18 +112,18 @@ def varint(content: bytes, at: int) -> tuple[int, int]:
             if number >= 2**64:
                 break
             return (number >> 1) ^ -(number & 1), at + shift // 7
-    raise Cut(f"no number at byte {at}")
+    raise Cut(f"invalid number at byte {at}")
 
 
 def counted(content: bytes, at: int) -> tuple[bytes, int]:
-    """Return the bytes behind their length at a position, and the position after them.
+    """Return the length-prefixed bytes at a position, and the position after them.
 
     Raises:
         Cut: They are cut short.
     """
     size, at = varint(content, at)
     if size < 0 or size > len(content) - at:
-        raise Cut(f"{size} bytes announced at byte {at}, {len(content) - at} there")
+        raise Cut(f"{size} bytes expected at byte {at}, found {len(content) - at}")
     return content[at : at + size], at + size
 
 
@@ -134,12 +134,12 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, lim
         content: The whole file.
         path: Its name, for messages.
         shapes: Schemas parsed before, by their text; this file's is added.
-        limits: What a file may cost.
+        limits: Limits on the size of a file.
 
     Raises:
         CorruptTableError: The file is not an Avro file, or is cut short.
-        LimitError: It has too many rows, or unfolds to too many bytes.
-        UnsupportedFeatureError: Its codec or schema is not read.
+        LimitError: It has too many rows, or decompresses to too many bytes.
+        UnsupportedFeatureError: Its codec or schema is not supported.
 
     Source: Avro specification, "Object Container Files".
     """
@@ -183,18 +183,18 @@ def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Packing:
     codec: str
-    """How blocks are compressed."""
+    """The codec of the blocks."""
     limits: Limits
-    """What they may unfold to."""
+    """Limits on the decompressed size."""
 
     def check(self, size: int) -> None:
-        """Refuse a block of more bytes than a value may have."""
+        """Raise for a block of more bytes than the limit."""
         if size > self.limits.value_bytes:
             raise _LongBlockError
 
 
 class _LongBlockError(Exception):
-    """A block unfolds to more than it may. Never leaves this module."""
+    """A block decompresses to more than the limit. Internal to this module."""
 
 
 def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packing) -> tuple[tuple[int, bytes], ...]:
@@ -223,7 +223,7 @@ def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packi
 
 
 def _unpacked(packed: bytes, packing: _Packing) -> bytes:
-    """Return a block without its compression, never unpacking more of it than it may have.
+    """Return a block decompressed. Stops at the limit.
 
     Source: Avro specification, "Required Codecs" and "Optional Codecs".
     """
@@ -251,8 +251,8 @@ def _unpacked(packed: bytes, packing: _Packing) -> bytes:
 
 
 def _streamed(packed: bytes, codec: str, most: int) -> bytes:
-    """Return the content of a bzip2 or xz block, and one byte more than allowed where it holds more."""
-    # Builds of Python may lack either.
+    """Return the content of a bzip2 or xz block, up to one byte more than the limit."""
+    # Some builds of Python lack these modules.
     import bz2  # noqa: PLC0415
     import lzma  # noqa: PLC0415
 
@@ -279,7 +279,7 @@ def _unsnapped(packed: bytes, packing: _Packing) -> bytes:
     packing.check(size)
     block: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
     if zlib.crc32(block) != int.from_bytes(checksum, "big"):
-        raise Cut("a snappy block does not have the checksum that stands behind it")
+        raise Cut("the checksum of a snappy block does not match")
     return block
 
 
@@ -297,8 +297,8 @@ def parse_shape(raw: Any) -> Shape:
     """Return the shape that an Avro schema describes.
 
     Raises:
-        ValueError: It is not a schema, or describes values of no size that a few bytes could hold without end.
-        UnsupportedFeatureError: It refers to itself.
+        ValueError: It is not a schema, or its rows take no bytes: a short file could contain any number of them.
+        UnsupportedFeatureError: It is recursive.
 
     Source: Avro specification, "Schema Declaration".
     """
@@ -309,7 +309,7 @@ def parse_shape(raw: Any) -> Shape:
 
 
 class _Shapes:
-    """Parses one schema: later parts may name earlier ones."""
+    """Parses one schema, whose parts may refer to earlier ones by name."""
 
     def __init__(self) -> None:
         self._named: dict[str, Shape | None] = {}

@@ -1,6 +1,6 @@
-"""Rows of Avro blocks one after another, as Python values: every shape, at the pace of Python.
+"""Rows of Avro blocks one by one, as Python values: supports every shape, but slowly.
 
-Where rows hold lists of records, or `avro_columns` could not prove where they begin.
+Used for rows that contain lists of records, or whose starts `columns` could not verify.
 """
 
 import struct
@@ -29,7 +29,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
     """Return the rows of blocks of one shape as a struct array; fields that the shape lacks are null.
 
     Raises:
-        Cut: The bytes are cut short or contradict the shape.
+        Cut: The bytes are cut short or do not match the shape.
         pa.ArrowInvalid: A value does not fit the type.
     """
     rows: list[Any] = []
@@ -55,14 +55,14 @@ def _value(shape: Shape, block: bytes, at: int) -> tuple[Any, int]:
         case Union(branches):
             branch, at = varint(block, at)
             if not 0 <= branch < len(branches):
-                raise Cut(f"no branch {branch} at byte {at}")
+                raise Cut(f"unknown branch {branch} at byte {at}")
             return _value(branches[branch], block, at)
         case Items():
             return _items(shape, block, at)
         case Choice(symbols):
             index, at = varint(block, at)
             if not 0 <= index < len(symbols):
-                raise Cut(f"no symbol {index} at byte {at}")
+                raise Cut(f"unknown symbol {index} at byte {at}")
             return symbols[index], at
         case Fixed(size):
             return _exactly(block, at, size), at + size
@@ -92,7 +92,7 @@ def _atom(name: str, block: bytes, at: int) -> tuple[Any, int]:
 
 def _exactly(block: bytes, at: int, size: int) -> bytes:
     if at + size > len(block):
-        raise Cut(f"{size} bytes expected at byte {at}, {len(block) - at} there")
+        raise Cut(f"{size} bytes expected at byte {at}, found {len(block) - at}")
     return block[at : at + size]
 
 
@@ -107,7 +107,7 @@ def _items(shape: Items, block: bytes, at: int) -> tuple[Any, int]:
             _, at = varint(block, at)
             count = -count
         if count > len(block) - at or len(items) + count > _MOST_ITEMS:
-            raise Cut(f"{count} items announced at byte {at}, {len(block) - at} bytes there")
+            raise Cut(f"{count} items expected at byte {at}, found {len(block) - at} bytes")
         for _ in range(count):
             key = None
             if shape.keyed:

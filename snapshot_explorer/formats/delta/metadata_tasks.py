@@ -142,7 +142,7 @@ def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> lis
         CorruptTableError: It has no protocol or no metadata, or a file is damaged.
     """
     segment, checkpoint = log.outline(version)
-    metadata = _in_force(storage, version, checkpoint.tally, segment.commits, look)
+    metadata = _in_force(storage, version, checkpoint.replay_state, segment.commits, look)
     units: list[MetadataTask] = []
     for file in checkpoint.files:
         parts = 1 if file.path.endswith(".json") else max(1, (file.size_bytes or 0) // _CHECKPOINT_BYTES)
@@ -210,7 +210,7 @@ def _metadata_near(storage: Storage, log: Log, version: int, look: Prefetch) -> 
     except SnapshotNotFoundError:
         version = log.earliest()
         segment, checkpoint = log.outline(version)
-    return _in_force(storage, version, checkpoint.tally, segment.commits, look)
+    return _in_force(storage, version, checkpoint.replay_state, segment.commits, look)
 
 
 def _in_force(
@@ -270,15 +270,15 @@ def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
         check_is_commit(path, content)
         if any(word in content for word in _WORDS):
             lines = json_text.lines(content, path, storage.limits)
-            told = [line if any(word in line for word in _WORDS) else b"" for line in lines]
-            found.append({"version": version, "path": path, "content": b"\n".join(told)})
+            commit_times = [line if any(word in line for word in _WORDS) else b"" for line in lines]
+            found.append({"version": version, "path": path, "content": b"\n".join(commit_times)})
     return pa.Table.from_pylist(found, PREFETCHED)
 
 
 def _of_commits(storage: Storage, unit: Commits) -> pa.Table:
     versions = [one.version for one in unit.commits]
-    asks = unit.times is not None and any(map(unit.times.asks, versions))
-    actions = parse_commits(_contents(storage, unit.commits), infos=asks, limits=storage.limits)
+    reads_infos = unit.times is not None and any(map(unit.times.reads_commit_file, versions))
+    actions = parse_commits(_contents(storage, unit.commits), infos=reads_infos, limits=storage.limits)
     in_force = {unit.version: unit.metadata} | dict(actions.metadatas)
     changes = changes_of(actions, versions, sorted(in_force.items(), key=itemgetter(0)))
     if unit.times is None:

@@ -50,7 +50,7 @@ class Delta:
         self._times = Times(storage, self._log)
         self._history = History(storage, self._log, self._times)
         self._vacuum = Vacuum(storage, self._log, self._times.committed_at)
-        self._told: tuple[int, int, Metadata] | None = None  # generation, version, its metadata
+        self._last_metadata: tuple[int, int, Metadata] | None = None  # generation, version, its metadata
 
     @classmethod
     def recognises(cls, storage: Storage) -> bool:
@@ -197,19 +197,19 @@ class Delta:
     def _metadata_of(self, versions: Sequence[int], actions: Actions) -> list[tuple[int, Metadata]]:
         """Return the metadata in force from some versions on, ascending: of the first, and where they change."""
         found: list[tuple[int, Metadata]] = []
-        generation, told = self._log.generation, self._told
+        generation, last = self._log.generation, self._last_metadata
         # Whoever goes through the log asks next for what follows what was told last.
-        before = told[1] if told is not None and told[0] == generation else None
+        before = last[1] if last is not None and last[0] == generation else None
         for version in sorted(set(versions)):
             if version in actions.metadatas:
                 found.append((version, actions.metadatas[version]))
             elif before is None or version != before + 1:
                 found.append((version, self._metadata_near(version)))
-            elif not found and told is not None:
-                found.append((version, told[2]))
+            elif not found and last is not None:
+                found.append((version, last[2]))
             before = version
         if found and before is not None:
-            self._told = generation, before, found[-1][1]
+            self._last_metadata = generation, before, found[-1][1]
         return found
 
     def _metadata_near(self, version: int) -> Metadata:

@@ -1,9 +1,8 @@
-"""Tables read together with one of their branches: partitions of the one, and of the other those that the first lacks.
+"""Fallback branches: a read returns the partitions of one branch, and those of a second branch that the first lacks.
 
-Which of the two comes first is what the options `scan.fallback-branch` and `scan.primary-branch` say. Each is read
-under its own schema and options. Only rows are read together: files, manifests and changes of a version are those of
-its own branch, and `plan` tells what is read of both. A tag stands for its version here; Paimon looks the tag up in
-both branches.
+The options `scan.fallback-branch` and `scan.primary-branch` define which branch comes first. Each is read under its
+own schema and options. Only rows are combined: files, manifests and changes of a version are those of its own branch,
+and `plan` returns the splits of both. A tag refers to the version of this branch; Paimon resolves the tag in both.
 
 Source: paimon docs, "Manage Branches"; paimon FallbackReadFileStoreTable, compared with releases 1.4.
 """
@@ -14,7 +13,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.features import refused
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
 from snapshot_explorer.formats.paimon.metadata.data_types import DataType
 from snapshot_explorer.formats.paimon.metadata.history import History
@@ -22,6 +20,7 @@ from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.readable import refused
 from snapshot_explorer.formats.paimon.scan.plans import Plan
 from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.model import ReadPlan, Split
@@ -33,16 +32,16 @@ OPTIONS = frozenset((FALLBACK, PRIMARY))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackLink:
-    """The branch that a table is read together with."""
+    """The other branch of a combined read."""
 
     branch: str
     """Its name."""
     is_first: bool
-    """Whether its partitions count where both have one."""
+    """Whether its partitions take precedence."""
 
     @property
     def option(self) -> str:
-        """What says so, for messages."""
+        """The option that defines it, for messages."""
         return f"the option {PRIMARY if self.is_first else FALLBACK}={self.branch}"
 
 
@@ -64,12 +63,12 @@ class BranchReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedPartitions:
-    """The partitions of the branch that comes first."""
+    """The partitions of the first branch."""
 
     keys: frozenset[str]
     """Their values."""
     hidden: frozenset[str]
-    """The values of those of whose files a batch read shows none."""
+    """The values of partitions without any visible file."""
     texts: frozenset[tuple[tuple[str, str | None], ...]]
     """The same partitions as pairs of text."""
 
@@ -77,16 +76,16 @@ class ClaimedPartitions:
 def plan(
     storage: Storage, here: BranchReader, snapshot: Snapshot, alone: Callable[[Schemas, Snapshot], ReadPlan]
 ) -> ReadPlan:
-    """Return the plan of a version, together with what its newest options fall back on.
+    """Return the plan of a version, combined with the branch in its newest options.
 
     Args:
         storage: The table's storage.
-        here: The branch that is read.
+        here: The branch to read.
         snapshot: The version.
         alone: Returns the plan of a version of one branch, given the branch's schemas.
 
     Raises:
-        UnsupportedFeatureError: A feature is not read, or what Paimon reads is not certain.
+        UnsupportedFeatureError: A feature is not supported, or the result of Paimon is undefined.
     """
     link = beside(here)
     schemas = here.schemas.without(OPTIONS)
@@ -107,10 +106,10 @@ def plan(
 
 
 def check_empty(storage: Storage, here: BranchReader) -> None:
-    """Refuse the rows of a branch without versions that is read together with one that has some.
+    """Raise if a branch has no versions, but the branch it is combined with has some.
 
     Raises:
-        UnsupportedFeatureError: It is; the message names the other branch.
+        UnsupportedFeatureError: Only the other branch has versions; the message names it.
     """
     link = beside(here)
     if link is not None and _there(storage, link, 0).history.newest().versions and not here.history.newest().versions:
@@ -121,7 +120,7 @@ def check_empty(storage: Storage, here: BranchReader) -> None:
 
 
 def beside(here: BranchReader) -> FallbackLink | None:
-    """Return what a branch is read together with, None for nothing or itself. A fallback goes before a primary branch.
+    """Return the other branch of a combined read, None if there is none. A fallback precedes a primary branch.
 
     Source: paimon FileStoreTableFactory.create.
     """
@@ -142,13 +141,13 @@ def _there(storage: Storage, link: FallbackLink, version: int) -> BranchReader:
 
 
 def version_beside(snapshot: Snapshot, history: History, other: History, link: FallbackLink) -> int | None:
-    """Return the version of the other branch that belongs to a version; None if the other has none at all.
+    """Return the version of the other branch to combine with a version; None if the other has no versions.
 
-    To the newest version belongs the other's newest. To an older one belongs what the other was when it was committed,
-    or the other's version 1 if it had none then. Reads the hints, and for an older version all snapshots of the other.
+    The newest version is combined with the other's newest. An older one is combined with the other's version at its
+    commit time, or version 1 if there was none. Reads the hints, and for an older version all snapshots of the other.
 
     Raises:
-        UnsupportedFeatureError: Paimon cannot read the version so, or which version belongs to it is not certain.
+        UnsupportedFeatureError: Paimon cannot read the version, or the version to combine is undefined.
 
     Source: paimon FallbackReadFileStoreTable.rewriteOtherOptions, SnapshotManager.earlierOrEqualTimeMills.
     """
@@ -171,7 +170,7 @@ def version_beside(snapshot: Snapshot, history: History, other: History, link: F
 
 
 def check_alike(mine: Schema, theirs: Schema, version: int, link: FallbackLink) -> None:
-    """Refuse branches whose rows have other columns: Paimon takes them by their places, whatever they are called.
+    """Raise if the columns of two branches differ: Paimon matches them by position, whatever their names.
 
     Raises:
         UnsupportedFeatureError: The message names the first column that differs.
@@ -184,7 +183,7 @@ def check_alike(mine: Schema, theirs: Schema, version: int, link: FallbackLink) 
 
 
 def _alike(left: DataType, right: DataType) -> bool:
-    """Return whether two types are equal but for nulls and the ids of fields."""
+    """Return whether two types are equal, nullability and field ids aside."""
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
     parts = [(left.key, right.key), (left.element, right.element)]
@@ -216,23 +215,23 @@ def _key(values: Mapping[str, object]) -> str:
 
 
 def joined(first: ReadPlan, second: ReadPlan, taken: ClaimedPartitions, version: int, link: FallbackLink) -> ReadPlan:
-    """Return one plan out of two: all of the first, and of the second the partitions that the first lacks.
+    """Return the combined plan: all of the first, and the partitions of the second that the first lacks.
 
     Args:
-        first: The plan of the branch that comes first.
-        second: That of the other.
+        first: The plan of the first branch.
+        second: The plan of the second branch.
         taken: The partitions of the first.
         version: For messages.
         link: For messages.
 
     Raises:
-        UnsupportedFeatureError: Both have a partition of which the first shows nothing: releases differ over it.
+        UnsupportedFeatureError: Both have a partition of which the first has no visible file: releases differ.
     """
     keys = [_of_split(split) for split in second.splits]
     if not taken.hidden.isdisjoint(keys):
         raise refused(version, "partitions of a branch beside ones whose files wait for a compaction", link.option)
     more = tuple(split for split, key in zip(second.splits, keys, strict=True) if key not in taken.keys)
-    # A row without a partition stands for several, which need not be of those that count.
+    # A row without a partition stands for several partitions, which may not be part of the result.
     texts = second.skipped.column("partition").to_pylist()
     spared = [pairs is not None and tuple(pairs) not in taken.texts for pairs in texts]
     skipped = pa.concat_tables([first.skipped, second.skipped.filter(pa.array(spared, pa.bool_()))])

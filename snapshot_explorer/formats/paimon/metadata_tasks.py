@@ -1,4 +1,4 @@
-"""Pieces of a Paimon table's metadata that are read apart: manifests of a state, and runs of commits."""
+"""Metadata tasks of a Paimon table, which can be read in parallel: manifests of a version, and runs of commits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, contiguous_runs, of_changes, of_state
 from snapshot_explorer.formats.paimon.metadata.contents import State, index_of, read_listed, state_lists
@@ -23,16 +24,16 @@ from snapshot_explorer.formats.paimon.scan.scans import changes_of, paths_of, ve
 from snapshot_explorer.storage import Storage
 
 _COMMITS = 100
-"""The most commits that are a unit."""
+"""The most commits of a task."""
 _UNITS = 32
-"""How many units there should be at least, if that makes none of one commit: how large commits are is not known."""
+"""The fewest tasks to create, unless tasks would have a single commit: the size of commits is unknown."""
 _BYTES = 4 << 20
-"""Bytes of the manifests that are a unit, about."""
+"""The target size of the manifests of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifests:
-    """Some manifests of a version."""
+    """A task: some manifests of a version."""
 
     version: int
     """The version."""
@@ -41,50 +42,46 @@ class Manifests:
     listed: pa.Table
     """LIST rows of the manifests."""
     list_path: str
-    """The list that names them, for messages."""
+    """Their manifest list, for messages."""
     own: int
-    """How many of them, the last ones, are of the version's own commit."""
+    """The number of manifests, at the end, of the version's own commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commits:
-    """Commits without a gap."""
+    """A task: consecutive commits."""
 
     version: int
     """The first."""
     last: int
     """The last."""
     for_lifetimes: bool
-    """Whether it is asked when they were made, and not what their changelogs hold."""
+    """Whether to read commit times instead of changelogs."""
 
 
 def state_tasks(storage: Storage, snapshot: Snapshot) -> list[MetadataTask]:
-    """Return the units that tell the live files of a version. Reads its base and delta lists.
+    """Return the tasks that read the live files of a version. Reads its base and delta lists.
 
     Raises: as `contents.read_state`.
     """
     lists = state_lists(storage, snapshot)
     listed = lists.manifests
     own = len(listed) - lists.counts[0]
-    sizes = pc.fill_null(listed.column("size_bytes"), _BYTES).to_numpy()
+    sizes = pc.fill_null(listed.column("size_bytes"), _BYTES).to_pylist()
     units: list[MetadataTask] = []
-    begin = 0
-    while begin < len(listed):
-        # As many manifests as hold so many bytes, at least one.
-        end = begin + max(1, int(np.searchsorted(np.cumsum(sizes[begin:]), _BYTES, side="right")))
-        some = listed.slice(begin, end - begin)
-        ours = max(0, min(len(some), min(end, len(listed)) - (len(listed) - own)))
+    for places in pack(range(len(listed)), sizes.__getitem__, target=_BYTES):
+        some = listed.slice(places[0], len(places))
+        ours = max(0, min(len(some), places[-1] + 1 - (len(listed) - own)))
         units.append(Manifests(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours))
-        begin = end
     return units
 
 
 def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:
-    """Return the units that tell what commits changed. Reads nothing.
+    """Return the tasks that read the changes of commits. Reads nothing.
 
     Args:
         versions: Ascending, with or without gaps.
-        lifetimes: Whether they are read for lifetimes.
+        lifetimes: Whether the changes are read for lifetimes.
     """
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
     return [
@@ -95,7 +92,7 @@ def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTa
 
 
 def task_reader(storage: Storage, layout: Layout) -> Reader:
-    """Return what reads units of a branch."""
+    """Return the reader of a branch's tasks."""
     return partial(_read, storage, layout)
 
 
@@ -124,7 +121,7 @@ def _of_state(storage: Storage, schemas: Schemas, unit: Manifests) -> pa.Table:
     old = sum(counts[: len(counts) - unit.own])
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= old))
     indexes = index_of(storage, snapshot)
-    # Of other units' files there may be very many.
+    # Drop the indexes of other tasks' files, of which there may be many.
     indexes = indexes.filter(pc.is_in(indexes.column("data_file"), single_chunk(entries.column("file_name"))))
     partitions = partitions_of(entries.column("partition"), schema)
     frame = files_frame(
@@ -140,13 +137,13 @@ def _of_state(storage: Storage, schemas: Schemas, unit: Manifests) -> pa.Table:
         snapshot.id,
         change=pc.if_else(removed, "remove", "add"),
         identity=identities(entries),
-        # A DELETE takes its file away wherever it stands.
+        # A DELETE removes its file wherever it is listed.
         rank=removed.cast(pa.int64()),
     )
 
 
 def identities(entries: pa.Table) -> pa.Array:
-    """Return for each entry the bytes that are equal where all that makes an entry's identity is.
+    """Return the identity of each entry's file as bytes.
 
     Source: paimon FileEntry.Identifier.
     """
@@ -156,7 +153,7 @@ def identities(entries: pa.Table) -> pa.Array:
     parts = [single_chunk(entries.column(name)).cast(pa.string()) for name in ("bucket", "level", "file_name")]
     parts.append(pc.binary_join(lengths, ","))
     texts = [single_chunk(entries.column(name)) for name in ("partition", "embedded_index", "external_path")]
-    # Lengths come first, so that no two identities are spelled alike whatever is in the values.
+    # Lengths come first, so that different identities never have equal bytes.
     parts += [pc.fill_null(pc.binary_length(text).cast(pa.string()), "-") for text in texts]
     joined = pc.binary_join(lists, ",")
     values = [pc.fill_null(text.cast(pa.binary()), b"") for text in (*texts, joined)]

@@ -27,20 +27,20 @@ from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Row
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
-"""Commits whose entries are in memory at the same time."""
+"""The most commits whose entries are in memory at the same time."""
 
 
 class Paimon:
-    """A Paimon table, bound to one branch. Keeps the snapshots and schemas it has read. Safe for several threads."""
+    """A Paimon table, bound to one branch. Caches snapshots and schemas. Thread-safe."""
 
     name: ClassVar[str] = "paimon"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
-        """Bind to a table and a branch. One listing where a branch is asked for, otherwise reads nothing.
+        """Bind to a table and a branch. One listing for a branch other than main, otherwise reads nothing.
 
         Raises:
-            TableNotFoundError: There is no such branch; the message names those that are there.
+            TableNotFoundError: The branch does not exist; the message lists the existing ones.
         """
         self._storage = storage
         if branch is not None and branch != MAIN and branch not in branch_names(storage):
@@ -66,22 +66,23 @@ class Paimon:
         )
 
     def listing(self, start: int | None = None) -> Listing:
-        """Return which versions there are.
+        """Return the versions of the table.
 
-        Without `start` only the newest, by the hint: three small requests at most, and a listing of the snapshots
-        where the hint is wrong. With it all from there on: three listings at once and a small file per tag.
+        Without `start`, only the newest version, by the hint: at most three small requests, and a listing of the
+        snapshots where the hint is wrong. With `start`, all versions from there on: three concurrent listings and a
+        small file per tag.
         """
         rewrites = self._history.rewrites
         found = self._history.newest() if start is None else self._history.all_from(start)
         if self._history.rewrites != rewrites:
             self._schemas.forget()
         if not found.versions and start is None:
-            # A table of a kind that is not read has no snapshots either: refuse it here.
+            # Raises for kinds of tables that are not supported, which have no snapshots.
             self._schemas.newest()
         return found
 
     def version(self, number: int | None) -> PaimonVersion:
-        """Return one version. Reads its small file, unless it was read before.
+        """Return one version. Reads its small file, unless it is cached.
 
         Raises:
             SnapshotNotFoundError: The version does not exist or has expired.
@@ -91,14 +92,14 @@ class Paimon:
         return PaimonVersion(self._storage, snapshot, layout=self._layout, history=self._history, schemas=self._schemas)
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return when each version was committed, aware, UTC. A small file for each that was not read before."""
+        """Return the commit time of each version, aware, UTC. Reads a small file for each that is not cached."""
         return [one.committed_at for one in self._history.snapshots(versions)]
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
-        """Return the COMMITS frame, in the order asked for.
+        """Return the COMMITS frame, in the order of `versions`.
 
-        Reads the snapshots, their delta manifest lists and delta manifests, each kind at once, and the tags. A
-        commit whose delta has vanished meanwhile has no counts, and is readable no more.
+        Reads the snapshots, their delta manifest lists and delta manifests, each kind concurrently, and the tags. A
+        commit whose delta has vanished meanwhile has no counts and is not readable.
 
         Raises:
             SnapshotNotFoundError: A version does not exist.
@@ -113,10 +114,10 @@ class Paimon:
         return pa.concat_tables(parts)
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
-        """Return the CHANGES frame: per version the files of its delta, then those of its changelog if asked for.
+        """Return the CHANGES frame: per version the files of its delta, then, with `changelog`, of its changelog.
 
-        Reads the lists and manifests of all versions at once, and their index manifests for deletion vectors. Of a
-        version of which only the changelog is left, only that.
+        Reads the lists and manifests of all versions concurrently, and their index manifests for deletion vectors. For
+        a version whose changelog is all that is left, only the changelog.
 
         Raises:
             SnapshotNotFoundError: A version does not exist, or expired meanwhile.
@@ -131,7 +132,7 @@ class Paimon:
         return pa.concat_tables(parts)
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
-        """Return the manifests that these commits wrote as their deltas; None if some are gone. A small file each."""
+        """Return the delta manifests that these commits wrote; None if some are gone. Reads a small file each."""
         return delta_manifests(self._storage, self._history.snapshots(versions))
 
     def tags(self) -> Mapping[str, int]:
@@ -139,13 +140,13 @@ class Paimon:
         return {name: tag.id for name, tag in self._history.tags().items()}
 
     def branches(self) -> Sequence[Branch]:
-        """Return the branches with the versions that they begin with and end at; see `branches.read_branches`."""
+        """Return the branches with their origin and newest versions; see `branches.read_branches`."""
         return read_branches(self._storage, self._history, self._layout.branch)
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
-        """Return what `CALL sys.expire_snapshots` with a rule would take; see `retention.expiry`.
+        """Return what `CALL sys.expire_snapshots` with a rule would delete; see `retention.expiry`.
 
-        Reads tags and consumers, the changelogs of what would expire, and of the other branches what they changed.
+        Reads tags and consumers, the changelogs of the expired snapshots, and the changes of the other branches.
         """
         options = self._schemas.newest().options
         held = read_held(self._storage, self._layout, self._history, options, newest)
@@ -161,11 +162,11 @@ class Paimon:
         )
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        """Return what is there of what versions need: data files, and what the snapshots name of manifests."""
+        """Return which data files, manifest lists and index manifests of versions exist."""
         return presence(self._storage, lifetimes, self._history.snapshots(versions))
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Paimon's system tables of the whole table; `system_types` has their columns.
+        """Return one of Paimon's system tables of the whole table. Their columns are in `system_tables.types`.
 
         Raises:
             InvalidArgumentError: There is no such system table.
@@ -176,7 +177,7 @@ class Paimon:
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after `first` up to `last`, under the newest schema.
 
-        Planning reads the lists and manifests of all the versions at once; further as `incremental.splits_between`.
+        Planning reads the lists and manifests of all versions concurrently; see `incremental.splits_between`.
         """
         wanted = [first, last] if mode == "diff" else range(first + 1, last + 1)
         newest = self.version(None)
@@ -189,18 +190,18 @@ class Paimon:
             reader=newest,
         )
 
-    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:  # noqa: ARG002 - the lists tell it all
-        """Return the units that tell the live files of a version. Reads its base and delta lists."""
+    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
+        """Return the tasks that read the live files of a version. Reads its base and delta lists."""
         found = units.state_tasks(self._storage, self._history.snapshots([version])[0])
         return StateTasks(units=found, keeps_last_add=False)
 
     def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
-        """Return the units that tell what commits changed. Reads the newest schema, which may refuse the table."""
+        """Return the tasks that read the changes of commits. Reads the newest schema, which may raise."""
         self._schemas.newest()
         return units.change_tasks(versions, lifetimes=lifetimes)
 
     def task_reader(self) -> Reader:
-        """Return what reads units."""
+        """Return the reader of tasks."""
         return units.task_reader(self._storage, self._layout)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:

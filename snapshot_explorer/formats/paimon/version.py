@@ -11,7 +11,6 @@ from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.events import Difference, Events, read_events
 from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
-from snapshot_explorer.formats.paimon.features import flag
 from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
 from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
@@ -23,6 +22,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
+from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
 from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions, native_files, split_by_file
@@ -65,7 +65,7 @@ class PaimonVersion:
 
     @cached_property
     def _newest_schema(self) -> Schema:
-        """Return the newest schema of the branch: its options are in force at every version."""
+        """Return the newest schema of the branch, whose options apply to every version."""
         return self._schemas.newest()
 
     @cached_property
@@ -76,7 +76,7 @@ class PaimonVersion:
 
     @property
     def schema(self) -> TableSchema:
-        """Return the schema in force at the version."""
+        """Return the schema of the version."""
         return table_schema(self._schema)
 
     @property
@@ -84,7 +84,7 @@ class PaimonVersion:
         """Return the Arrow schema of the rows.
 
         Raises:
-            UnsupportedFeatureError: There is no version, but rows of another branch belong to the table.
+            UnsupportedFeatureError: The branch has no version, but its fallback branch has some.
         """
         if self._snapshot is None:
             fallback.check_empty(self._storage, self._side)
@@ -92,7 +92,7 @@ class PaimonVersion:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Return the newest options: they are in force at every version, whatever the version's schema says.
+        """Return the newest options, which apply to every version, whatever the options of its schema.
 
         Source: paimon docs, "Time Travel"; paimon AbstractFileStoreTable.tryTimeTravel.
         """
@@ -100,17 +100,17 @@ class PaimonVersion:
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:
-        """Return the options of the version's own schema: those that were set then, though the newest are in force."""
+        """Return the options of the version's own schema. Reads apply the newest options instead."""
         return self._schema.options
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
-        """Return those of the names that are columns which rows have only when a reader names them.
+        """Return the hidden columns among the names, which rows have only on request.
 
-        `_ROW_ID` and the like; of a blob column `b` its descriptors, `b$descriptor`: where the values are, as Paimon's
-        `blob-as-descriptor` gives them.
+        These are `_ROW_ID` and `_SEQUENCE_NUMBER`, and for a blob column `b` its descriptors, `b$descriptor`: the
+        locations of the values, as with Paimon's option `blob-as-descriptor`.
 
         Raises:
-            InvalidArgumentError: The table does not keep them.
+            InvalidArgumentError: The table has no row tracking.
         """
         newest = self._newest_schema
         tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
@@ -118,13 +118,13 @@ class PaimonVersion:
         return pa.schema([arrow_field(field) for field in (*metadata_fields(names, tracked=tracked), *described)])
 
     def validate(self) -> Validation:
-        """Return nothing: each file of a snapshot is checked when it is read."""
+        """Return an empty validation: each file of a snapshot is checked when it is read."""
         return Validation(table_id=None, notes=())
 
     def manifests(self) -> pa.Table:
-        """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads the lists only.
+        """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads only the lists.
 
-        Of a version of which only the changelog is left, the lists that are left.
+        For a version whose changelog is all that is left, the existing lists.
         """
         if self._snapshot is None:
             return frames.MANIFESTS.empty_table()
@@ -132,15 +132,15 @@ class PaimonVersion:
         return manifests_frame(self._snapshot, lists, self._schema)
 
     def entries(self, manifest: str) -> pa.Table:
-        """Return the ENTRIES of a manifest that the version's lists name; see `manifest_files.entries_of`."""
+        """Return the ENTRIES of a manifest of the version; see `manifest_files.entries_of`."""
         schema, options = self._schema, self._newest_schema.options
         return entries_of(self._storage, self._existing(), manifest, schema=schema, options=options)
 
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
         """Return the FILES frame, restricted to partitions that might match the predicate.
 
-        Reads the version's base and delta lists and index manifest at once, then its manifests. With `statistics` also
-        the schemas that the files were written with.
+        Reads the version's base and delta lists and index manifest concurrently, then its manifests. With `statistics`,
+        it also reads the schemas that the files were written with.
 
         Raises:
             SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
@@ -152,10 +152,7 @@ class PaimonVersion:
         return with_statistics(frame, entries, self._schema, file_schemas(self._schemas, entries))
 
     def _files(self, predicate: Predicate | None, columns: Sequence[str] | None) -> tuple[pa.Table, pa.Table | None]:
-        """Return FILES, and these columns of the ENTRIES that they are made of, all for None.
-
-        Without a snapshot there are no ENTRIES.
-        """
+        """Return FILES, and these columns of their ENTRIES, all for None. Without a snapshot, ENTRIES is None."""
         snapshot = self._snapshot
         if snapshot is None:
             return frames.FILES.empty_table(), None
@@ -167,17 +164,17 @@ class PaimonVersion:
         return frame, state.entries
 
     def measured_files(self) -> pa.Table:
-        """Return FILES and `delete_records`, the rows in each file of kind -D and -U. Reads as `files` does."""
+        """Return FILES and `delete_records`, the rows in each file of kind -D and -U. Reads as `files`."""
         frame, entries = self._files(None, FILE_COLUMNS)
         records = pa.nulls(0, pa.int64()) if entries is None else entries.column("deleted_rows")
         return frame.append_column("delete_records", records)
 
     def maintenance_settings(self) -> MaintenanceSettings:
-        """Return what the newest options say of the table's maintenance; see `upkeep.settings_of`."""
+        """Return the maintenance settings in the newest options; see `settings.settings_of`."""
         return settings_of(self._newest_schema, name_of(self._storage.root, self._layout.branch))
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Paimon's system tables of a version; `system_types` has their columns.
+        """Return one of Paimon's system tables of a version. Their columns are in `system_tables.types`.
 
         Raises:
             SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
@@ -188,11 +185,11 @@ class PaimonVersion:
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         """Return the splits of the rows, and the files that the predicate skips.
 
-        Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened. Where
-        the newest options name a branch to fall back on, its plan is part of it; see `fallback`.
+        Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened. If the
+        newest options define a fallback branch, its splits are included; see `fallback`.
 
         Raises:
-            UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+            UnsupportedFeatureError: The version needs a feature that is not supported; no data file has been opened.
 
         Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
         """
@@ -204,9 +201,9 @@ class PaimonVersion:
         )
 
     def changelog(self) -> RowChanges:
-        """Return the version's changelog, to be planned and read; long-lived changelogs are read too.
+        """Return the row changes in the version's changelog, also in a long-lived one.
 
-        Planning reads the changelog manifest list and its manifests; further as `incremental.changelog_splits`.
+        Planning reads the changelog manifest list and its manifests; see `incremental.changelog_splits`.
         """
         snapshot = self._existing()
         return RowChanges(
@@ -217,25 +214,25 @@ class PaimonVersion:
         )
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as Paimon defines them, with these columns in this order."""
+        """Yield the rows of a split by Paimon's rules, with these columns in this order."""
         if isinstance(split.detail, Events | Difference):
             return read_events(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns)
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
-        """Return the data files of splits that do not exist, as far as asking is quick; see `Storage.missing`."""
+        """Return the data files of splits that do not exist, where a check is fast; see `Storage.missing`."""
         return self._storage.missing([path for split in splits for path in split.files])
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
-        """Return a split cut into one per file; the split itself where files are merged, or hold parts of rows."""
+        """Return a split per file of a split; the split itself if its files are merged or contain parts of rows."""
         return split_by_file(split)
 
     def native_files(self, split: Split) -> NativeRows | None:
-        """Return where other readers find the rows of a split; None where rows are merged, dropped or cast."""
+        """Return files for other readers of a split's rows; None if rows are merged, dropped or cast."""
         return native_files(self._storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        """Return for each part, a file each, the positions of the rows that its deletion vector removes."""
+        """Return for each single-file split the positions of the rows that its deletion vector removes."""
         return deleted_positions(self._storage, parts, rows)
 
     @property

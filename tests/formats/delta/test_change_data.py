@@ -383,9 +383,9 @@ def test_a_missing_file_is_named(table):
     table.remove_file("a.parquet")
     table.remove_file("_change_data/c.parquet")
 
-    with pytest.raises(CorruptTableError, match="a.parquet is not there"):
+    with pytest.raises(CorruptTableError, match="a.parquet does not exist"):
         changes(table, 0, 1)
-    with pytest.raises(CorruptTableError, match="_change_data/c.parquet is not there"):
+    with pytest.raises(CorruptTableError, match="_change_data/c.parquet does not exist"):
         changes(table, 1, 2)
 
 

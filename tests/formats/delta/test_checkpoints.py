@@ -57,7 +57,7 @@ def test_every_form_of_a_checkpoint_gives_what_the_commits_give(tmp_path, form):
     expected = Log(Storage(table.root)).state(2)
     table.checkpoint(**form)
 
-    found = read(table).tally
+    found = read(table).replay_state
 
     assert [row | {"data_change": True} for row in rows(found.adds)] == rows(expected.adds)
     assert found.adds.column("version").null_count == 3
@@ -72,7 +72,7 @@ def test_without_files_a_checkpoint_still_tells_the_rest(tmp_path, form):
     table = built(tmp_path)
     table.checkpoint(**form)
 
-    found = read(table, adds=False).tally
+    found = read(table, adds=False).replay_state
 
     assert found.adds.num_rows == 0
     assert found.metadata.configuration == {"a": "b"}
@@ -115,7 +115,7 @@ def test_statistics_as_a_struct_are_not_read_where_all_have_them_as_text(tmp_pat
     parsed = pa.struct([*ACTIONS["add"], pa.field("stats_parsed", pa.struct({"numRecords": pa.int64()}))])
     table.checkpoint(columns={"add": parsed})
 
-    assert "stats_parsed" not in read(table).tally.adds.column_names
+    assert "stats_parsed" not in read(table).replay_state.adds.column_names
 
 
 def test_row_groups_without_an_add_are_passed_over(tmp_path):
@@ -124,7 +124,7 @@ def test_row_groups_without_an_add_are_passed_over(tmp_path):
         table.commit(*(add(f"{number}-{place}") for place in range(700)))
     table.checkpoint()
 
-    assert read(table).tally.adds.num_rows == 2100
+    assert read(table).replay_state.adds.num_rows == 2100
 
 
 def filled(kind):
@@ -162,7 +162,7 @@ def test_a_sidecar_that_is_missing_or_leaves_the_table_makes_the_checkpoint_unus
     paths = table.checkpoint(form="json", sidecars=2)
     table.remove_file(paths[1])
 
-    with pytest.raises(CorruptTableError, match="names a sidecar file that is not there"):
+    with pytest.raises(CorruptTableError, match="names a sidecar file that does not exist"):
         read(table)
 
     for path in ("../../../etc/passwd", "/etc/passwd/../x", None, ""):
@@ -179,7 +179,7 @@ def test_a_checkpoint_that_was_cut_short_is_refused_by_name(tmp_path, form):
     for end in range(1, len(whole), max(1, len(whole) // 40)):
         table.write(path, whole[:end])
         try:
-            found = read(table).tally
+            found = read(table).replay_state
         except CorruptTableError as error:
             assert path in str(error)  # noqa: PT017 - JSON may also be whole up to a line
         else:

@@ -197,7 +197,7 @@ def test_the_hint_is_followed_and_one_that_points_nowhere_is_passed_over_with_a_
     caplog.clear()
     table.hint(3)
     assert open_table(table.root).current.version == 4
-    assert "The checkpoint of version 3 that was to be started from is not there" in caplog.text
+    assert "The checkpoint of version 3 to start from does not exist" in caplog.text
 
     caplog.clear()
     table.write("_delta_log/_last_checkpoint", b"{")
@@ -278,7 +278,7 @@ def test_a_vacuumed_data_file_is_named_with_the_version_that_removed_it(table, t
     (tmp_path / "name=a/0.parquet").unlink()
 
     assert opened.at(1).files().num_rows == 1
-    with pytest.raises(CorruptTableError, match=r"name=a/0\.parquet is not there\. Version 3 removed it"):
+    with pytest.raises(CorruptTableError, match=r"name=a/0\.parquet does not exist\. Version 3 removed it"):
         opened.at(1).to_arrow()
 
 

@@ -238,7 +238,7 @@ def test_a_sidecar_that_has_gone_is_named(tmp_path):
     table_format = opened(tmp_path)
     table.remove_file(side)
 
-    with pytest.raises(MissingFileError, match=r"_delta_log/_sidecars/.* is not there"):
+    with pytest.raises(MissingFileError, match=r"_delta_log/_sidecars/.* does not exist"):
         table_format.version(1).entries(side)
 
 

@@ -7,7 +7,7 @@ from formats.delta.rows_of_tables import metadata, protocol
 
 from delta_builder import schema_json
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.log.features import READ, REFUSED, check_readable
+from snapshot_explorer.formats.delta.log.readable import READ, REFUSED, check_readable
 
 PLAIN = schema_json([("id", "long")])
 ID = "delta.columnMapping.id"

@@ -177,7 +177,7 @@ def test_a_version_whose_log_was_cleaned_is_listed_but_not_loaded(table):
     assert opened.history(since=table.committed_at(4))["version"].to_pylist() == [6, 5, 4]
     assert opened.history(since=table.committed_at(2))["version"].to_pylist() == [6, 5, 4, 3]
     for gone in (3, 0, 7):
-        with pytest.raises(SnapshotNotFoundError, match=rf"to version {gone}: .* Available versions: \[4, 6\]"):
+        with pytest.raises(SnapshotNotFoundError, match=rf"^Version {gone} .* Available versions: 4 to 6\."):
             opened.at(gone)
     with pytest.raises(SnapshotNotFoundError, match="The earliest is 4"):
         opened.at(table.committed_at(3))
@@ -219,7 +219,7 @@ def test_a_version_whose_data_was_vacuumed_is_metadata(table):
     table.remove_file("a.parquet")
 
     assert readable(table) == {0: "yes", 1: "metadata", 2: "metadata", 3: "yes", 4: "yes"}
-    with pytest.raises(CorruptTableError, match="a.parquet is not there"):
+    with pytest.raises(CorruptTableError, match="a.parquet does not exist"):
         open_table(table.url).at(2).to_arrow()
 
 

@@ -202,7 +202,7 @@ def test_detail_has_the_columns_of_describe_detail(memory_root):
 
 
 def test_detail_of_a_version_that_is_not_there_is_refused(table):
-    with pytest.raises(SnapshotNotFoundError, match="version 9"):
+    with pytest.raises(SnapshotNotFoundError, match="Version 9"):
         rows(table, "detail", 9)
 
 

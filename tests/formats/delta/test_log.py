@@ -77,7 +77,7 @@ def test_a_version_that_came_after_the_listing_is_found(table):
 
     assert log.segment(6).version == 6
     assert paths(log.state(6)) == ["f5", "new"]
-    with pytest.raises(SnapshotNotFoundError, match=r"version 7.*\[0, 6\]"):
+    with pytest.raises(SnapshotNotFoundError, match=r"Version 7 .*0 to 6"):
         log.state(7)
 
 
@@ -88,9 +88,9 @@ def test_a_commit_that_was_cleaned_after_the_listing_is_told(table):
     table.clean(4)
 
     assert paths(log.state(5)) == ["f5"]
-    with pytest.raises(SnapshotNotFoundError, match=r"version 2.*\[4, 5\]"):
+    with pytest.raises(SnapshotNotFoundError, match=r"Version 2 .*4 to 5"):
         log.state(2)
-    with pytest.raises(SnapshotNotFoundError, match=r"0{19}2\.json is not there.*the commit of version 2"):
+    with pytest.raises(SnapshotNotFoundError, match=r"0{19}2\.json does not exist.*the commit of version 2"):
         log.actions([2, 3])
 
 
@@ -373,10 +373,10 @@ def test_many_threads_see_whole_states(table):
 @pytest.mark.parametrize(
     ("gone", "asked", "advice"),
     [
-        ((1,), (0, 1, 2), "Ask from version 2 on, the next one whose commit is there."),
-        ((0, 2), (0, 1, 2, 3), "Ask from version 3 on, the next one whose commit is there."),
-        ((3,), (2, 3), "Ask up to version 2, the last one whose commit is there."),
-        ((0, 1, 2, 3), (3,), "No commit is left: ask for the files of a version instead."),
+        ((1,), (0, 1, 2), "Read from version 2 on, the next one whose commit exists."),
+        ((0, 2), (0, 1, 2, 3), "Read from version 3 on, the next one whose commit exists."),
+        ((3,), (2, 3), "Read up to version 2, the last one whose commit exists."),
+        ((0, 1, 2, 3), (3,), "No commit is left: read the files of a version instead."),
     ],
 )
 def test_a_commit_that_is_gone_is_named_with_where_to_go_on(tmp_path, gone, asked, advice):
@@ -392,6 +392,6 @@ def test_a_commit_that_is_gone_is_named_with_where_to_go_on(tmp_path, gone, aske
 
     missing = min(set(gone).intersection(asked))
     assert str(raised.value) == (
-        f"{commit_name(missing)} is not there, in {tmp_path}: the commit of version {missing} was cleaned up "
+        f"{commit_name(missing)} does not exist in {tmp_path}: the commit of version {missing} was cleaned up "
         f"or removed by hand. {advice}"
     )

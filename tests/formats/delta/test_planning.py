@@ -274,8 +274,8 @@ FILE = st.tuples(
 def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(files, where):
     table = new(fields=FIELDS, partition_by=["p"], features=["deletionVectors"])
     actions = []
-    for number, (rows, value, has_stats, marked) in enumerate(files):
-        gone = {position for position in marked if position < len(rows)}
+    for number, (rows, value, has_stats, vector_difference) in enumerate(files):
+        gone = {position for position in vector_difference if position < len(rows)}
         vector = inline_vector(gone) if gone else None
         stats = as_delta_writes(rows, gone) if has_stats else f'{{"numRecords":{len(rows)}}}'
         told = table.data(f"{number}.parquet", rows, partition={"p": value}, schema=SCHEMA, stats=stats, vector=vector)

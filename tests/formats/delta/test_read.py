@@ -19,8 +19,8 @@ from delta_builder import DeltaTable, add, inline_vector, remove
 from snapshot_explorer.arrow import int96
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field
-from snapshot_explorer.formats.delta.log.features import check_readable
 from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
 
@@ -233,9 +233,11 @@ def test_a_missing_file_is_named_and_who_removed_it():
     table.commit(add("gone.parquet", rows=1))
     (split,) = plan_of(table).splits
 
-    with pytest.raises(CorruptTableError, match="The data file gone.parquet is not there. It may have been vacuumed"):
+    with pytest.raises(CorruptTableError, match="The data file gone.parquet does not exist. It may have been vacuumed"):
         rows_of(table)
-    with pytest.raises(CorruptTableError, match="not there. Version 7 removed it from the table, and it was vacuumed"):
+    with pytest.raises(
+        CorruptTableError, match="does not exist. Version 7 removed it from the table, and it was vacuumed"
+    ):
         list(read.read(Storage(table.url), split, [], removed_in=lambda path: 7 if path == "gone.parquet" else None))
 
 

@@ -284,7 +284,7 @@ def test_of_several_files_the_broken_one_is_named():
     ("content", "found"),
     [
         (b"", "manifest/manifest-0 is not readable metadata: it is empty"),
-        (b"<html>not found</html>", "begins with b'<htm', which is no Avro, ORC or parquet"),
+        (b"<html>not found</html>", "begins with b'<htm', which is not Avro, ORC or Parquet"),
         (b"ORC but no more", "manifest/manifest-0 is not readable metadata"),
         (b"PAR1 but no more", "manifest/manifest-0 is not readable metadata"),
         (b"Obj\x01", "manifest/manifest-0 cannot be read as an Avro file"),
@@ -326,7 +326,7 @@ def test_more_rows_than_bytes_are_refused():
             "'decimal' is not an Avro type",
         ),
         ({"type": "fixed", "name": "f", "size": -1}, "-1 bytes of fixed size"),
-        ("int", "its field at the top is no record"),
+        ("int", "its field at the top is not of type record"),
     ],
 )
 def test_a_schema_that_makes_no_sense_is_broken(schema, found):
@@ -355,7 +355,8 @@ def test_a_field_of_another_type_is_broken():
     other = json.loads(json.dumps(ROW).replace('"long"', '"double"', 1))
 
     with pytest.raises(
-        CorruptTableError, match="its field file.stats.counts is no int64|its field file.rows is no int64"
+        CorruptTableError,
+        match="its field file.stats.counts is not of type int64|its field file.rows is not of type int64",
     ):
         read(written(other, [{**row(), "file": row()["file"] | {"rows": 0.5}}]))
 

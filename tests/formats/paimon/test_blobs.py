@@ -91,7 +91,7 @@ def test_the_newer_file_counts_but_for_rows_that_it_only_marks():
 
 @pytest.mark.parametrize("contents", [[(100, [b"a"])], [(100, [b"a", SKIPPED])]])
 def test_a_row_whose_value_no_file_has_is_broken(contents):
-    with pytest.raises(CorruptTableError, match="No blob file has the value of the row 101"):
+    with pytest.raises(CorruptTableError, match="No blob file contains the value of row 101"):
         column(contents, rows=2)
 
 
@@ -103,13 +103,13 @@ def test_a_column_without_files_is_null():
     ("content", "said"),
     [
         (b"", "of version none"),
-        (blob_file([b"a"])[:-1] + b"\x02", "of version 02, not 1"),
+        (blob_file([b"a"])[:-1] + b"\x02", "its version is 02, not 1"),
         (b"\xff\0\0\0\x01", "its index has 255 bytes of 5"),
         (b"\xff\xff\xff\xff\x01", "its index has -1 bytes"),
         (blob_file([b"a", b"b"]), "its index has numbers for more than 1 rows"),
-        (blob_file([]), "not the numbers of 1 rows"),
+        (blob_file([]), "not possible for 1 rows"),
         (b"x" + blob_file([b"a"]), "do not fill the 18 bytes"),
-        (b"\x05\x01\0\0\0\x01", "gives row 0 a length of -3"),
+        (b"\x05\x01\0\0\0\x01", "contains the length -3 for row 0"),
         (b"\x04\x01\0\0\0\x01", "do not fill the 0 bytes"),
         (b"\x80\x01\0\0\0\x01", "its index is cut short"),
     ],
@@ -165,9 +165,9 @@ def is_readable(content, rows):
 def test_a_damaged_or_missing_blob_file_is_named(tmp_path):
     (tmp_path / "a.blob").write_bytes(blob_file([b"value"])[:-3])
 
-    with pytest.raises(CorruptTableError, match=r"The blob file a.blob cannot be read: it is of version"):
+    with pytest.raises(CorruptTableError, match=r"The blob file a.blob cannot be read: its version is"):
         blobs.read(Storage(tmp_path), data_file("a.blob", 1, size=30))
-    with pytest.raises(CorruptTableError, match=r"The blob file b.blob is not there"):
+    with pytest.raises(CorruptTableError, match=r"The blob file b.blob does not exist"):
         blobs.read(Storage(tmp_path), data_file("b.blob", 1, size=30))
 
 
@@ -238,7 +238,7 @@ def test_an_index_that_is_cut_short_is_refused_with_the_name_of_its_file(tmp_pat
 
     with pytest.raises(CorruptTableError, match="The blob file b.blob cannot be read"):
         blobs.read_places(storage, data_file("b.blob", 2))
-    with pytest.raises(CorruptTableError, match="The blob file c.blob is not there"):
+    with pytest.raises(CorruptTableError, match="The blob file c.blob does not exist"):
         blobs.read_places(storage, data_file("c.blob", 2))
 
 

@@ -52,7 +52,7 @@ def test_there_are_tables_with_ids():
 def test_ids_of_a_table_that_keeps_none_are_refused(name):
     snapshot = snapshot_explorer.open_table(str(DATA / "paimon" / "append_bucketed")).current
 
-    with pytest.raises(InvalidArgumentError, match=f"The column {name!r} was asked for, but the table does not track"):
+    with pytest.raises(InvalidArgumentError, match=f"The column {name!r} needs row tracking"):
         snapshot.to_arrow(columns=[name])
 
 
@@ -133,7 +133,7 @@ def test_whole_rows_are_raw_and_rows_in_parts_are_not():
 
 def test_files_that_overlap_without_being_of_the_same_rows_are_broken():
     with pytest.raises(
-        CorruptTableError, match="overlap without being of the same rows: 2 rows from 0 on, and 2 from 1"
+        CorruptTableError, match="overlap but do not contain the same rows: 2 rows from 0 on, and 2 from 1"
     ):
         splits(TABLE, [part("a.parquet", None), part("c.parquet", ["v"], first=1)], options=EVOLVING)
 
@@ -148,9 +148,7 @@ def test_a_blob_file_must_lie_within_its_rows(first, count):
 
 
 def test_a_blob_file_without_rows_is_broken():
-    with pytest.raises(
-        CorruptTableError, match="blob file bucket-0/b.blob holds a column of rows that no data file has"
-    ):
+    with pytest.raises(CorruptTableError, match="blob file bucket-0/b.blob contains rows that no data file contains"):
         splits(schema([("v", "BLOB")]), [part("b.blob", ["v"])], options=EVOLVING)
 
 

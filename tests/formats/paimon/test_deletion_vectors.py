@@ -86,7 +86,7 @@ def test_a_64_bit_vector_of_a_high_word_is_past_the_end():
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (bytes.fromhex("5e43f2d1") + of({1}), "its magic is 5e43f2d1"),
+        (bytes.fromhex("5e43f2d1") + of({1}), "its magic number 5e43f2d1 is unknown"),
         (bytes.fromhex("5e43f2d0") + of({1}) + b"x", "1 bytes follow the bitmap"),
         (bytes.fromhex("5e43f2d0") + of({10}), "position 10 where 10 is the end"),
         (bytes.fromhex("5e43f2d0") + of({1 << 20}), "position 1048576 or more where 10 is the end"),
@@ -129,8 +129,8 @@ def test_a_bitmap_container_must_hold_as_many_as_it_says():
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        (at(1, 25), "its length is 24, but the index manifest says 25"),
-        (at(1, 24, 3), "it deletes 2 rows, but the index manifest says 3"),
+        (at(1, 25), "its length is 24, but the index manifest records 25"),
+        (at(1, 24, 3), "it deletes 2 rows, but the index manifest records 3"),
         (at(2, 24), "at 2 of 33"),
         (at(0, 24), "it begins at 0"),
         (at(-4, 24), "it begins at -4"),
@@ -157,7 +157,7 @@ def test_the_length_of_a_64_bit_vector_counts_size_and_checksum():
 
 
 def test_an_index_file_of_another_version_is_damaged():
-    with pytest.raises(CorruptBytesError, match="of version 02, not 1"):
+    with pytest.raises(CorruptBytesError, match="version of the index file is 02, not 1"):
         positions(b"\x02" + vector_32({0}), at(1), 10)
 
 
@@ -209,7 +209,7 @@ def test_a_damaged_vector_names_data_file_and_index_file():
 
 
 def test_a_missing_index_file_is_named(tmp_path):
-    with pytest.raises(CorruptTableError, match=r"is gone \(index/index-1 is not there") as raised:
+    with pytest.raises(CorruptTableError, match=r"is gone \(index/index-1 does not exist") as raised:
         deleted(Storage(tmp_path), [("a.parquet", at(1), 10)])
 
     assert isinstance(raised.value.__cause__, MissingFileError)

@@ -59,7 +59,7 @@ def test_a_note_says_how_the_hint_disagrees(table):
     commits(table, 4)
     hint(table, b"2")
 
-    assert opened(table).listing().notes == ("The hint snapshot/LATEST says 2, but the newest snapshot is 4.",)
+    assert opened(table).listing().notes == ("The hint snapshot/LATEST contains 2, but the newest snapshot is 4.",)
 
 
 def test_a_hint_to_an_expired_snapshot_is_not_believed(table):
@@ -158,7 +158,7 @@ def test_a_rollback_drops_what_was_kept(table):
     hint(table, b"3")
 
     assert paimon.listing().versions == (3,)
-    with pytest.raises(SnapshotNotFoundError, match="Version 5 does not exist. Versions 1 to 3 exist; `latest` is 3."):
+    with pytest.raises(SnapshotNotFoundError, match="Version 5 does not exist. Available versions: 1 to 3."):
         paimon.commits([5])
 
 
@@ -210,10 +210,10 @@ def test_the_newest_version_costs_the_same_however_long_the_history(table, count
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (99, "Version 99 does not exist. Versions 3 to 5 exist; `latest` is 5."),
-        (1, "Version 1 has expired. Versions 3 to 5 exist; `latest` is 5."),
-        (-4, "Version -4 does not exist. Versions 3 to 5 exist; `latest` is 5."),
-        (10**30, "does not exist. Versions 3 to 5 exist"),
+        (99, "Version 99 does not exist. Available versions: 3 to 5. Try 5, latest or @2h."),
+        (1, "Version 1 has expired. Available versions: 3 to 5. Try 3, latest or @2h."),
+        (-4, "Version -4 does not exist. Available versions: 3 to 5. Try 3, latest or @2h."),
+        (10**30, "does not exist. Available versions: 3 to 5. Try 5, latest"),
     ],
 )
 def test_an_unknown_version_says_which_exist(table, version, message):
@@ -227,7 +227,7 @@ def test_an_unknown_version_says_which_exist(table, version, message):
 
 
 def test_a_version_of_an_empty_table_says_so(table):
-    with pytest.raises(SnapshotNotFoundError, match="Version 1 does not exist: memory:.* has no version yet"):
+    with pytest.raises(SnapshotNotFoundError, match="Version 1 does not exist. memory:.* has no versions yet"):
         opened(table).version(1).files()
 
 
@@ -235,7 +235,7 @@ def test_a_snapshot_under_the_name_of_another_is_broken(table):
     commits(table, 3)
     table.write("snapshot/snapshot-2", json.dumps(snapshot(table, 1)).encode())
 
-    with pytest.raises(CorruptTableError, match="snapshot/snapshot-2 says that it is snapshot 1"):
+    with pytest.raises(CorruptTableError, match="snapshot/snapshot-2 contains snapshot 1"):
         opened(table).commits([2])
 
 

@@ -233,7 +233,7 @@ def test_a_delete_takes_away_only_what_is_the_same_in_every_part(other, caplog):
     table = entries(entry(0, "a"), entry(1, "a", **other), entry(0, "z"))
 
     assert names(live(table)) == [("a", 0), ("z", 0)]
-    assert "1 DELETE entries take away files that were never added, such as " in caplog.text
+    assert "1 DELETE entries remove files that were never added, such as " in caplog.text
 
 
 @pytest.mark.parametrize("other", [{"rows": 9}, {"max_sequence": 7}, {"value_min": b"x"}, {"extra_files": None}])

@@ -233,7 +233,7 @@ def test_rows_that_can_not_be_merged_are_refused_with_their_files_named(options,
 
     assert said in str(error.value)
     assert "bucket-0/a.parquet and 1 more in its bucket" in str(error.value)
-    assert "Paimon itself, from 2.0 on, refuses them too" in str(error.value)
+    assert "Paimon 2.0 and newer also fails on them" in str(error.value)
 
 
 def test_a_sum_that_overflows_is_refused_but_the_other_columns_and_the_count_are_read():

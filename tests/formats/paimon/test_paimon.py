@@ -97,7 +97,7 @@ def test_expired_versions_are_known_by_their_changelogs():
     assert commits[0]["tags"] == ["kept"]
     changes = expired.changes(listing.versions)
     assert set(changes.filter(pc.equal(changes["version"], 4))["list"].to_pylist()) <= {"changelog"}
-    with pytest.raises(SnapshotNotFoundError, match="Version 4 has expired: only its changelog is left"):
+    with pytest.raises(SnapshotNotFoundError, match="Version 4 has expired. Only its changelog is left"):
         expired.version(4).files()
 
 
@@ -389,7 +389,7 @@ def test_a_missing_schema_file_is_named(copy):
 def test_a_schema_file_under_the_name_of_another_is_named(copy):
     shutil.copy(copy / "schema" / "schema-1", copy / "schema" / "schema-0")
 
-    with pytest.raises(CorruptTableError, match="schema/schema-0 says that it is schema 1"):
+    with pytest.raises(CorruptTableError, match="schema/schema-0 contains schema 1"):
         _ = opened(copy).version(1).schema
 
 
@@ -407,7 +407,7 @@ def test_a_missing_manifest_is_named_and_explained(copy):
         match=f"Version 3 cannot be read.*snapshot/snapshot-3.*{lost.name}.*probably expired.*snapshot.time-retained",
     ):
         opened(copy).version(3).files()
-    with pytest.raises(SnapshotNotFoundError, match="What version 3 changed cannot be read.*snapshot.time-retained"):
+    with pytest.raises(SnapshotNotFoundError, match="The changes of version 3 cannot be read.*snapshot.time-retained"):
         opened(copy).changes([2, 3])
 
 
@@ -417,7 +417,7 @@ def test_a_version_that_expires_while_it_is_read_says_so(copy):
     manifest_of(copy, 3).unlink()
     (copy / "snapshot" / "snapshot-3").unlink()
 
-    with pytest.raises(SnapshotNotFoundError, match="Version 3 expired while it was read.*snapshot.time-retained"):
+    with pytest.raises(SnapshotNotFoundError, match="Version 3 expired during the read.*snapshot.time-retained"):
         paimon.version(3).files()
 
 
@@ -448,7 +448,7 @@ def test_of_a_changelog_only_the_commit_is_left(copy):
     assert paimon.listing(0).versions[0] == 1
     assert paimon.commits([1])["added_files"].to_pylist() == [None]
     assert len(paimon.version(1).manifests()) == len(paimon.changes([1])) == 0
-    with pytest.raises(SnapshotNotFoundError, match="Version 1 has expired: only its changelog is left, in changelog/"):
+    with pytest.raises(SnapshotNotFoundError, match="Version 1 has expired. Only its changelog is left, in changelog/"):
         paimon.version(1).files()
 
 
@@ -459,7 +459,7 @@ def test_a_damaged_manifest_is_named(copy, damage):
 
     with pytest.raises(
         CorruptTableError,
-        match=f"manifest/{manifest.name} has .* bytes where the table's metadata says .*: it is cut short",
+        match=f"manifest/{manifest.name} has .* bytes, but the table's metadata records .*: it was cut short",
     ):
         opened(copy).version(3).files()
 

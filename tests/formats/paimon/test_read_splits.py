@@ -122,7 +122,7 @@ def test_a_change_of_type_without_a_cast_is_refused_before_any_row():
 
 
 def test_a_missing_schema_names_file_and_schema():
-    with pytest.raises(CorruptTableError, match=r"a.parquet was written with schema/schema-5, which is not there"):
+    with pytest.raises(CorruptTableError, match=r"a.parquet was written with schema/schema-5, which does not exist"):
         splits(PLAIN, [entry("a.parquet", schema_id=5)])
 
 
@@ -343,7 +343,7 @@ def test_a_file_that_vanished_says_that_the_version_may_have_expired():
     (split,) = splits(PLAIN, [entry("a.parquet")])
 
     with pytest.raises(
-        CorruptTableError, match="data file bucket-0/a.parquet is not there. The version may have expired"
+        CorruptTableError, match="data file bucket-0/a.parquet does not exist. The version may have expired"
     ):
         rows(Gone({}), split, ["k"])
 
@@ -358,7 +358,7 @@ def test_a_column_that_the_version_lacks_is_named():
 def test_a_split_of_another_format_is_not_read():
     foreign = Split(files=(), raw=True, partition={}, bucket=None, rows=0, size_bytes=0, detail=None)
 
-    with pytest.raises(InvalidArgumentError, match="not one of a Paimon table"):
+    with pytest.raises(InvalidArgumentError, match="not from a Paimon table"):
         list(read.read(Files({}), foreign, []))
 
 
@@ -366,5 +366,5 @@ def test_a_row_of_an_unknown_kind_is_broken():
     store = Files({f"bucket-0/{n}.parquet": parquet(keyed_rows([(1, 1, 7, "a")])) for n in "ab"})
     (split,) = splits(KEYED, [keyed("a.parquet", 1, 1), keyed("b.parquet", 1, 1)])
 
-    with pytest.raises(CorruptTableError, match="a.parquet has rows without a sequence number or of an unknown kind"):
+    with pytest.raises(CorruptTableError, match="a.parquet has rows without a sequence number or with an unknown kind"):
         rows(store, split, ["k"])

@@ -196,6 +196,6 @@ def test_damaged_schemas_give_our_error_or_a_schema(data):
 
 def test_a_column_that_is_not_there_is_broken():
     with pytest.raises(
-        CorruptTableError, match="schema/schema-1 has no column 'nope', which the table's metadata names"
+        CorruptTableError, match="schema/schema-1 has no column 'nope', which the table's metadata references"
     ):
         parse(DOCUMENTED).field("nope")

@@ -22,7 +22,9 @@ def test_without_options_paimons_defaults_are_taken():
     assert (keyed.runs_trigger, keyed.runs_stop) == (5, 8)
     assert (appended.runs_trigger, appended.runs_stop) == (None, None)
     assert (keyed.metadata_limit, keyed.metadata_bytes) == (30, 8 * MB)
-    assert keyed.target_said == "Paimon's default for tables with a primary key; the option target-file-size is not set"
+    assert (
+        keyed.target_source == "Paimon's default for tables with a primary key; the option target-file-size is not set"
+    )
     assert keyed.notes == ()
 
 
@@ -39,7 +41,7 @@ def test_options_of_the_table_count():
     )
 
     assert (found.target_bytes, found.small_bytes) == (64 * MB, 32 * MB)
-    assert found.target_said == "the table's option target-file-size"
+    assert found.target_source == "the table's option target-file-size"
     assert (found.deleted_ratio, found.metadata_bytes, found.metadata_limit) == (0.1, MB, 4)
     assert (found.runs_trigger, found.runs_stop) == (10, 13)
 
@@ -88,4 +90,4 @@ def test_a_table_is_called_after_its_folders(root, branch, name):
 
 
 def test_a_quote_in_a_name_stays_in_the_text_of_a_command():
-    assert of(name="shop.o'rders").tidy == "CALL sys.compact_manifest(table => 'shop.o''rders')"
+    assert of(name="shop.o'rders").metadata_command == "CALL sys.compact_manifest(table => 'shop.o''rders')"

@@ -1,4 +1,4 @@
-"""Which files tell what changed: change data where it was written, otherwise files added and removed.
+"""The files that contain changes: change data files where they were written, otherwise added and removed files.
 
 Source: delta PROTOCOL.md, "Add CDC File", "Reader Requirements for AddCDCFile"; delta CDCReader.scala.
 """
@@ -20,11 +20,11 @@ from snapshot_explorer.formats.delta.changes.change_schema import (
     definitions,
     reading_version,
 )
-from snapshot_explorer.formats.delta.changes.events import STORED_CHANGE, Events, Marked
+from snapshot_explorer.formats.delta.changes.events import STORED_CHANGE, Events, VectorDifference
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.log.data_types import arrow_field
-from snapshot_explorer.formats.delta.log.features import check_readable
 from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.log.records import STRINGS, Actions
 from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
 from snapshot_explorer.formats.delta.log.times import Times
@@ -33,12 +33,12 @@ from snapshot_explorer.formats.delta.scan.plans import Plan
 from snapshot_explorer.model import ChangeMode, Split
 from snapshot_explorer.storage import Storage
 
-_TOUCHED = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
-"""Where a MERGE says how many rows it changed."""
+_MERGE_METRICS = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
+"""The metrics of the rows that a MERGE changed."""
 
 
 class ChangeData:
-    """Finds the files that tell of changes. Thread-safe: it keeps nothing."""
+    """Plans splits of changed rows. Thread-safe: it has no state."""
 
     def __init__(self, storage: Storage, log: Log, times: Times) -> None:
         """Bind to a table. Reads nothing."""
@@ -47,13 +47,13 @@ class ChangeData:
         self._times = times
 
     def schema(self, first: int, last: int) -> pa.Schema:
-        """Return the Arrow schema under which the changes after `first` up to `last` are told."""
+        """Return the Arrow schema of the changes after `first` up to `last`."""
         version = reading_version(self._log, min(first + 1, last), last)
         metadata = self._log.protocol_and_metadata(version)[1]
         return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
 
     def of_version(self, version: int) -> list[Split]:
-        """Return splits of what a version changed, under its own schema; as `between` in the mode auto.
+        """Return splits of the rows that a version changed, under its own schema; as `between` in the mode auto.
 
         Raises: as `between`.
         """
@@ -63,24 +63,24 @@ class ChangeData:
         return self._splits([version], actions, schema, derived=False)
 
     def between(self, first: int, last: int, mode: ChangeMode) -> list[Split]:
-        """Return splits of what changed after `first` up to `last`: by version, what is gone before what is new.
+        """Return splits of the rows that changed after `first` up to `last`: by version, deletes before inserts.
 
         Reads the commits in the range at once, and the protocol and metadata in force at its ends and at the newest
         version. Data files are opened when a split is read.
 
         Args:
-            first: The version before the first one that counts; -1 for all from 0 on.
-            last: The last one.
-            mode: `auto`: change data files where a version has some, otherwise what follows from its files and
-                deletion vectors. `delta`: the latter always. `changelog`: as auto, if all versions recorded their
-                changes.
+            first: The version before the first included one; -1 for all from 0 on.
+            last: The last included version.
+            mode: `auto`: change data files where a version has some, otherwise changes derived from its files and
+                deletion vectors. `delta`: always derived changes. `changelog`: as auto, if all versions recorded
+                their changes.
 
         Raises:
-            InvalidArgumentError: The mode is changelog, and changes were not recorded.
+            InvalidArgumentError: The mode is changelog and changes were not recorded.
             UnsupportedFeatureError: The mode is diff; the range cannot be told under one schema; or it needs a
                 feature that is not read.
-            SnapshotNotFoundError: A commit is gone.
-            CorruptTableError: A commit is damaged, or does not carry its time.
+            SnapshotNotFoundError: A commit is missing.
+            CorruptTableError: A commit is damaged, or lacks its time.
         """
         if mode == "diff":
             raise UnsupportedFeatureError(
@@ -98,7 +98,7 @@ class ChangeData:
         return self._splits(versions, actions, schema, derived=mode == "delta")
 
     def _splits(self, versions: Sequence[int], actions: Actions, schema: Schema, *, derived: bool) -> list[Split]:
-        times = self._times.told(versions, actions.commit_infos)
+        times = self._times.commit_times(versions, actions.commit_infos)
         splits: list[Split] = []
         for version, time in zip(versions, times, strict=True):
             commit = _Commit(
@@ -107,7 +107,7 @@ class ChangeData:
                 adds=_of_version(actions.adds, version),
                 removes=_of_version(actions.removes, version),
                 cdc=_of_version(actions.cdc, version),
-                is_idle=_is_idle(actions.commit_infos.get(version, {})),
+                is_noop_merge=_is_noop_merge(actions.commit_infos.get(version, {})),
             )
             splits.extend(self._of_commit(commit, schema, derived=derived))
         return splits
@@ -116,109 +116,113 @@ class ChangeData:
         if commit.cdc.num_rows and not derived:
             yield from self._events(commit, commit.cdc, schema.with_columns([STORED_CHANGE]), None)
             return
-        adds, removes = _changing(commit.adds), _changing(commit.removes)
-        if commit.is_idle or not (adds.num_rows or removes.num_rows):
+        adds, removes = _data_changes(commit.adds), _data_changes(commit.removes)
+        if commit.is_noop_merge or not (adds.num_rows or removes.num_rows):
             return
         removes = self._with_partitions(removes, schema, commit.version)
-        again, before = (
+        readded_adds, replaced = (
             pc.is_in(adds["path"], single_chunk(removes["path"])),
             pc.is_in(removes["path"], single_chunk(adds["path"])),
         )
-        remarked = _pairs(adds.filter(again), removes.filter(before))
-        yield from self._events(commit, removes.filter(pc.invert(before)), schema, "delete")
-        yield from self._remarked(commit, remarked, schema, "delete")
-        yield from self._remarked(commit, remarked, schema, "insert")
-        yield from self._events(commit, adds.filter(pc.invert(again)), schema, "insert")
+        vector_changes = _with_old_vectors(adds.filter(readded_adds), removes.filter(replaced))
+        yield from self._events(commit, removes.filter(pc.invert(replaced)), schema, "delete")
+        yield from self._vector_changes(commit, vector_changes, schema, "delete")
+        yield from self._vector_changes(commit, vector_changes, schema, "insert")
+        yield from self._events(commit, adds.filter(pc.invert(readded_adds)), schema, "insert")
 
     def _with_partitions(self, removes: pa.Table, schema: Schema, version: int) -> pa.Table:
-        """Return removes with partition values: where an old writer left them out, those of the adds that they end."""
-        own = removes["partition_values"].to_pylist()
-        if not schema.partition_columns or all(own):
+        """Return removes with partition values: where an old writer left them out, those of the removed adds."""
+        columns = removes["partition_values"].to_pylist()
+        if not schema.partition_columns or all(columns):
             return removes
         live = self._log.state(version - 1).adds
         known = dict(zip(live["path"].to_pylist(), live["partition_values"].to_pylist(), strict=True))
         paths = removes["path"].to_pylist()
-        values = [pairs or known.get(path) for path, pairs in zip(paths, own, strict=True)]
+        values = [pairs or known.get(path) for path, pairs in zip(paths, columns, strict=True)]
         if None in values:
             path = paths[values.index(None)]
             raise CorruptTableError(
-                f"Version {version} removes {path} and does not say of which partition; no version before it has the "
-                "file. Begin at a newer version."
+                f"Version {version} removes {path} without its partition values, and no earlier version has the file. "
+                "Start at a newer version."
             )
         place = removes.column_names.index("partition_values")
         return removes.set_column(place, "partition_values", pa.array(values, STRINGS))
 
     def _events(self, commit: "_Commit", files: pa.Table, schema: Schema, change: str | None) -> Iterator[Split]:
-        """Yield splits of files all of whose rows count: of one change, or of those that the files say."""
+        """Yield splits of files whose rows are all included, with one kind of change or the kinds in the files."""
         _check_partitions(files, schema, commit.version)
         for split in file_splits(self._storage, files, schema):
-            yield _told(split, commit, change, None)
+            yield _with_events(split, commit, change, None)
 
-    def _remarked(self, commit: "_Commit", pairs: pa.Table, schema: Schema, change: str) -> Iterator[Split]:
+    def _vector_changes(self, commit: "_Commit", pairs: pa.Table, schema: Schema, change: str) -> Iterator[Split]:
         """Yield a split per file whose deletion vector changed: of the rows that it took away, or gave back.
 
         Args:
             commit: What the files are of.
-            pairs: ADDS, and in `before` the deletion vector that each had.
+            pairs: ADDS, and in `replaced` the deletion vector that each had.
             schema: What the rows are told under.
             change: delete or insert.
         """
         _check_partitions(pairs, schema, commit.version)
-        for place, before in enumerate(pairs["before"].to_pylist()):
+        for place, replaced in enumerate(pairs["before"].to_pylist()):
             for split in file_splits(self._storage, pairs.slice(place, 1).drop_columns(["before"]), schema):
                 (file,) = _plan(split).files
-                old, new = vector_of(before, self._storage, file.path), file.vector
-                within, without = (new, old) if change == "delete" else (old, new)
-                if within is not None:
-                    marked = Marked(path=file.path, rows=file.rows, within=within, without=without)
-                    yield _told(split, commit, change, marked)
+                old, new = vector_of(replaced, self._storage, file.path), file.vector
+                deleted_by, not_deleted_by = (new, old) if change == "delete" else (old, new)
+                if deleted_by is not None:
+                    vector_difference = VectorDifference(
+                        path=file.path, rows=file.rows, deleted_by=deleted_by, not_deleted_by=not_deleted_by
+                    )
+                    yield _with_events(split, commit, change, vector_difference)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Commit:
-    """What a version did, as far as rows are concerned."""
+    """The row changes of a version."""
 
     version: int
     """The version."""
     committed_at: datetime | None
-    """When it was committed; None where nothing says so."""
+    """The commit time; None where it is unknown."""
     adds: pa.Table
     """ADDS."""
     removes: pa.Table
     """REMOVES."""
     cdc: pa.Table
     """CDC."""
-    is_idle: bool
-    """Whether it is a MERGE that found nothing to do, and wrote the same rows again."""
+    is_noop_merge: bool
+    """Whether it is a MERGE that changed nothing and rewrote the same rows."""
 
 
-def _told(split: Split, commit: _Commit, change: str | None, marked: Marked | None) -> Split:
-    own = tuple(field.name for field in _plan(split).schema.fields if field != STORED_CHANGE)
+def _with_events(
+    split: Split, commit: _Commit, change: str | None, vector_difference: VectorDifference | None
+) -> Split:
+    columns = tuple(field.name for field in _plan(split).schema.fields if field != STORED_CHANGE)
     events = Events(
         files=split,
         change=change,
         version=commit.version,
         committed_at=commit.committed_at,
-        columns=own,
-        marked=marked,
+        columns=columns,
+        vector_difference=vector_difference,
     )
-    counted = None if marked or change is None else split.counted
+    counted = None if vector_difference or change is None else split.counted
     return replace(split, raw=False, counted=counted, detail=events)
 
 
 def _plan(split: Split) -> Plan:
     if not isinstance(split.detail, Plan):
-        raise InvalidArgumentError("The split is not one of a Delta table. Give one that splits() returned.")
+        raise InvalidArgumentError("The split does not belong to a Delta table. Use a split that splits() returned.")
     return split.detail
 
 
-def _pairs(adds: pa.Table, removes: pa.Table) -> pa.Table:
-    """Return the adds with the deletion vectors that their files had before."""
+def _with_old_vectors(adds: pa.Table, removes: pa.Table) -> pa.Table:
+    """Return the adds with the former deletion vectors of their files."""
     places = pc.index_in(adds["path"], single_chunk(removes["path"]))
     return adds.append_column("before", single_chunk(removes["deletion_vector"]).take(places))
 
 
-def _is_idle(info: Mapping[str, Any]) -> bool:
+def _is_noop_merge(info: Mapping[str, Any]) -> bool:
     """Return whether a commit is a MERGE that changed no row.
 
     Source: delta CDCReader.scala, shouldSkipFileActionsInCommit.
@@ -226,11 +230,11 @@ def _is_idle(info: Mapping[str, Any]) -> bool:
     metrics = info.get("operationMetrics")
     if info.get("operation") != "MERGE" or not isinstance(metrics, dict):
         return False
-    return all(str(metrics.get(name)) == "0" for name in _TOUCHED)
+    return all(str(metrics.get(name)) == "0" for name in _MERGE_METRICS)
 
 
-def _changing(files: pa.Table) -> pa.Table:
-    """Return the files of actions that change data; one that does not say so does."""
+def _data_changes(files: pa.Table) -> pa.Table:
+    """Return the files of actions that change data; a missing flag means true."""
     return files.filter(pc.fill_null(files["data_change"], True))  # noqa: FBT003 - pyarrow's
 
 
@@ -239,7 +243,7 @@ def _of_version(files: pa.Table, version: int) -> pa.Table:
 
 
 def _check_partitions(files: pa.Table, schema: Schema, version: int) -> None:
-    """Refuse files that were written when the table was partitioned otherwise: their columns lie elsewhere."""
+    """Refuse files that were written under other partition columns: their columns are stored differently."""
     stored = {field.stored for field in schema.partition_fields}
     for path, pairs in zip(files["path"].to_pylist(), files["partition_values"].to_pylist(), strict=True):
         names = {name for name, _ in pairs or ()}

@@ -1,4 +1,4 @@
-"""Rows that tell of changes: those of change data files, and those that files and deletion vectors tell.
+"""Changed rows: from change data files, or derived from files and deletion vectors.
 
 Source: delta PROTOCOL.md, "Add CDC File"; delta CDCReader.scala.
 """
@@ -30,27 +30,27 @@ HIDDEN = pa.schema(
         pa.field(COMMIT_TIMESTAMP, pa.timestamp("us", tz="UTC"), nullable=False),
     ]
 )
-"""What Delta's readers call the columns that tell of a change."""
+"""The change columns of Delta's readers."""
 STORED_CHANGE = Field(name="_change_type of the file", type=DataType(root="string"), stored=CHANGE_TYPE)
-"""The column of change data files that says what became of a row."""
+"""The column of change data files with the kind of change."""
 _CHANGES = pa.array(["insert", "update_preimage", "update_postimage", "delete"])
 _KINDS = pa.array(["+I", "-U", "+U", "-D"])
 _UNKNOWN_ROWS = 1 << 40
-"""Taken for the rows of a file of which the log does not tell them; reading it tells."""
+"""Assumed row count of a file without one in the log; reading checks it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marked:
+class VectorDifference:
     """The rows of a file that are in one deletion vector and not in another."""
 
     path: str
     """The file, for `Storage.open`."""
     rows: int | None
-    """Its rows, where the log tells them."""
-    within: Vector
-    """What the rows are in."""
-    without: Vector | None
-    """What they are not in; None where there is no such vector."""
+    """Its row count, if the log contains it."""
+    deleted_by: Vector
+    """The vector that contains the rows."""
+    not_deleted_by: Vector | None
+    """The vector that does not contain them; None without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,77 +58,85 @@ class Events:
     """Files whose rows are events of one commit. `Split.detail`; picklable."""
 
     files: Split
-    """The files, and how they are read; of change data files with the column that says what became of a row."""
+    """The files and how to read them; change data files include the column with the kind of change."""
     change: str | None
-    """What became of all the rows: insert, update_preimage, update_postimage, delete; None where the files say it."""
+    """The change of all rows: insert, update_preimage, update_postimage, delete; None if the files contain it."""
     version: int
     """The version."""
     committed_at: datetime | None
-    """When it was committed; None where nothing says so."""
+    """The commit time; None where it is unknown."""
     columns: tuple[str, ...]
     """Names of the schema's columns."""
-    marked: Marked | None = None
-    """Which rows of the one file are told; None for all that count."""
+    vector_difference: VectorDifference | None = None
+    """The rows of the single file to return; None for all valid rows."""
 
     @property
     def identity(self) -> Hashable:
         """Return a value that is equal where the same rows are read."""
-        return self.files.identity, self.change, self.version, self.marked
+        return self.files.identity, self.change, self.version, self.vector_difference
 
 
 def read_events(storage: Storage, events: Events, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield rows with these columns, in this order, as they come in the files; they are streamed.
+    """Yield rows with these columns, in this order, streamed in file order.
 
-    Beside the schema's columns there are `rowkind` (+I, -U, +U, -D) and those of HIDDEN.
+    Besides the schema's columns, `rowkind` (+I, -U, +U, -D) and the columns of HIDDEN are available.
 
     Raises:
-        CorruptTableError: A file or a deletion vector is missing or damaged, or does not say what became of a row.
+        CorruptTableError: A file or a deletion vector is missing or damaged, or lacks the kind of change.
         InvalidArgumentError, UnsupportedFeatureError: As `read.read`.
     """
-    told = [name for name in columns if name in (ROW_KIND, *HIDDEN.names) and name not in events.columns]
-    names = [name for name in columns if name not in told]
-    is_said = events.change is None and (ROW_KIND in told or CHANGE_TYPE in told)
-    for batch in _rows(storage, events, [*names, STORED_CHANGE.name] if is_said else names):
+    metadata_names = [name for name in columns if name in (ROW_KIND, *HIDDEN.names) and name not in events.columns]
+    names = [name for name in columns if name not in metadata_names]
+    is_stored = events.change is None and (ROW_KIND in metadata_names or CHANGE_TYPE in metadata_names)
+    for batch in _rows(storage, events, [*names, STORED_CHANGE.name] if is_stored else names):
         if not columns:
             yield batch
             continue
-        given = dict(zip(names, batch.columns, strict=False))
-        given |= {name: _told(name, events, batch, is_said=is_said) for name in told}
-        yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
+        columns_by_name = dict(zip(names, batch.columns, strict=False))
+        columns_by_name |= {name: _metadata_column(name, events, batch, is_stored=is_stored) for name in metadata_names}
+        yield pa.RecordBatch.from_arrays([columns_by_name[name] for name in columns], names=list(columns))
 
 
 def _rows(storage: Storage, events: Events, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    if events.marked is None:
+    if events.vector_difference is None:
         return read(storage, events.files, names)
-    return read_rows(storage, events.files, names, keep={events.marked.path: _positions(storage, events.marked)})
+    return read_rows(
+        storage,
+        events.files,
+        names,
+        keep={events.vector_difference.path: _positions(storage, events.vector_difference)},
+    )
 
 
-def _positions(storage: Storage, marked: Marked) -> Positions:
-    rows = _UNKNOWN_ROWS if marked.rows is None else marked.rows
-    within = deleted(storage, marked.within, marked.path, rows)
-    if marked.without is None:
-        return within
-    return np.setdiff1d(within, deleted(storage, marked.without, marked.path, rows), assume_unique=True)
+def _positions(storage: Storage, vector_difference: VectorDifference) -> Positions:
+    rows = _UNKNOWN_ROWS if vector_difference.rows is None else vector_difference.rows
+    deleted_by = deleted(storage, vector_difference.deleted_by, vector_difference.path, rows)
+    if vector_difference.not_deleted_by is None:
+        return deleted_by
+    return np.setdiff1d(
+        deleted_by, deleted(storage, vector_difference.not_deleted_by, vector_difference.path, rows), assume_unique=True
+    )
 
 
-def _told(name: str, events: Events, batch: pa.RecordBatch, *, is_said: bool) -> pa.Array:
-    """Return a column that tells of the change."""
+def _metadata_column(name: str, events: Events, batch: pa.RecordBatch, *, is_stored: bool) -> pa.Array:
+    """Return a change column."""
     match name:
         case "_commit_version":
             return pa.repeat(pa.scalar(events.version, pa.int64()), batch.num_rows)
         case "_commit_timestamp":
             if events.committed_at is None:
                 raise CorruptTableError(
-                    f"Nothing says when version {events.version} was committed: it records no time, and the storage "
-                    "tells none of its files. Leave _commit_timestamp out."
+                    f"The time when version {events.version} was committed is unknown: the commit records none, and "
+                    "the storage reports no file times. Leave _commit_timestamp out."
                 )
             return pa.repeat(pa.scalar(events.committed_at, HIDDEN.field(name).type), batch.num_rows)
-    changes = batch.column(batch.num_columns - 1) if is_said else pa.repeat(events.change, batch.num_rows)
+    changes = batch.column(batch.num_columns - 1) if is_stored else pa.repeat(events.change, batch.num_rows)
     places = pc.index_in(changes, _CHANGES)
     if places.null_count:
-        odd = changes.filter(places.is_null())[0].as_py()
+        unknown = changes.filter(places.is_null())[0].as_py()
         raise CorruptTableError(
-            f"The change data file {events.files.files[0]}, or one read with it, says {odd!r} in {CHANGE_TYPE}; known "
-            f"are {', '.join(_CHANGES.to_pylist())}. It is damaged; use mode='delta', which does not read it."
+            f"The change data file {events.files.files[0]}, or one read with it, has {unknown!r} in {CHANGE_TYPE}; "
+            f"known values are {', '.join(_CHANGES.to_pylist())}. It is damaged; use mode='delta', which does not "
+            "read it."
         )
     return changes if name == CHANGE_TYPE else _KINDS.take(places)

@@ -1,4 +1,4 @@
-"""Times that Spark wrote by the Julian calendar, as old versions did before 1582, brought to the calendar of today.
+"""Times that old Spark versions wrote in the Julian calendar before 1582, converted to the Gregorian calendar.
 
 Spark stores a day as a number, and old versions counted it from a date of the Julian calendar. Readers find the date
 that was meant by taking year, month and day of the number in that calendar, and the number that they have in today's.
@@ -22,39 +22,39 @@ _DATES, _INT96 = _PREFIX + b"legacyDateTime", _PREFIX + b"legacyINT96"
 _UTC = frozenset(("UTC", "GMT", "Z", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))
 _DAY_MICROS = 86_400_000_000
 _FIRST_DAY = -141_427
-"""1582-10-15, the first day of today's calendar."""
+"""1582-10-15, the first day of the Gregorian calendar."""
 _UNIFORM = -25_567 * _DAY_MICROS
-"""1900-01-01: from here on old and new clocks agree in every zone, a day off for the zone itself."""
+"""1900-01-01: from then on old and new times agree in every zone; one day of margin for the zone itself."""
 _JULIAN_EPOCH = 719_470
 """Days from the 1st of March of the year 0 in the Julian calendar to 1970-01-01."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
-    """By which calendar a file's times were written."""
+    """The calendar of a file's times."""
 
     dates: bool = False
-    """Whether dates and timestamps are by the old one."""
+    """Whether dates and timestamps use the old calendar."""
     int96: bool = False
-    """Whether timestamps stored as INT96 are."""
+    """Whether timestamps stored as INT96 do."""
     zone: str | None = None
-    """The writer's zone; None where the file does not tell."""
+    """The writer's zone; None where the file does not record it."""
 
 
 def calendar_of(metadata: Mapping[bytes, bytes]) -> Calendar:
     """Return the calendar of a file from the key-value metadata of its footer."""
     version = metadata.get(_VERSION)
     old = (1, 2) if version is None else tuple(int(part) if part.isdigit() else 0 for part in version.split(b".")[:2])
-    is_told = version is not None
+    is_known = version is not None
     return Calendar(
-        dates=_DATES in metadata or (is_told and old < (3, 0)),
-        int96=_INT96 in metadata or (is_told and old < (3, 1)),
+        dates=_DATES in metadata or (is_known and old < (3, 0)),
+        int96=_INT96 in metadata or (is_known and old < (3, 1)),
         zone=metadata[_ZONE].decode("utf-8", "replace") if _ZONE in metadata else None,
     )
 
 
 def rebased(values: pa.Array, calendar: Calendar, *, is_int96: bool) -> pa.Array:
-    """Return dates, or timestamps of microseconds, by today's calendar; other values as they are.
+    """Return dates, or timestamps of microseconds, in the Gregorian calendar; other values unchanged.
 
     Raises:
         UnsupportedFeatureError: Timestamps before 1900 depend on the clocks of a zone that is not UTC.
@@ -93,7 +93,7 @@ def _gregorian(days: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     year, rest = since // 1461 * 4, since % 1461
     part = np.minimum(rest // 365, 3)
     year, rest = year + part, rest - part * 365
-    # Months are counted from March, so that the day that may be missing is the last of the year.
+    # Months are counted from March, so that the leap day is the last day of the year.
     month = (5 * rest + 2) // 153
     day = rest - (153 * month + 2) // 5
     months = 12 * (year - 1970) + 2 + month

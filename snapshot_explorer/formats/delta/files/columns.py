@@ -1,4 +1,4 @@
-"""Columns of a data file as columns of the table: found by name or id at every depth, brought to the table's types.
+"""Columns of a data file as columns of the table: found by name or id at every depth, cast to the table's types.
 
 What a file lacks is null. A type that is not the table's is cast where that keeps every value, and refused elsewhere.
 
@@ -23,23 +23,23 @@ _TODAYS = Calendar()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What of a data file decides how its columns are read."""
+    """The properties of a data file that decide how its columns are read."""
 
     path: str
     """The file, for messages."""
     mode: Mode
-    """How columns are found."""
+    """How to find columns."""
     calendar: Calendar = _TODAYS
-    """By which calendar its times are."""
+    """The calendar of its times."""
 
 
-def found(fields: Sequence[Field], there: pa.Schema, origin: Origin) -> list[pa.Field | None]:
-    """Return for each column the file's column that holds it; None where the file lacks it.
+def found(fields: Sequence[Field], file_fields: pa.Schema, origin: Origin) -> list[pa.Field | None]:
+    """Return the file's column of each column; None where the file lacks it.
 
     Raises:
-        CorruptTableError: Columns are found by id and the file has no ids, or several columns would do.
+        CorruptTableError: Columns are found by id and the file has no ids, or several columns match.
     """
-    every = list(there)
+    every = list(file_fields)
     if origin.mode == "id" and every and fields and not any(field_id(field) is not None for field in every):
         raise CorruptTableError(
             f"The data file {origin.path} has no field ids, by which the table's columns are found "
@@ -51,94 +51,94 @@ def found(fields: Sequence[Field], there: pa.Schema, origin: Origin) -> list[pa.
 
 
 def field_id(field: pa.Field) -> int | None:
-    """Return the id that a file gives a column; None without one."""
+    """Return the field id of a file's column; None without one."""
     number = (field.metadata or {}).get(_FIELD_ID)
     return None if number is None else int(number)
 
 
-def _place(field: Field, there: Sequence[pa.Field], origin: Origin) -> int | None:
-    """Return the place of the field that holds a column: its id or exact name, or its name but for case."""
+def _place(field: Field, file_fields: Sequence[pa.Field], origin: Origin) -> int | None:
+    """Return the position of the field of a column: by id or exact name, or by name ignoring case."""
     if origin.mode == "id" and field.id is not None:
-        places = [place for place, item in enumerate(there) if field_id(item) == field.id]
+        places = [place for place, item in enumerate(file_fields) if field_id(item) == field.id]
     else:
-        places = [place for place, item in enumerate(there) if item.name == field.stored]
+        places = [place for place, item in enumerate(file_fields) if item.name == field.stored]
         if not places:
             folded = field.stored.lower()
-            places = [place for place, item in enumerate(there) if item.name.lower() == folded]
+            places = [place for place, item in enumerate(file_fields) if item.name.lower() == folded]
     if len(places) > 1:
         raise CorruptTableError(
-            f"The data file {origin.path} has {len(places)} columns that may be {field.name!r}. It may have been "
+            f"The data file {origin.path} has {len(places)} columns that match {field.name!r}. It may have been "
             "overwritten; compare it with a copy of the table."
         )
     return places[0] if places else None
 
 
 def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
-    """Return values of a file in the Arrow type of a table's type.
+    """Return values of a file cast to the Arrow type of a table's type.
 
     Raises:
         pyarrow.ArrowException: A value is not of the type.
-        UnsupportedFeatureError: The file's type is not one that is read as the table's.
+        UnsupportedFeatureError: The file's type cannot be read as the table's.
     """
-    wanted = arrow_type(kind)
-    if kind.root in _ATOMIC and values.type == wanted and origin.calendar == _TODAYS:
+    target = arrow_type(kind)
+    if kind.root in _ATOMIC and values.type == target and origin.calendar == _TODAYS:
         return values
     values = plain(values)
     if kind.root == "struct":
-        return _struct(values, kind, wanted, origin)
+        return _struct(values, kind, target, origin)
     if kind.root == "array" and kind.element:
-        return _array(values, kind.element, wanted, origin)
+        return _array(values, kind.element, target, origin)
     if kind.root == "map" and kind.key and kind.element:
         if not isinstance(values, pa.MapArray):
-            raise _unread(values, kind)
+            raise _unsupported_type(values, kind)
         keys, items = conform(values.keys, kind.key, origin), conform(values.items, kind.element, origin)
-        return with_entries(values, wanted, keys, items)
+        return with_entries(values, target, keys, items)
     if kind.root == "variant":
-        return _variant(values, wanted)
+        return _variant(values, target)
     if kind.root == "void":
         return pa.nulls(len(values))
-    # INT96, and nothing else that Spark writes as a timestamp, says nothing of zones.
+    # Of the types that Spark writes timestamps in, only INT96 does not record whether they are in UTC.
     is_int96 = kind.root == "timestamp" and getattr(values.type, "tz", None) is None
-    return rebased(_ATOMIC[kind.root](values, kind, wanted), origin.calendar, is_int96=is_int96)
+    return rebased(_ATOMIC[kind.root](values, kind, target), origin.calendar, is_int96=is_int96)
 
 
 def padded(values: pa.Array, field: Field) -> pa.Array:
-    """Return values of a column as users see them: those of a char(n) with spaces up to its length.
+    """Return values of a column, those of a char(n) padded with spaces.
 
-    Writers may leave the spaces out, and Delta's own reader adds them.
+    Writers may omit the spaces, and Delta's own reader adds them.
     """
     return values if field.char_length is None else pc.utf8_rpad(values, field.char_length)
 
 
-def _unread(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
+def _unsupported_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(f"it is {values.type}, which is not read as {spell(kind)}")
 
 
-def _struct(values: pa.Array, kind: DataType, wanted: pa.StructType, origin: Origin) -> pa.Array:
+def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Origin) -> pa.Array:
     if not isinstance(values, pa.StructArray):
-        raise _unread(values, kind)
-    there = list(values.type)
+        raise _unsupported_type(values, kind)
+    file_fields = list(values.type)
     children = []
     for field in kind.fields:
-        place = None if field.type.root == "void" else _place(field, there, origin)
+        place = None if field.type.root == "void" else _place(field, file_fields, origin)
         children.append(
             pa.nulls(len(values), arrow_type(field.type))
             if place is None
             else conform(values.field(place), field.type, origin)
         )
-    return with_fields(values, wanted, children)
+    return with_fields(values, target, children)
 
 
-def _array(values: pa.Array, element: DataType, wanted: pa.ListType, origin: Origin) -> pa.Array:
+def _array(values: pa.Array, element: DataType, target: pa.ListType, origin: Origin) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
         raise UnsupportedFeatureError(f"it is {values.type}, which is not read as array<{spell(element)}>")
     if not isinstance(values, pa.ListArray):
         values = values.cast(pa.list_(values.type.value_type))
-    return with_items(values, wanted, conform(values.values, element, origin))
+    return with_items(values, target, conform(values.values, element, origin))
 
 
-def _variant(values: pa.Array, wanted: pa.StructType) -> pa.Array:
-    """Return variants; their parts come in any order.
+def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
+    """Return variants; their fields are stored in any order.
 
     Source: delta PROTOCOL.md, "Variant Data Type"; parquet-format, "Variant Binary Encoding", "Variant Shredding".
     """
@@ -147,8 +147,8 @@ def _variant(values: pa.Array, wanted: pa.StructType) -> pa.Array:
         raise UnsupportedFeatureError("its variants are shredded (typed_value), which is not read")
     if sorted(names) != ["metadata", "value"]:
         raise UnsupportedFeatureError(f"it is {values.type}, which is not read as variant")
-    children = [values.field(names.index(item.name)).cast(pa.binary()) for item in wanted]
-    return with_fields(values, wanted, children)
+    children = [values.field(names.index(item.name)).cast(pa.binary()) for item in target]
+    return with_fields(values, target, children)
 
 
 def _is(values: pa.Array, *kinds: pa.DataType) -> bool:
@@ -157,7 +157,7 @@ def _is(values: pa.Array, *kinds: pa.DataType) -> bool:
 
 _SMALL = (pa.int8(), pa.int16(), pa.int32())
 _INTEGERS: Mapping[str, Sequence[pa.DataType]] = {
-    # Parquet has no type below 32 bits: a writer may leave out that a column holds less. The cast checks each value.
+    # Parquet has no type below 32 bits, and a writer may omit the narrower logical type. The cast checks each value.
     "byte": (pa.int8(), pa.int32()),
     "short": (pa.int8(), pa.int16(), pa.uint8(), pa.int32()),
     "integer": (*_SMALL, pa.uint8(), pa.uint16()),
@@ -166,58 +166,58 @@ _INTEGERS: Mapping[str, Sequence[pa.DataType]] = {
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 
 
-def _number(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+def _number(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     if not _is(values, *_INTEGERS[kind.root]):
-        raise _unread(values, kind)
-    return values.cast(wanted)
+        raise _unsupported_type(values, kind)
+    return values.cast(target)
 
 
-def _float(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+def _float(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     known = (pa.float16(), pa.float32())
     if not _is(values, *known, *((pa.float64(), *_SMALL) if kind.root == "double" else ())):
-        raise _unread(values, kind)
-    return values.cast(wanted)
+        raise _unsupported_type(values, kind)
+    return values.cast(target)
 
 
-def _decimal(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+def _decimal(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(values.type):
         more = kind.scale - values.type.scale
         if more >= 0 and kind.precision - kind.scale >= values.type.precision - values.type.scale:
-            return values.cast(wanted)
+            return values.cast(target)
     elif _is(values, *_SMALL, pa.int64()):
         digits = 20 if values.type == pa.int64() else 10
         if kind.precision - kind.scale >= digits:
-            return values.cast(pa.decimal128(digits, 0)).cast(wanted)
-    raise _unread(values, kind)
+            return values.cast(pa.decimal128(digits, 0)).cast(target)
+    raise _unsupported_type(values, kind)
 
 
-def _boolean(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
-    if values.type != wanted:
-        raise _unread(values, kind)
+def _boolean(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    if values.type != target:
+        raise _unsupported_type(values, kind)
     return values
 
 
-def _text(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+def _text(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     if not _is(values, *_TEXTS) and not (kind.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
-        raise _unread(values, kind)
-    return values.cast(wanted)
+        raise _unsupported_type(values, kind)
+    return values.cast(target)
 
 
-def _date(values: pa.Array, kind: DataType, wanted: pa.DataType) -> pa.Array:
+def _date(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     if not pa.types.is_date(values.type):
-        raise _unread(values, kind)
-    return values.cast(wanted)
+        raise _unsupported_type(values, kind)
+    return values.cast(target)
 
 
-def _timestamp(values: pa.Array, kind: DataType, wanted: pa.TimestampType) -> pa.Array:
-    """Return timestamps; one that a file holds without a zone is taken as UTC."""
+def _timestamp(values: pa.Array, kind: DataType, target: pa.TimestampType) -> pa.Array:
+    """Return timestamps; one without a zone is read as UTC."""
     if pa.types.is_fixed_size_binary(values.type) and values.type.byte_width == int96.WIDTH:
-        return int96.timestamps(values, "us").view(wanted)
+        return int96.timestamps(values, "us").view(target)
     if kind.root == "timestamp_ntz" and pa.types.is_date32(values.type):
-        return values.cast(wanted)
-    if not pa.types.is_timestamp(values.type) or (wanted.tz is None and values.type.tz is not None):
-        raise _unread(values, kind)
-    return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(wanted.unit)).view(wanted)
+        return values.cast(target)
+    if not pa.types.is_timestamp(values.type) or (target.tz is None and values.type.tz is not None):
+        raise _unsupported_type(values, kind)
+    return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(target.unit)).view(target)
 
 
 _ATOMIC: Mapping[str, Callable[[pa.Array, DataType, pa.DataType], pa.Array]] = {

@@ -1,4 +1,4 @@
-"""Data files as Arrow: parquet files whose columns come out as the table's, whatever the file calls and types them."""
+"""Data files as Arrow: parquet files, with their columns mapped and cast to the table's."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,16 +38,16 @@ _SPARK = b"org.apache.spark."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """What reading one data file needs of its action. Picklable."""
+    """A data file to read, from its action. Picklable."""
 
     path: str
     """Its path for `Storage.open`."""
     size_bytes: int | None
-    """Size of the file; None where an old action does not say."""
+    """Size of the file; None where an old action omits it."""
     rows: int | None
-    """Physical rows; None where its statistics do not say."""
+    """Physical rows; None where its statistics omit them."""
     vector: Vector | None
-    """Its deletion vector; None where all its rows count."""
+    """Its deletion vector; None where all its rows are valid."""
     base_row_id: int | None
     """The id of its first row, where rows have ids."""
     commit_version: int | None
@@ -59,32 +59,32 @@ class OpenFile:
     """An open data file."""
 
     file: DataFile
-    """What it is."""
+    """The file."""
     reader: "pq.ParquetFile"
     """Its reader."""
     rows: int
-    """How many rows it has."""
+    """The number of rows."""
     origin: Origin
-    """How its columns are read."""
+    """How to read its columns."""
 
 
 Removals = Callable[[str], int | None]
-"""Returns the version that removed a path from the table; None where nobody knows."""
+"""Returns the version that removed a path from the table; None if unknown."""
 
 
 @contextmanager
 def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | None = None) -> Iterator[OpenFile]:
-    """Open a data file, and name it in what goes wrong with it until it is closed.
+    """Open a data file, and name it in errors until it is closed.
 
     Args:
-        storage: Where it is.
+        storage: The table's storage.
         file: The file.
-        mode: How its columns are found.
-        removed_in: Asked where the file is not there, to say more of it.
+        mode: How to find its columns.
+        removed_in: Called if the file does not exist, for the message.
 
     Raises:
-        CorruptTableError: The file is missing or damaged, or has another number of rows than its statistics say.
-        UnsupportedFeatureError: The file is encrypted, or of a kind that pyarrow does not know.
+        CorruptTableError: The file is missing or damaged, or its row count differs from its statistics.
+        UnsupportedFeatureError: The file is encrypted, or has a type that pyarrow does not support.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -93,12 +93,12 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
         rows = int(reader.metadata.num_rows)
         if file.rows is not None and rows != file.rows:
             raise CorruptTableError(
-                f"The data file {file.path} has {rows} rows, but its statistics in the log say {file.rows}. It may "
+                f"The data file {file.path} has {rows} rows, but {file.rows} by its statistics in the log. It may "
                 "have been overwritten; compare it with a copy of the table."
             )
         keys = reader.metadata.metadata or {}
         if not any(key.startswith(_SPARK) for key in keys) and _has_int96(reader):
-            # pyarrow takes the nanoseconds of a day as never negative, which is so where Spark wrote them.
+            # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
             reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
         yield OpenFile(file=file, reader=reader, rows=rows, origin=origin)
@@ -116,8 +116,8 @@ def batches(
     Args:
         opened_file: The file.
         fields: The columns. No others are read.
-        expected: What is known of the file's columns.
-        keep: Positions, ascending: only row groups that hold one of them are read, whole. All for None.
+        expected: The expected columns of the file.
+        keep: Positions, ascending: only row groups with one of them are read, whole. None reads all.
 
     Yields:
         Batches with a column per field, named and typed like it; without fields, batches of rows only.
@@ -132,7 +132,7 @@ def batches(
     if len(names) < len(there):
         absent = [field for field, place in zip(fields, there, strict=True) if place is None]
         schema, origin, rows = opened_file.reader.schema_arrow, opened_file.origin, opened_file.rows
-        check_absent(expected, absent, schema, origin, rows=rows, is_none_found=not names)
+        check_absent(expected, absent, schema, origin, rows=rows, lacks_all=not names)
     log.debug("reading %s of %s", names, opened_file.file.path)
     for groups, start, rows in _runs(opened_file, keep):
         at = start
@@ -141,13 +141,13 @@ def batches(
             at += batch.num_rows
         if at != start + rows:
             raise CorruptTableError(
-                f"The data file {opened_file.file.path} gave {at - start} rows of row groups {groups}, but its footer "
-                f"says {rows}. It is damaged; compare it with a copy of the table."
+                f"The data file {opened_file.file.path} returned {at - start} rows of row groups {groups}, but {rows} "
+                f"by its footer. It is damaged; compare it with a copy of the table."
             )
 
 
 def _runs(opened_file: OpenFile, keep: Positions | None) -> Iterator[tuple[list[int], int, int]]:
-    """Yield row groups to be read together: their numbers, the position of their first row, how many rows they have."""
+    """Yield row groups to read together: their numbers, the position of the first row, and the row count."""
     metadata = opened_file.reader.metadata
     if keep is None:
         yield list(range(metadata.num_row_groups)), 0, opened_file.rows
@@ -169,7 +169,7 @@ def _stored(opened_file: OpenFile, groups: list[int], names: list[str], rows: in
 def _conformed(
     batch: pa.RecordBatch, there: Sequence[pa.Field | None], fields: Sequence[Field], opened_file: OpenFile
 ) -> pa.RecordBatch:
-    """Return a batch with exactly the fields, each in its Arrow type."""
+    """Return a batch with exactly these fields, cast to their Arrow types."""
     if not fields:
         return batch
     columns = [
@@ -201,7 +201,7 @@ def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
 
 @contextmanager
 def _translated(file: DataFile, removed_in: Removals | None) -> Iterator[None]:
-    """Turn what pyarrow raises into errors that name the file."""
+    """Translate pyarrow's errors into errors that name the file."""
     try:
         yield
     except MissingFileError as error:
@@ -213,7 +213,7 @@ def _translated(file: DataFile, removed_in: Removals | None) -> Iterator[None]:
         )
         newer = "Try a newer version" if version is None else f"Version {version} and newer ones do not need it"
         raise CorruptTableError(
-            f"The data file {file.path} is not there. {why}, or it was removed by hand. {newer}."
+            f"The data file {file.path} does not exist. {why}, or it was removed by hand. {newer}."
         ) from error
     except SnapshotExplorerError:
         raise

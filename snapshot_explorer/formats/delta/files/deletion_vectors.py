@@ -1,4 +1,4 @@
-"""Deletion vectors: which rows of a data file do not count, by their position in the file.
+"""Deletion vectors: the deleted rows of a data file, by their position in the file.
 
 Source: delta PROTOCOL.md, "Deletion Vectors", "Deletion Vector Format".
 """
@@ -35,7 +35,7 @@ _PORTABLE = 1_681_511_377
 _NATIVE = 1_681_511_376
 _LEAST_BYTES = 8
 _MOST_BYTES = 1 << 28
-"""Bytes of a vector that are held."""
+"""The most bytes of a vector."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +43,15 @@ class Vector:
     """A deletion vector as the log describes it. Picklable."""
 
     path: str | None
-    """The file that holds it, for `Storage.open`; None where the log itself does."""
+    """The file that contains it, for `Storage.open`; None if it is inline in the log."""
     inline: bytes | None
-    """Its bytes, where the log holds them."""
+    """Its bytes, if they are inline in the log."""
     offset: int
-    """Where in the file it begins."""
+    """Its offset in the file."""
     size_bytes: int
-    """Its size, without what frames it in the file."""
+    """Its size, without its framing in the file."""
     cardinality: int
-    """How many rows it deletes."""
+    """The number of deleted rows."""
 
 
 def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path: str) -> Vector | None:
@@ -64,7 +64,7 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
 
     Raises:
         CorruptTableError: The description contradicts the format.
-        UnsupportedFeatureError: The vector is on another storage, or stored in a way that is not known.
+        UnsupportedFeatureError: The vector is on another storage, or its storage type is unknown.
 
     Source: delta PROTOCOL.md, "Deletion Vector Descriptor Schema".
     """
@@ -85,8 +85,8 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
         )
     except CorruptBytesError as error:
         raise CorruptTableError(
-            f"The log describes a deletion vector of {data_path} that cannot be: {error}. It may be damaged; compare "
-            "it with a copy of the table."
+            f"The log describes a deletion vector of {data_path} that is not valid: {error}. It may be damaged; "
+            "compare it with a copy of the table."
         ) from error
     return Vector(
         path=path,
@@ -110,7 +110,7 @@ def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
 
 
 def relative_file(text: str) -> str:
-    """Return the path of a vector's file: its name is a UUID, before which a folder may stand."""
+    """Return the path of a vector's file: a UUID as its name, with an optional folder."""
     folder, number = text[:-_UUID_LENGTH], z85(text[-_UUID_LENGTH:])
     if len(text) < _UUID_LENGTH or len(number) != 16:  # noqa: PLR2004 - bytes of a UUID
         raise CorruptBytesError(f"{text!r} names no file")
@@ -119,10 +119,10 @@ def relative_file(text: str) -> str:
 
 
 def z85(text: str) -> bytes:
-    """Return the bytes that Z85 text stands for.
+    """Decode Z85 text.
 
-    Five letters are four bytes. A last block that begins with `#` is of a writer that shortens it: so many of them,
-    so many bytes less. Other writers pad with zero bytes.
+    Five letters are four bytes. Some writers shorten the last block: each `#` at its start means one byte less. Other
+    writers pad with zero bytes.
 
     Raises:
         CorruptBytesError: The text is not Z85.
@@ -150,10 +150,10 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
     """Return the positions of the rows that a vector deletes, ascending. Reads its bytes and the first one of its file.
 
     Args:
-        storage: Where the vector's file is.
+        storage: The table's storage.
         vector: The vector.
         data_path: Its data file, for messages.
-        rows: Rows of the data file: all positions must be below.
+        rows: The row count of the data file: all positions must be below it.
 
     Raises:
         CorruptTableError: The vector is missing or damaged, or does not fit its data file; the message names both.
@@ -164,7 +164,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
         return _positions(body, vector, rows)
     except MissingFileError as error:
         raise CorruptTableError(
-            f"The deletion vector of {data_path} is not there ({str(error).rstrip('.')}). The file may have been "
+            f"The deletion vector of {data_path} does not exist ({str(error).rstrip('.')}). The file may have been "
             "vacuumed, or removed by hand. Try a newer version."
         ) from error
     except SnapshotExplorerError:
@@ -177,7 +177,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
 
 
 def _read(storage: Storage, vector: Vector) -> bytes:
-    """Return a vector out of its file, after checking what frames it.
+    """Return the bytes of a vector from its file, after checking its framing.
 
     Source: delta PROTOCOL.md, "Deletion Vector File Storage Format".
     """
@@ -205,7 +205,7 @@ def _read(storage: Storage, vector: Vector) -> bytes:
 
 
 def _positions(body: bytes, vector: Vector, rows: int) -> Positions:
-    """Return the positions that a bitmap holds.
+    """Return the positions in a bitmap.
 
     Source: delta PROTOCOL.md, "Deletion Vector Format"; for the other layout delta RoaringBitmapArray.
     """
@@ -217,7 +217,7 @@ def _positions(body: bytes, vector: Vector, rows: int) -> Positions:
     elif magic == _NATIVE:
         found, end = _native(body, rows)
     else:
-        raise CorruptBytesError(f"its magic is {magic}, which no kind of vector has")
+        raise CorruptBytesError(f"its magic number {magic} is unknown")
     if end != len(body):
         raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
     if len(found) != vector.cardinality:
@@ -229,7 +229,7 @@ def _positions(body: bytes, vector: Vector, rows: int) -> Positions:
 
 
 def _native(body: bytes, rows: int) -> tuple[Positions, int]:
-    """Return the positions of a bitmap whose parts have their sizes before them, and a part for each high word."""
+    """Return the positions of a bitmap with one size-prefixed part per high word."""
     count = int.from_bytes(body[_WORD : 2 * _WORD], "little", signed=True)
     place = 2 * _WORD
     found = [np.zeros(0, np.int64)]

@@ -1,4 +1,4 @@
-"""The frame COMMITS of Delta versions: who committed, what was added and removed, and what can still be loaded."""
+"""The COMMITS frame of Delta versions."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
@@ -26,14 +26,14 @@ _AT_ONCE = 256
 """Commits whose actions are in memory at the same time."""
 _CHEAP_FILES = 64
 _CHEAP_BYTES = 8 << 20
-"""Of how many log files, and bytes, a state is built to count the rows of the commits after it."""
+"""Log files, and bytes, up to which a state is built to count the rows of later commits."""
 
 _TRIES = 2
-"""How often that state is read before its counts are given up: what was answered wrongly once is read again."""
+"""Attempts to read that state before its counts are skipped, in case of a wrong response."""
 
 
 class History:
-    """Makes COMMITS of the versions of a table. Thread-safe."""
+    """Builds the COMMITS frame of a table. Thread-safe."""
 
     def __init__(self, storage: Storage, log: Log, times: Times) -> None:
         """Bind to a table. Reads nothing."""
@@ -42,32 +42,32 @@ class History:
         self._readability = Readability(storage, log, self._is_cheap)
 
     def frame(self, versions: Sequence[int]) -> pa.Table:
-        """Return the COMMITS frame of some versions, in the order asked for.
+        """Return the COMMITS frame of some versions, in the given order.
 
         Reads their commit files, concurrently, and about what they removed as `Readability.of` says. Rows and bytes of
         a removed file are those of the remove or, where it has none, of the add that it ends; for that, and for
         `total_rows`, the state before the versions is built if that takes up to 64 log files of 8 MiB together.
         Otherwise they are null, as is a sum in which one number is not known.
 
-        Of a version of which only the checkpoint is left, no more is told than whether it can be loaded.
+        For a version with only its checkpoint left, the row only contains whether it can be loaded.
 
         Raises:
-            SnapshotNotFoundError: There is no such version.
+            SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A commit file cannot be read; it is named.
         """
         committed = {commit.version for commit in self._log.commits()}
         rows: dict[int, dict[str, object]] = {}
-        # From the newest on: what is known of a version tells which files of those before it are there.
+        # Newest first: the files found for a version prove which files of earlier versions exist.
         for run in _runs(versions, committed):
-            rows |= self._rows(run) if run[0] in committed else {run[0]: self._lost(run[0])}
+            rows |= self._rows(run) if run[0] in committed else {run[0]: self._checkpoint_only_row(run[0])}
         return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS)
 
     def _rows(self, versions: Sequence[int]) -> dict[int, dict[str, object]]:
-        """Return a row of COMMITS for each of some versions without gaps, ascending."""
+        """Return a row of COMMITS per version, for consecutive versions."""
         actions = self._log.actions(versions)
-        times = self._times.told(versions, actions.commit_infos)
+        times = self._times.commit_times(versions, actions.commit_infos)
         readable = self._readability.of(versions, actions)
-        counts = counts_of(versions, actions, self._known(versions, actions))
+        counts = counts_of(versions, actions, self._live_files(versions, actions))
         rearranging = _rearranging(actions)
         return {
             version: {
@@ -76,19 +76,19 @@ class History:
                 "readable": readable[version],
                 "tags": [],
                 **{name: getattr(counts[version], name) for name in _COUNTS},
-                **_told(version, actions, counts[version], rearranged=version in rearranging),
+                **_commit_columns(version, actions, counts[version], rearranged=version in rearranging),
             }
             for version, time in zip(versions, times, strict=True)
         }
 
-    def _lost(self, version: int) -> dict[str, object]:
-        """Return the row of a version whose commit file is gone."""
-        self._times.told([version], {})
+    def _checkpoint_only_row(self, version: int) -> dict[str, object]:
+        """Return the row of a version whose commit file is missing."""
+        self._times.commit_times([version], {})
         readable = self._readability.near(version)
         return {"version": version, "readable": readable, "kind": "other", "tags": [], "details": "{}"}
 
-    def _known(self, versions: Sequence[int], actions: Actions) -> Known | None:
-        """Return which files were live before the versions, or after the first that can be loaded, if that is cheap."""
+    def _live_files(self, versions: Sequence[int], actions: Actions) -> Known | None:
+        """Return the live files before the versions, or after the first loadable one, if that is cheap."""
         if versions[0] == 0:
             return Known(version=-1, adds=actions.adds.slice(0, 0))
         whole = self._log.listing().loadable
@@ -98,12 +98,12 @@ class History:
         for _ in range(_TRIES):
             try:
                 return Known(version=version, adds=self._log.state(version).adds)
-            except CorruptTableError as error:  # what the commits say is told all the same
+            except CorruptTableError as error:  # the commits are shown all the same
                 log.warning("Counts that need the files of version %d are unknown: %s", version, error)
         return None
 
     def _is_cheap(self, version: int) -> bool:
-        """Return whether the state of a version takes little to build."""
+        """Return whether the state of a version is cheap to build."""
         listing = self._log.listing()
         checkpoints = [one[0].version for one in listing.checkpoints() if one[0].version <= version]
         if version not in listing.loadable or version - max(checkpoints, default=-1) > _CHEAP_FILES:
@@ -114,7 +114,7 @@ class History:
 
 
 def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Sequence[int]]:
-    """Yield the versions as ranges without gaps, ascending each, the newest first; alone what has no commit."""
+    """Yield runs of consecutive versions, the newest first; a version without a commit is a run of its own."""
     left = sorted(set(versions))
     while left:
         start = len(left) - 1
@@ -130,8 +130,8 @@ def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Seque
         del left[start:]
 
 
-def _told(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> dict[str, object]:
-    """Return the columns of COMMITS that the commit's own words give."""
+def _commit_columns(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> dict[str, object]:
+    """Return the columns of COMMITS that come from the commit's own actions."""
     info = actions.commit_infos.get(version, {})
     effect = Effect(
         added_files=counts.added_files,
@@ -144,26 +144,28 @@ def _told(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -
         "kind": kind_of(operation, parameters if isinstance(parameters, dict) else {}, effect),
         "operation": operation,
         "user": _text(info.get("userName")) or _text(info.get("userId")),
-        "identifier": _text(info.get("txnId")) or _of_application(actions.transactions.get(version, ())),
+        "identifier": _text(info.get("txnId")) or _application_commit(actions.transactions.get(version, ())),
         "details": json_text(info),
     }
 
 
-def _of_application(transactions: Sequence[Transaction]) -> str | None:
-    """Return what a streaming writer calls its commit: its name and its own number of it."""
+def _application_commit(transactions: Sequence[Transaction]) -> str | None:
+    """Return the identifier of a streaming writer's commit: its application id and its own version."""
     return f"{transactions[0].app_id}:{transactions[0].version}" if len(transactions) == 1 else None
 
 
 def _rearranging(actions: Actions) -> frozenset[int]:
-    """Return the versions that have file actions of which none changes data."""
-    together = pa.concat_tables([files.select(["version", "data_change"]) for files in (actions.adds, actions.removes)])
-    every = set(pc.unique(together["version"]).to_pylist())
-    changing = together.filter(pc.fill_null(together["data_change"], True))  # noqa: FBT003 - an absent flag is true
+    """Return the versions whose file actions all leave the data unchanged."""
+    file_actions = pa.concat_tables(
+        [files.select(["version", "data_change"]) for files in (actions.adds, actions.removes)]
+    )
+    every = set(pc.unique(file_actions["version"]).to_pylist())
+    changing = file_actions.filter(pc.fill_null(file_actions["data_change"], True))  # noqa: FBT003 - an absent flag is true
     return frozenset(every - set(pc.unique(changing["version"]).to_pylist()))
 
 
 def _text(value: Any) -> str | None:
-    """Return text of commitInfo; other values as JSON, since writers put what they like."""
+    """Return text of commitInfo; other values as JSON, because writers store any value."""
     if value is None or isinstance(value, str):
         return value or None
     return json_text(value)

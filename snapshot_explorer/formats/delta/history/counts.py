@@ -1,4 +1,4 @@
-"""How many files, rows and bytes commits added and removed, and how many rows were live after each."""
+"""Counts of files, rows and bytes that commits added and removed, and of live rows after each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from snapshot_explorer.formats.delta.scan.statistics import rows_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """What the log says of a file's size; None where it does not."""
+    """The size of a file in the log; None where unknown."""
 
     rows: int | None
     """Rows in the file, without those that its deletion vector removes."""
@@ -25,7 +25,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What a commit added and removed; None where it is not known."""
+    """The counts of a commit; None where unknown."""
 
     added_files: int = 0
     """Add actions."""
@@ -46,10 +46,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Which files are live after a version."""
+    """The live files after a version."""
 
     version: int
-    """The version; -1 for before all."""
+    """The version; -1 before the first."""
     adds: pa.Table
     """ADDS."""
 
@@ -63,13 +63,13 @@ class _Commit:
 def counts_of(versions: Sequence[int], actions: Actions, known: Known | None) -> dict[int, Counts]:
     """Return the counts of each version.
 
-    A removed file of which the remove says nothing is looked up among the files that were live.
+    If a remove lacks the counts of its file, they are looked up among the live files.
 
     Args:
-        versions: Versions without gaps, ascending.
-        actions: What they did.
-        known: Which files were live before the first version, or after one of them. From there on there are totals;
-            without it what a remove does not say is looked up only among the adds of `actions`.
+        versions: Consecutive versions, ascending.
+        actions: Their actions.
+        known: The live files before the first version, or after one of them. From there on totals are known. Without
+            it, missing counts of removes are looked up only among the adds of `actions`.
     """
     commits = _by_version(actions)
     touched = pa.concat_arrays([keys(actions.removes), keys(actions.adds)])
@@ -108,18 +108,18 @@ def counts_of(versions: Sequence[int], actions: Actions, known: Known | None) ->
 
 
 def _live(adds: pa.Table, touched: pa.Array) -> tuple[dict[str, Size], "_Sum"]:
-    """Return the sizes of those live files that commits touch, and the rows of all."""
+    """Return the sizes of the live files that commits touch, and the total rows."""
     some = adds.filter(pc.is_in(keys(adds), value_set=touched))
     rows = _present_rows(adds)
     return dict(_sized(some)), _Sum((pc.sum(rows).as_py() or 0, *repeat(None, rows.null_count)))
 
 
 def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | None]:
-    """Return how many rows a commit added and removed: of a file whose deletion vector it replaced, the difference."""
+    """Return the rows that a commit added and removed; for a replaced deletion vector, the difference."""
     before = {_path(file): size for (file, _), size in zip(commit.removed, removed, strict=True)}
     after = {_path(file): size for file, size in commit.added}
     kept = before.keys() & after.keys()
-    if len(before) < len(removed) or len(after) < len(commit.added):  # a path twice: which is which is not told
+    if len(before) < len(removed) or len(after) < len(commit.added):  # a path twice: the pairs are ambiguous
         kept = kept - kept
     gained, lost = _Sum(()), _Sum(())
     for path in kept:
@@ -139,12 +139,12 @@ def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | N
 
 
 def _path(key: str) -> str:
-    """Return the path of a file by its key, to which its deletion vector belongs too."""
+    """Return the path in a file's key, which also contains its deletion vector."""
     return key.partition("\n")[0]
 
 
 class _Sum:
-    """A sum that is unknown as long as one of its numbers is."""
+    """A sum that is unknown while one of its terms is."""
 
     def __init__(self, numbers: Iterable[int | None]) -> None:
         self._sum = self._unknown = 0
@@ -174,7 +174,7 @@ def _known(said: Size, was: Size | None) -> Size:
 
 
 def _present_rows(files: pa.Table) -> pa.Array:
-    """Return how many rows each file has without those that its deletion vector removes; null where it is unknown."""
+    """Return the rows of each file without those that its deletion vector removes; null where unknown."""
     vectors = single_chunk(files["deletion_vector"])
     if vectors.null_count == len(vectors):
         return rows_of(files)

@@ -1,4 +1,4 @@
-"""`inspect(name)` of Delta tables: DESCRIBE HISTORY and DESCRIBE DETAIL with their columns, and a few tables more.
+"""`inspect(name)` of Delta tables: DESCRIBE HISTORY, DESCRIBE DETAIL and a few more metadata tables.
 
 Source: delta DeltaHistory.scala, DescribeDeltaDetailsCommand.scala.
 """
@@ -95,14 +95,14 @@ _IMPLIED: Sequence[tuple[str, int, int]] = (
 )
 """Features that come with a version of the protocol: name, reader version, writer version."""
 _FEATURES_FROM = 7
-"""The writer version from which on features are named."""
+"""The first writer version with named features."""
 _AT_ONCE = 1_000
 """Commits whose actions are in memory at the same time."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Inspector:
-    """Makes the tables of metadata that Delta users know. Thread-safe."""
+    """Builds the metadata tables of Delta. Thread-safe."""
 
     def __init__(self, storage: Storage, log: Log, times: Times) -> None:
         """Bind to a table. Reads nothing."""
@@ -114,7 +114,7 @@ class Inspector:
         """Return the history of the table. Reads every commit file.
 
         Raises:
-            InvalidArgumentError: There is no metadata table of that name.
+            InvalidArgumentError: No metadata table has that name.
             CorruptTableError: A file of the log cannot be read; it is named.
         """
         if name != "history":
@@ -141,15 +141,15 @@ class Inspector:
                 return _table(rows, _DOMAINS)
 
     def _last_modified(self, version: int) -> datetime | None:
-        """Return the time of the version's commit file as it is, as DESCRIBE DETAIL does: neither adjusted nor carried.
+        """Return the modification time of the version's commit file, unadjusted, like DESCRIBE DETAIL.
 
-        Where the storage tells no times, it is when the version was committed.
+        Where the storage reports no times, it is the commit time.
         """
         commit = self._log.listing().commits().get(version)
         modified = None if commit is None else _moment(commit.modified_ms)
         if modified is not None or commit is None:
             return modified
-        return self._times.told([version], self._log.actions([version]).commit_infos)[0]
+        return self._times.commit_times([version], self._log.actions([version]).commit_infos)[0]
 
     def _history(self) -> pa.Table:
         versions = [*self._log.refresh().commits()][::-1]
@@ -158,7 +158,7 @@ class Inspector:
 
     def _page(self, versions: Sequence[int]) -> pa.Table:
         infos = self._log.actions(versions[::-1]).commit_infos
-        return history_rows(versions, infos, self._times.told(versions, infos))
+        return history_rows(versions, infos, self._times.commit_times(versions, infos))
 
     def _detail(self, state: State) -> pa.Table:
         metadata, protocol = state.metadata, state.protocol
@@ -183,9 +183,9 @@ class Inspector:
 
 
 def history_rows(versions: Sequence[int], infos: Infos, times: Sequence[datetime | None]) -> pa.Table:
-    """Return HISTORY rows of the versions in their order; nulls for a commit that says nothing.
+    """Return HISTORY rows of the versions in order; nulls for a commit without commitInfo.
 
-    Parameters and metrics that are no text are shown as JSON, as Spark shows them.
+    Parameters and metrics that are not text are shown as JSON, like in Spark.
     """
     rows = []
     for version, time in zip(versions, times, strict=True):
@@ -223,12 +223,12 @@ def table_features(protocol: Protocol) -> list[str]:
 
 
 def clustering_columns(state: State) -> list[str]:
-    """Return the clustering columns by their logical names, nested ones with dots; empty where there are none.
+    """Return the clustering columns by their logical names, nested ones with dots; empty without any.
 
     Source: delta PROTOCOL.md, "Clustered Table".
     """
-    told = _json(state.domains.get("delta.clustering"))
-    columns = told.get("clusteringColumns") if isinstance(told, dict) else None
+    clustering = _json(state.domains.get("delta.clustering"))
+    columns = clustering.get("clusteringColumns") if isinstance(clustering, dict) else None
     if not isinstance(columns, list):
         return []
     paths = [column.get("physicalName") if isinstance(column, dict) else column for column in columns]
@@ -241,7 +241,7 @@ def clustering_columns(state: State) -> list[str]:
 
 
 def _logical(path: Sequence[str], metadata: Metadata) -> list[str]:
-    """Return the logical names of a path of physical ones; a name that is not found stays as it is."""
+    """Return the logical names of a path of physical ones; an unknown name stays unchanged."""
     names = []
     kind = _json(metadata.schema_json)
     for physical in path:
@@ -272,7 +272,7 @@ def _transactions(state: State) -> pa.Table:
 
 
 def text(value: Any) -> str | None:
-    """Return what commitInfo says as text: text as it is, null as null, anything else as JSON."""
+    """Return a value of commitInfo as text: text and null unchanged, other values as JSON."""
     return value if value is None or isinstance(value, str) else json_text(value)
 
 
@@ -289,7 +289,7 @@ def _long(value: Any) -> int | None:
 
 
 def _moment(millis: int | None) -> datetime | None:
-    """Return a time, None where there is none or none that the calendar has."""
+    """Return a time; None if it is missing or outside of the calendar."""
     try:
         return None if millis is None else _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:
@@ -311,4 +311,4 @@ def _unknown(name: str) -> InvalidArgumentError:
     names = [one.name for one in INSPECTIONS]
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return InvalidArgumentError(f"No table of metadata is called {name!r}.{hint} There are: {', '.join(names)}.")
+    return InvalidArgumentError(f"No metadata table is called {name!r}.{hint} There are: {', '.join(names)}.")

@@ -1,4 +1,4 @@
-"""What sort of commit an operation is, in words common to all formats.
+"""The kind of commit of each operation, in words common to all formats.
 
 Source: delta DeltaOperations.scala; delta-rs `DeltaOperation`.
 """
@@ -60,9 +60,9 @@ _KINDS: Mapping[str, Kind] = {
     "DROP FEATURE": "schema",
     "CLUSTER BY": "schema",
 }
-"""An operation that is not here is `other`."""
+"""Any other operation is `other`."""
 _INFERRED = frozenset(("Manual Update", "Empty Commit"))
-"""Operations that say nothing of what was done."""
+"""Operations that do not describe the change."""
 _REPLACING = frozenset(("CREATE OR REPLACE TABLE", "CREATE OR REPLACE TABLE AS SELECT", "CLONE"))
 """Operations that overwrite a table if there is one."""
 _OVERWRITING = frozenset(("Overwrite", "Complete"))
@@ -70,7 +70,7 @@ _OVERWRITING = frozenset(("Overwrite", "Complete"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a commit did to the table."""
+    """The effect of a commit on the table."""
 
     added_files: int
     """Add actions."""
@@ -86,9 +86,9 @@ def kind_of(operation: str | None, parameters: Mapping[str, object], effect: Eff
     """Return the kind of a commit.
 
     Args:
-        operation: The writer's own word, None where the commit names none: then its actions tell.
+        operation: The writer's own word, None if missing: the kind is then derived from the actions.
         parameters: The operation's parameters as stored.
-        effect: What the commit did.
+        effect: The effect of the commit.
     """
     if operation is None or operation in _INFERRED:
         return _inferred(effect)
@@ -116,5 +116,5 @@ def _inferred(effect: Effect) -> Kind:
 
 
 def _rearranging(effect: Effect) -> Kind:
-    """Return the kind of a commit that changes no row: files were rewritten, or only what is recorded of them."""
+    """Return the kind of a commit that changes no row: files, or only their metadata, were rewritten."""
     return "compact" if effect.added_files and effect.removed_files else "maintenance"

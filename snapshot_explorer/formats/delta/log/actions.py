@@ -1,4 +1,4 @@
-"""Commits, which are lines of JSON, straight into Arrow columns.
+"""Parser for commits: lines of JSON, decoded into Arrow columns.
 
 Source: delta PROTOCOL.md, "Actions".
 """
@@ -55,12 +55,12 @@ def parse_commits(
 
     Args:
         contents: Version, file name and bytes of each commit, ascending.
-        infos: Keep each version's first commitInfo; without it `commit_infos` is empty.
-        excerpts: The bytes are some lines of each commit, which need not hold an action of a known kind.
-        limits: What a file may cost.
+        infos: Whether to keep each version's first commitInfo; otherwise `commit_infos` is empty.
+        excerpts: Whether the bytes are some lines of each commit, maybe without an action of a known kind.
+        limits: Limits per file.
 
     Raises:
-        CorruptTableError: A line is not an action, or a commit holds none; the message names the file and the line.
+        CorruptTableError: A line is not an action, or a commit has none; the message names the file and the line.
         LimitError: A line is too long, or nearly all of very many are blank.
     """
     parser = Parser(infos=infos, excerpts=excerpts, limits=limits)
@@ -70,10 +70,10 @@ def parse_commits(
 
 
 class Parser:
-    """Takes the bytes of commits, or of a checkpoint in JSON, and gives their actions."""
+    """Parses the bytes of commits, or of a checkpoint in JSON, into actions."""
 
     def __init__(self, *, infos: bool = True, excerpts: bool = False, limits: Limits = DEFAULT) -> None:
-        """Begin with nothing."""
+        """Start empty."""
         self._infos = infos
         self._excerpts = excerpts
         self._limits = limits
@@ -86,11 +86,11 @@ class Parser:
         self._metadatas: dict[int, Metadata] = {}
         self._transactions: dict[int, tuple[Transaction, ...]] = {}
         self._domains: dict[int, tuple[Domain, ...]] = {}
-        self.singles: list[tuple[str, Mapping[str, Any]]] = []
-        """Of a checkpoint: its other actions, as stored, each with its kind."""
+        self.non_file_actions: list[tuple[str, Mapping[str, Any]]] = []
+        """The other actions of a checkpoint, as stored, each with its kind."""
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
-        """Take a file's bytes. `version` is None for a checkpoint: its actions belong to commits unknown."""
+        """Parse a file. `version` is None for a checkpoint, whose actions come from unknown commits."""
         # Of an excerpt, which was within limits as a whole, most lines are blank.
         lines = content.split(b"\n") if self._excerpts else json_text.lines(content, name, self._limits)
         adds, others = _by_kind(name, content, lines)
@@ -109,7 +109,7 @@ class Parser:
             raise CorruptTableError(f"{name} is damaged: it holds {error}. Restore the file from a backup.") from error
 
     def actions(self) -> Actions:
-        """Return what has come in; of a checkpoint the file actions only."""
+        """Return the parsed actions; of a checkpoint only file actions."""
         for kind in _FILES:
             self._flush(kind)
         return Actions(
@@ -126,16 +126,16 @@ class Parser:
     def _keep(self, version: int | None, others: Mapping[str, list[Any]]) -> None:
         for kind, bodies in others.items():
             if kind in _SINGLE and not {dict}.issuperset(map(type, bodies)):
-                raise CorruptBytesError(f"a {kind} that is no object")
+                raise CorruptBytesError(f"a {kind} that is not an object")
         if version is None:
-            self.singles += [(kind, body) for kind, bodies in others.items() for body in bodies]
+            self.non_file_actions += [(kind, body) for kind, bodies in others.items() for body in bodies]
             return
         if self._infos and "commitInfo" in others:
             self._commit_infos[version] = others["commitInfo"][0]
         if "protocol" in others:
-            self._protocols[version] = _only("protocol", others["protocol"], protocol_of)
+            self._protocols[version] = _single_action("protocol", others["protocol"], protocol_of)
         if "metaData" in others:
-            self._metadatas[version] = _only("metaData", others["metaData"], metadata_of)
+            self._metadatas[version] = _single_action("metaData", others["metaData"], metadata_of)
         if "txn" in others:
             self._transactions[version] = tuple(transaction_of(body) for body in others["txn"])
         if "domainMetadata" in others:
@@ -172,14 +172,14 @@ class Parser:
 
 _SINGLE = frozenset({"commitInfo", "protocol", "metaData", "txn", "domainMetadata", "sidecar"})
 _KNOWN = _SINGLE | {*_FILES, "checkpointMetadata"}
-"""Unknown actions are passed over, but a file of them alone is none that a writer made: a proxy may answer in JSON."""
+"""Unknown actions are skipped, but no writer makes a file of them alone: it may be the JSON of a proxy."""
 
 
 def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], dict[str, list[Any]]]:
     """Return the bodies of the add actions in a file, and those of all others by their kind."""
     others: dict[str, list[Any]] = {}
     try:
-        # Most lines are adds: they are taken in one sweep.
+        # Most lines are adds, which are parsed in one pass.
         found = _parsed(lines)
         adds = [body for one in found if (body := one.get("add")) is not None]
         for one in [one for one in found if "add" not in one or len(one) > 1]:
@@ -192,19 +192,19 @@ def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], 
 
 
 def _parsed(lines: list[bytes]) -> list[Any]:
-    """Return what the lines hold; blank ones are passed over."""
+    """Return the values of the lines, without blank ones."""
     try:
         return list(map(orjson.loads, filter(None, lines)))
     except orjson.JSONDecodeError:
-        # To ask each line whether it holds blanks alone takes longer than to find out by failing.
+        # A check of each line for blanks takes longer than handling the failure.
         return list(map(orjson.loads, filter(bytes.strip, lines)))
 
 
-def _only(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mapping[str, Any]], T]) -> T:
-    """Return the record of the only action of its kind; of two that differ neither can be chosen."""
+def _single_action(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mapping[str, Any]], T]) -> T:
+    """Return the record of the only action of its kind; two different ones are an error."""
     try:
         differ = any(body != bodies[0] for body in bodies[1:])
-    except RecursionError:  # as deep as parsers go, and so no action of a writer
+    except RecursionError:  # too deep for a parser, so not from a writer
         differ = True
     if differ:
         raise CorruptBytesError(f"two {kind} actions that differ")
@@ -277,10 +277,10 @@ def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 
 
 def check_is_commit(name: str, content: bytes) -> None:
-    """Refuse what cannot be a commit by its first and last byte, for those who read only some of its lines.
+    """Check the first and last byte of a commit, for callers that read only some of its lines.
 
     Raises:
-        CorruptTableError: The bytes are blank, or do not begin and end like lines of JSON objects.
+        CorruptTableError: The bytes are blank, or do not start and end like lines of JSON objects.
     """
     text = content.strip()
     if text[:1] != b"{" or text[-1:] != b"}":
@@ -288,7 +288,7 @@ def check_is_commit(name: str, content: bytes) -> None:
 
 
 def without_actions(name: str, content: bytes) -> CorruptTableError:
-    """Return the error of a commit, or a checkpoint in JSON, that holds no action."""
+    """Return the error for a commit, or a checkpoint in JSON, without actions."""
     found = "it holds no action of a known kind" if content.strip() else "it is empty" if not content else "it is blank"
     return CorruptTableError(
         f"{name} is damaged: {found}, and no writer makes such a file. It may have been cut short or overwritten, or "
@@ -298,7 +298,7 @@ def without_actions(name: str, content: bytes) -> CorruptTableError:
 
 
 def broken_line(name: str, content: bytes, error: Exception) -> CorruptTableError:
-    """Return the error of a file with a line that is no JSON object, with the line's number."""
+    """Return the error for a file with a line that is not a JSON object, with the line's number."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line or line.isspace():
             continue
@@ -322,7 +322,7 @@ def protocol_of(body: Body) -> Protocol:
     """Return the record of a protocol action.
 
     Raises:
-        CorruptBytesError: It lacks a version, or its features are no texts.
+        CorruptBytesError: It lacks a version, or its features are not texts.
 
     Source: delta PROTOCOL.md, "Protocol Evolution".
     """
@@ -337,10 +337,10 @@ def protocol_of(body: Body) -> Protocol:
 
 
 def metadata_of(body: Body) -> Metadata:
-    """Return the record of a metaData action. What is absent is None or empty: old logs lack much.
+    """Return the record of a metaData action. Missing values are None or empty, as in old logs.
 
     Raises:
-        CorruptBytesError: A value is of another type than it must be.
+        CorruptBytesError: A value has a wrong type.
 
     Source: delta PROTOCOL.md, "Change Metadata".
     """
@@ -400,15 +400,15 @@ def _integer(body: Body, name: str) -> int | None:
 
 def _texts(values: Any, name: str) -> Sequence[str]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise CorruptBytesError(f"{name} that are no list of texts")
+        raise CorruptBytesError(f"{name} that are not a list of texts")
     return values
 
 
-def _spelled(value: object) -> str:
+def _json_text(value: object) -> str:
     return columns.json_text(value) if isinstance(value, dict | list) else str(value)
 
 
 def _configuration(values: Any) -> Mapping[str, str]:
     if not isinstance(values, Mapping):
         raise CorruptBytesError("a configuration that is no object")
-    return {str(name): value if isinstance(value, str) else _spelled(value) for name, value in values.items()}
+    return {str(name): value if isinstance(value, str) else _json_text(value) for name, value in values.items()}

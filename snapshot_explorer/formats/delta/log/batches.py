@@ -1,4 +1,4 @@
-"""Commits, read so many at once as memory should hold; the actions of those read last are kept."""
+"""Commits, read in batches of bounded memory; the actions of the last ones are cached."""
 
 import threading
 from bisect import bisect_left
@@ -18,17 +18,17 @@ from snapshot_explorer.storage import Storage
 BYTES_AT_ONCE = 16 << 20
 """Bytes of commits that are in memory at the same time."""
 BYTES_KEPT = 64 << 20
-"""Bytes of the commits whose actions are kept; as columns they take about as much."""
+"""Bytes of the commits whose actions are cached; as columns they take about as much."""
 _BATCHES_KEPT = 32
-"""Batches of commits whose actions are kept at most."""
+"""The most batches of cached actions."""
 _UNKNOWN_SIZE = 4_096
-"""Taken for the size of a commit that the listing does not tell."""
+"""Assumed size of a commit without one in the listing."""
 
 T = TypeVar("T")
 
 
 def first_batch(commits: Sequence[LogFile], limit: int) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
-    """Return the first commits, so many as hold that many bytes, at least one of them, and those that are left."""
+    """Return the first commits of up to that many bytes, at least one, and the rest."""
     held = 0
     for place, commit in enumerate(commits):
         held += _UNKNOWN_SIZE if commit.size_bytes is None else commit.size_bytes
@@ -38,9 +38,9 @@ def first_batch(commits: Sequence[LogFile], limit: int) -> tuple[Sequence[LogFil
 
 
 class Commits:
-    """Reads commits. Keeps actions that were read to make a state, for whoever asks what made it. Thread-safe.
+    """Reads commits, and caches the actions that were read for a state. Thread-safe.
 
-    Kept are columns, no JSON: a state without removed files shares them.
+    The cache contains columns, not JSON: a state without removed files shares them.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -50,12 +50,12 @@ class Commits:
         self._kept: deque[tuple[Sequence[LogFile], Actions]] = deque()
 
     def forget(self) -> None:
-        """Keep nothing of what was read."""
+        """Clear the cache."""
         with self._lock:
             self._kept.clear()
 
     def actions(self, commits: Sequence[LogFile], *, infos: bool) -> Actions:
-        """Return the actions of commits, ascending. A request each; none where they are kept and `infos` is false.
+        """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false.
 
         Raises: as `parse_commits`, and as the storage.
         """
@@ -65,7 +65,7 @@ class Commits:
         )
 
     def actions_to_keep(self, commits: Sequence[LogFile]) -> Actions:
-        """Return the actions of commits without their commitInfo, and keep them if they are not too many.
+        """Return the actions of commits without their commitInfo, and cache them if they are not too large.
 
         Raises: as `actions`.
         """
@@ -73,7 +73,7 @@ class Commits:
         if kept is not None:
             return kept
         found = parse_commits(self._contents(commits), infos=False, limits=self._storage.limits)
-        # Where the listing does not tell a file from another of its name, it is read each time.
+        # If the listing cannot identify a file, it is read each time.
         if all(one.size_bytes is not None and one.modified is not None for one in commits):
             self._keep(commits, found)
         return found
@@ -81,14 +81,14 @@ class Commits:
     def _keep(self, commits: Sequence[LogFile], actions: Actions) -> None:
         with self._lock:
             self._kept.append((commits, actions))
-            # The columns of a few bytes take as much memory as those of many: followed, a table gives one each time.
+            # The columns of small commits take as much memory as those of large ones, and each update adds one.
             while len(self._kept) > _BATCHES_KEPT or (
                 sum(one.size_bytes or 0 for some, _ in self._kept for one in some) > BYTES_KEPT
             ):
                 self._kept.popleft()
 
     def _of_kept(self, commits: Sequence[LogFile]) -> Actions | None:
-        """Return the actions of commits that are kept side by side."""
+        """Return the cached actions of consecutive commits."""
         if not commits:
             return None
         with self._lock:
@@ -110,10 +110,10 @@ class Commits:
 
 
 def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
-    """Refuse a commit of which a part is missing: cut between two lines, what is left reads as a whole commit."""
+    """Refuse a truncated commit: cut between two lines, the rest would be valid."""
     if size_bytes is not None and len(content) < size_bytes:
         raise CorruptTableError(
-            f"{path} gives {len(content)} bytes where the listing of the log says {size_bytes}: it is cut short or "
+            f"{path} has {len(content)} bytes, but {size_bytes} by the listing of the log: it is cut short or "
             "was replaced. Try again; compare it with a copy of the table."
         )
 

@@ -29,12 +29,12 @@ from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
 
 _WHOLE = 8 << 20
-"""A file of a checkpoint up to this size is read whole, in one request and beside others."""
+"""A checkpoint file up to this size is read whole, in one request, concurrently with others."""
 _AT_ONCE = 64 << 20
 """Bytes of a checkpoint's files that are in memory at the same time."""
-_SINGLES = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
+_NON_FILE_ACTIONS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 FileKind = Literal["add", "remove"]
-"""Actions that tell of data files."""
+"""Kinds of file actions."""
 _FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 
 T = TypeVar("T")
@@ -47,18 +47,18 @@ class CheckpointFile:
     path: str
     """Below the table's root."""
     size_bytes: int | None
-    """Its size, where it is told."""
+    """Its size, if known."""
     list_path: str | None
-    """Of a sidecar: the file that names it."""
+    """The file that names it, for a sidecar."""
     adds: int
-    """How many live files it holds."""
+    """The number of live files in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """What a checkpoint holds."""
+    """A checkpoint that was read."""
 
-    tally: ReplayState
+    replay_state: ReplayState
     """The state at its version."""
     files: tuple[CheckpointFile, ...]
     """Its files, sidecars last."""
@@ -69,22 +69,22 @@ class FileActions:
     """The actions of one kind in a row group of a checkpoint."""
 
     kind: FileKind
-    """Which kind."""
+    """The kind."""
     places: npt.NDArray[np.int64]
-    """The row of each, in the row group."""
+    """The row of each action in the row group."""
     files: pa.Table
-    """They themselves as ADDS, maybe with `stats_parsed`; what they do not tell is null."""
+    """The actions as ADDS, maybe with `stats_parsed`; missing values are null."""
 
 
 def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = True) -> Checkpoint:
-    """Return what a checkpoint holds.
+    """Return the contents of a checkpoint.
 
     Reads its files, small ones whole and at once. Without `adds` the live files are left out: of a large file then
     only the columns of the other actions are read, and no sidecar.
 
     Raises:
         CorruptTableError: A file is damaged or, where it is a sidecar, missing.
-        MissingFileError: A file of the checkpoint is not there.
+        MissingFileError: A file of the checkpoint does not exist.
     """
     found = _Found(adds=adds, limits=storage.limits)
     for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
@@ -93,19 +93,19 @@ def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = 
         found.take_sidecars(storage)
     sizes = {file.path: file.size_bytes for file in files} | found.sidecars
     return Checkpoint(
-        tally=found.tally(),
+        replay_state=found.replay_state(),
         files=tuple(found.described(path, size) for path, size in sizes.items()),
     )
 
 
 def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
-    """Yield, of each row group of a checkpoint's parquet file, its add and its remove actions.
+    """Yield the add and remove actions of each row group of a checkpoint's parquet file.
 
     Reads a small file whole; of a large one, row group by row group, the columns that ADDS has.
 
     Raises:
         CorruptTableError: The file is damaged; it is named.
-        MissingFileError: It is not there.
+        MissingFileError: It does not exist.
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
@@ -130,9 +130,9 @@ def read_adds(
     Args:
         storage: The table's storage.
         path: The file.
-        size_bytes: Its size, where it is told.
-        part: Which part of it, from 0; only in parquet there are several.
-        parts: How many parts there are.
+        size_bytes: Its size, if known.
+        part: The part of it, from 0; only parquet files have several.
+        parts: The number of parts.
 
     Raises: as `read_checkpoint`.
     """
@@ -150,13 +150,13 @@ def read_adds(
 
 
 class _Found:
-    """What has been read of a checkpoint so far."""
+    """The parts of a checkpoint read so far."""
 
     def __init__(self, *, adds: bool, limits: Limits) -> None:
         self.wants_adds = adds
         self.limits = limits
         self.tables: list[pa.Table] = []
-        self.singles: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _SINGLES}
+        self.non_file_actions: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _NON_FILE_ACTIONS}
         self.counts: dict[str, int] = {}
         self.sidecars: dict[str, int | None] = {}
         self.named_by: dict[str, str] = {}
@@ -170,11 +170,11 @@ class _Found:
             if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
                 raise CorruptBytesError("it holds neither add nor remove actions")
             leaves = [f"add.{name}" for name in _wanted(file, "add")] if self.wants_adds else []
-            leaves += [] if sidecar else _SINGLES
+            leaves += [] if sidecar else _NON_FILE_ACTIONS
             parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
             if not sidecar:
-                for kind in _SINGLES:
-                    self.singles[kind] += [(path, row) for row in _rows(file, kind)]
+                for kind in _NON_FILE_ACTIONS:
+                    self.non_file_actions[kind] += [(path, row) for row in _rows(file, kind)]
             tables = list(_adds(file)) if self.wants_adds else []
         self._keep(path, tables)
         if not sidecar:
@@ -186,11 +186,11 @@ class _Found:
                 self.take(path, content, sidecar=True)
         except MissingFileError as error:
             raise CorruptTableError(
-                f"A checkpoint names a sidecar file that is not there: {error} "
+                f"A checkpoint names a sidecar file that does not exist: {error} "
                 "An earlier checkpoint may still be whole."
             ) from error
 
-    def tally(self) -> ReplayState:
+    def replay_state(self) -> ReplayState:
         """Return the state."""
         return ReplayState(
             adds=joined_adds(self.tables),
@@ -206,7 +206,7 @@ class _Found:
         return CheckpointFile(path=path, size_bytes=size, list_path=self.named_by.get(path), adds=adds)
 
     def _records(self, kind: str, make: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
-        for path, body in self.singles[kind]:
+        for path, body in self.non_file_actions[kind]:
             try:
                 yield make(body)
             except CorruptBytesError as error:
@@ -219,9 +219,9 @@ class _Found:
         parser.feed(None, path, content.read())
         actions = parser.actions()
         self._keep(path, [actions.adds] if self.wants_adds else [])
-        for kind, body in parser.singles:
-            if kind in self.singles:
-                self.singles[kind].append((path, body))
+        for kind, body in parser.non_file_actions:
+            if kind in self.non_file_actions:
+                self.non_file_actions[kind].append((path, body))
         self._name_sidecars(path)
 
     def _keep(self, path: str, tables: Sequence[pa.Table]) -> None:
@@ -229,7 +229,7 @@ class _Found:
         self.counts[path] = sum(table.num_rows for table in tables)
 
     def _name_sidecars(self, path: str) -> None:
-        for owner, body in self.singles["sidecar"]:
+        for owner, body in self.non_file_actions["sidecar"]:
             if owner != path:
                 continue
             name = body.get("path")
@@ -241,15 +241,15 @@ class _Found:
             self.named_by[full] = path
 
 
-def _size(told: Any) -> int | None:
+def _size(reported: Any) -> int | None:
     try:
-        return integer(told)
+        return integer(reported)
     except ValueError:
         return None
 
 
 def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, pa.NativeFile]]:
-    """Yield files opened: small ones read at once, so many as fit in memory; of large ones only what is asked for."""
+    """Yield opened files: small ones are read whole and concurrently, large ones by ranges."""
     waiting: list[str] = []
     held = 0
     for path, size in files:
@@ -275,7 +275,7 @@ def _place(storage: Storage, path: str) -> str:
 
 
 def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the actions of a kind of which there are few, in the form that they have in JSON."""
+    """Yield the actions of a rare kind, in their JSON form."""
     if kind not in file.schema_arrow.names:
         return
     for group in range(file.num_row_groups):
@@ -286,7 +286,7 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:
-    """Yield the add actions of each row group; of one part, of every so-manieth."""
+    """Yield the add actions of each row group; for one of `parts`, of every n-th row group."""
     wanted = _wanted(file, "add")
     for group in range(part, file.num_row_groups if wanted else 0, parts):
         _, rows = _actions(file, group, "add", wanted)
@@ -312,21 +312,21 @@ def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
 def _actions(
     file: pq.ParquetFile, group: int, kind: FileKind, wanted: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
-    """Return the actions of a kind in a row group, with the rows that they are in."""
+    """Return the actions of a kind in a row group, with their rows."""
     column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in wanted]).column(kind).combine_chunks()
-    there = pc.is_valid(pc.struct_field(column, ["path"]))
-    return np.flatnonzero(there.to_numpy(zero_copy_only=False)), column.filter(there)
+    is_present = pc.is_valid(pc.struct_field(column, ["path"]))
+    return np.flatnonzero(is_present.to_numpy(zero_copy_only=False)), column.filter(is_present)
 
 
 def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
-    """Return whether every action has its statistics as text, as far as the file's own statistics tell."""
+    """Return whether every action has its statistics as text, by the file's own statistics."""
     names = [file.schema.column(index).path for index in range(len(file.schema))]
     if f"{kind}.stats" not in names or f"{kind}.path" not in names:
         return False
     places = names.index(f"{kind}.stats"), names.index(f"{kind}.path")
     for group in range(file.num_row_groups):
-        told = [file.metadata.row_group(group).column(place).statistics for place in places]
-        nulls = [one.null_count if one is not None and one.has_null_count else None for one in told]
+        reported = [file.metadata.row_group(group).column(place).statistics for place in places]
+        nulls = [one.null_count if one is not None and one.has_null_count else None for one in reported]
         if nulls[0] is None or nulls[0] != nulls[1]:
             return False
     return True
@@ -334,15 +334,15 @@ def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
 
 @contextmanager
 def _damage_of(path: str) -> Iterator[None]:
-    """Turn what Arrow and we find wrong in a file into our error with its name."""
+    """Translate errors while reading a file into one that names it."""
     try:
         yield
     except SnapshotExplorerError:
         raise
     except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
-        told = " ".join(str(error).split())[:300]
+        reported = " ".join(str(error).split())[:300]
         raise CorruptTableError(
-            f"The checkpoint file {path} is damaged: {told}. An earlier checkpoint may still be whole."
+            f"The checkpoint file {path} is damaged: {reported}. An earlier checkpoint may still be whole."
         ) from error
 
 
@@ -361,11 +361,11 @@ STORED: Mapping[str, tuple[str, pa.DataType]] = {
 """Columns of ADDS, each with its name and type in a checkpoint; beside them there are deletion vectors."""
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 PARSED = "stats_parsed"
-"""Statistics as structs, of which the text is made where a checkpoint has no other."""
+"""Statistics as structs, converted to text where a checkpoint has no text."""
 
 
 def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
-    """Return ADDS of file actions, with `stats_parsed` where that is wanted; what is not wanted is null."""
+    """Return ADDS of file actions, with `stats_parsed` if requested; other columns are null."""
     columns: dict[str, pa.Array] = {"version": pa.nulls(len(rows), pa.int64())}
     for name, (stored, kind) in STORED.items():
         found = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
@@ -397,8 +397,8 @@ def _offsets(found: pa.MapArray) -> pa.Array:
     empty = pc.is_null(found)
     if not pc.any(empty).as_py():
         return offsets
-    marked = pa.concat_arrays([empty, pa.array([False])])
-    return pc.if_else(marked, pa.scalar(None, pa.int32()), offsets)
+    vector_difference = pa.concat_arrays([empty, pa.array([False])])
+    return pc.if_else(vector_difference, pa.scalar(None, pa.int32()), offsets)
 
 
 def _vectors(found: pa.StructArray) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Delta's types: how a schema spells them, and the Arrow types in which their values are handed out."""
+"""Delta's types: their notation in schemas, and their Arrow types."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.json_columns import integer
 
 Mode = Literal["none", "name", "id"]
-"""How the columns of a data file are found: by the column's name, by its physical name, or by its id."""
+"""How to find the columns of a data file: by name, by physical name, or by id."""
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 COLUMN_ID = "delta.columnMapping.id"
@@ -23,7 +23,7 @@ class DataType:
 
     root: str
     """byte, short, integer, long, float, double, decimal, boolean, string, binary, date, timestamp, timestamp_ntz,
-    variant, void, array, map or struct; any other is a type that is not read, as the schema spells it."""
+    variant, void, array, map or struct; any other root is an unsupported type, as in the schema."""
     precision: int = 0
     """Digits of a decimal."""
     scale: int = 0
@@ -40,14 +40,14 @@ class DataType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeChange:
-    """That a column was widened: delta PROTOCOL.md, "Type Change Metadata"."""
+    """A widening of a column: delta PROTOCOL.md, "Type Change Metadata"."""
 
     before: str
-    """The type before, as schemas spell it."""
+    """The former type, as in schemas."""
     after: str
     """The type after."""
     path: tuple[str, ...]
-    """Where in the column: `element`, `key`, `value`; empty for the column itself."""
+    """The path in the column: `element`, `key`, `value`; empty for the column itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,21 +63,21 @@ class Field:
     stored: str
     """The name in data files, partition values and statistics."""
     id: int | None = None
-    """The id of column mapping, which stays through renames."""
+    """The id of column mapping, which renames keep."""
     comment: str | None = None
     """Its description."""
     declared: str | None = None
-    """The type as it was declared where the schema has another: varchar(10) of a string."""
+    """The declared type, where the schema has another: varchar(10) for a string."""
     collated: bool = False
-    """Whether its texts have an order of their own."""
+    """Whether its texts have a collation."""
     changes: tuple[TypeChange, ...] = ()
-    """How it was widened, oldest first."""
+    """Its widenings, oldest first."""
 
     @property
     def char_length(self) -> int | None:
-        """How many letters each value of a char(n) has; None of any other column.
+        """The length of a char(n); None for any other column.
 
-        A char deep in a column is a plain string: its schema does not tell it apart.
+        A nested char is a plain string: its schema does not distinguish it.
         """
         found = _CHAR.fullmatch(self.declared or "") if self.type.root == "string" else None
         return int(found[1]) if found else None
@@ -97,7 +97,7 @@ _ARROW = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestamp_ntz": pa.timestamp("us"),
     "variant": pa.struct(
-        # The mark tells other readers, Spark's among them, a variant from a struct of this form.
+        # The mark lets other readers, such as Spark, distinguish a variant from a struct of this form.
         [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
     ),
     "void": pa.null(),
@@ -112,8 +112,8 @@ def parse_fields(raw: Iterable[Mapping[str, Any]], mode: Mode) -> tuple[Field, .
     """Return the fields of a struct.
 
     Args:
-        raw: What its schema lists.
-        mode: Which of their names data files have.
+        raw: The fields of its schema.
+        mode: The names that data files use.
 
     Raises:
         KeyError, TypeError, ValueError: The schema contradicts the format.
@@ -160,7 +160,7 @@ def _text(value: object) -> str:
 
 
 def parse_type(raw: object, mode: Mode = "none") -> DataType:
-    """Return the type that a schema spells, as text or as an object; errors as `parse_fields`."""
+    """Return the type from its notation in a schema, text or an object; errors as `parse_fields`."""
     if isinstance(raw, str):
         return _primitive(raw)
     if not isinstance(raw, Mapping):
@@ -195,24 +195,24 @@ def _primitive(spelled: str) -> DataType:
 
 
 def is_known(kind: DataType) -> bool:
-    """Return whether values of a type, and of the types in it, are read."""
+    """Return whether a type, and the types in it, are supported."""
     if kind.root not in _ARROW and kind.root not in ("decimal", "array", "map", "struct"):
         return False
     return all(is_known(part) for part in parts(kind))
 
 
 def parts(kind: DataType) -> list[DataType]:
-    """Return the types of which a type is made."""
+    """Return the types in a type."""
     return [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
 
 
 def has(kind: DataType, root: str) -> bool:
-    """Return whether a type is of a root, or holds one that is."""
+    """Return whether a type, or a type in it, has a root."""
     return kind.root == root or any(has(part, root) for part in parts(kind))
 
 
 def arrow_type(kind: DataType) -> pa.DataType:
-    """Return the Arrow type in which values of a type are handed out.
+    """Return the Arrow type of a type.
 
     A timestamp is one of microseconds in UTC, a timestamp_ntz the same without a zone; texts are plain strings; a
     variant is a struct of value and metadata, both binary.
@@ -237,7 +237,7 @@ def arrow_type(kind: DataType) -> pa.DataType:
 
 
 def arrow_field(field: Field) -> pa.Field:
-    """Return the Arrow field in which a column is handed out."""
+    """Return the Arrow field of a column."""
     return pa.field(field.name, arrow_type(field.type), nullable=field.nullable)
 
 
@@ -254,11 +254,11 @@ def spell(kind: DataType) -> str:
 
 _INTEGERS = {"byte": 1, "short": 2, "integer": 4, "long": 8}
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
-"""Digits before the point that a decimal must have to hold every value."""
+"""Digits before the point that a decimal needs to represent every value."""
 
 
 def is_widening(before: DataType, after: DataType) -> bool:
-    """Return whether a change of an atomic type is one that keeps every value."""
+    """Return whether a change of an atomic type preserves every value."""
     if before == after or before.root == "void":
         return True
     if before.root in _INTEGERS and after.root in _INTEGERS:
@@ -274,7 +274,7 @@ def is_widening(before: DataType, after: DataType) -> bool:
 
 
 def is_allowed(before: str, after: str) -> bool:
-    """Return whether a change that a schema lists is one that is read."""
+    """Return whether a change in a schema is supported."""
     try:
         return is_widening(parse_type(before), parse_type(after))
     except ValueError:

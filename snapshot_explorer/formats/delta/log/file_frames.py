@@ -17,12 +17,12 @@ def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.T
     """Return the FILES frame of live files, in the order of the log.
 
     `added_version` is the version since which a file is live, null where a checkpoint does not tell. `data_change` is
-    what the add says: in a checkpoint it is mostly false.
+    the flag of the add: in a checkpoint it is mostly false.
 
     Args:
         adds: ADDS of the live files.
         partitions: Their partitions, by logical name.
-        rows: How many rows each one has, before deletions; null where its statistics do not tell.
+        rows: The rows of each file before deletions; null where its statistics omit them.
     """
     columns = _file_columns(adds, partitions, rows) | {"added_version": adds.column("version")}
     return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
@@ -35,7 +35,7 @@ def changes_frame(
     partitions: Mapping[str, pa.Array],
     rows: Mapping[str, pa.Array],
 ) -> pa.Table:
-    """Return the CHANGES frame: in the order of the versions asked for, of each its removes, adds, then change data.
+    """Return the CHANGES frame: in the given order of versions; per version removes, adds, then change data.
 
     Args:
         actions: The actions of the versions.
@@ -66,7 +66,7 @@ def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: p
         files: ADDS or REMOVES.
         change: Which of them: add or remove.
         partitions: Their partitions, by logical name.
-        rows: How many rows each file has, before deletions; null where its statistics do not tell.
+        rows: The rows of each file before deletions; null where its statistics omit them.
     """
     columns = _file_columns(files, partitions, rows) | {"change": pa.repeat(change, files.num_rows)}
     return pa.table([columns[name] for name in frames.ENTRIES.names], schema=frames.ENTRIES)
@@ -76,7 +76,7 @@ def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], a
     """Return the MANIFESTS frame of a version: base, the files of its checkpoint, and delta, the commits after it.
 
     `list_path` is, of a sidecar, the checkpoint file that names it; otherwise null. The counts are those of the add
-    and remove actions in the file, without the tombstones of a checkpoint, which take nothing away.
+    and remove actions in the file, without the tombstones of a checkpoint, which remove nothing.
 
     Args:
         segment: The log segment of the version.
@@ -112,7 +112,7 @@ def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], a
 
 
 def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return deletion vectors as text: kind, `:`, where it is, and `@` with the offset of one in a file; null without.
+    """Return deletion vectors as text: kind, `:`, its location, and `@` with the offset in a file; null without one.
 
     `u:` is a file below the table's root by its UUID, `p:` a path of its own, `i:` one that is in the log itself.
     """

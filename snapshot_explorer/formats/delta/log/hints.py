@@ -1,4 +1,4 @@
-"""`_last_checkpoint` and the checksum files: what writers say of the log. Neither may make a read fail.
+"""`_last_checkpoint` and the checksum files: hints of writers. Neither may make a read fail.
 
 Source: delta PROTOCOL.md, "Last Checkpoint File" and "Version Checksum File".
 """
@@ -25,14 +25,14 @@ from snapshot_explorer.storage import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checksum:
-    """What a checksum file says of its version."""
+    """The contents of a checksum file."""
 
     path: str
     """The file."""
     size_bytes: int | None
     """Bytes of the live files."""
     files: int | None
-    """How many live files there are."""
+    """The number of live files."""
     protocol: Protocol | None
     """The protocol in force."""
     metadata: Metadata | None
@@ -40,7 +40,7 @@ class Checksum:
 
 
 def read_hint(storage: Storage) -> tuple[int | None, tuple[str, ...]]:
-    """Return the version of the checkpoint that the hint names, None without a usable one, and what was odd.
+    """Return the version of the checkpoint that the hint names, None without a usable one, and notes on problems.
 
     One request.
     """
@@ -50,8 +50,8 @@ def read_hint(storage: Storage) -> tuple[int | None, tuple[str, ...]]:
     except (StorageError, LimitError):
         return None, ()
     try:
-        told = orjson.loads(content)
-        if isinstance(told, dict) and _is_whole(told) and (version := integer(told.get("version"))) >= 0:
+        values = orjson.loads(content)
+        if isinstance(values, dict) and _is_whole(values) and (version := integer(values.get("version"))) >= 0:
             return version, ()
     except ValueError:
         pass
@@ -59,59 +59,59 @@ def read_hint(storage: Storage) -> tuple[int | None, tuple[str, ...]]:
 
 
 def read_checksum(storage: Storage, version: int) -> Checksum | None:
-    """Return what a version's checksum file says; None where it is missing, empty or damaged. One request."""
+    """Return a version's checksum file; None if it is missing, empty or damaged. One request."""
     path = checksum_path(version)
     try:
-        told = json_text.document(storage.read(path), path, storage.limits)
+        values = json_text.document(storage.read(path), path, storage.limits)
     except (StorageError, LimitError, orjson.JSONDecodeError):
         return None
-    if not isinstance(told, dict):
+    if not isinstance(values, dict):
         return None
     try:
         return Checksum(
             path=path,
-            size_bytes=_count(told, "tableSizeBytes"),
-            files=_count(told, "numFiles"),
-            protocol=protocol_of(told["protocol"]) if isinstance(told.get("protocol"), dict) else None,
-            metadata=metadata_of(told["metadata"]) if isinstance(told.get("metadata"), dict) else None,
+            size_bytes=_count(values, "tableSizeBytes"),
+            files=_count(values, "numFiles"),
+            protocol=protocol_of(values["protocol"]) if isinstance(values.get("protocol"), dict) else None,
+            metadata=metadata_of(values["metadata"]) if isinstance(values.get("metadata"), dict) else None,
         )
     except (CorruptBytesError, ValueError):
         return None
 
 
-def contradictions(told: Checksum, protocol: Protocol, metadata: Metadata, adds: pa.Table | None) -> list[str]:
-    """Return how a checksum contradicts the log, a sentence each; counts where the live files are known."""
+def contradictions(values: Checksum, protocol: Protocol, metadata: Metadata, adds: pa.Table | None) -> list[str]:
+    """Return how a checksum contradicts the log, a sentence each; counts are compared if the live files are known."""
     pairs: list[tuple[str, object, object]] = [
-        ("protocol", told.protocol, protocol),
-        ("table id", told.metadata.id if told.metadata else None, metadata.id),
+        ("protocol", values.protocol, protocol),
+        ("table id", values.metadata.id if values.metadata else None, metadata.id),
     ]
     if adds is not None:
-        pairs.append(("number of files", told.files, adds.num_rows))
-        pairs.append(("bytes of files", told.size_bytes, pc.sum(adds.column("size_bytes")).as_py() or 0))
+        pairs.append(("number of files", values.files, adds.num_rows))
+        pairs.append(("bytes of files", values.size_bytes, pc.sum(adds.column("size_bytes")).as_py() or 0))
     return [
-        f"{told.path} contradicts the log: its {what} is {stated}, that of the log {found}. The log counts."
+        f"{values.path} contradicts the log: its {what} is {stated}, that of the log {found}. The log counts."
         for what, stated, found in pairs
         if stated is not None and stated != found
     ]
 
 
-def _count(told: Mapping[str, Any], name: str) -> int | None:
-    return None if told.get(name) is None else integer(told[name])
+def _count(values: Mapping[str, Any], name: str) -> int | None:
+    return None if values.get(name) is None else integer(values[name])
 
 
-def _is_whole(told: Mapping[str, Any]) -> bool:
-    """Return whether the hint's own checksum, if it has one, fits what it says."""
-    stated = told.get("checksum")
-    return stated is None or stated == hashlib.md5(canonical(told).encode(), usedforsecurity=False).hexdigest()
+def _is_whole(values: Mapping[str, Any]) -> bool:
+    """Return whether the hint's own checksum, if it has one, matches its contents."""
+    stated = values.get("checksum")
+    return stated is None or stated == hashlib.md5(canonical(values).encode(), usedforsecurity=False).hexdigest()
 
 
-def canonical(told: Mapping[str, Any]) -> str:
-    """Return the text of which the checksum of a hint is made.
+def canonical(values: Mapping[str, Any]) -> str:
+    """Return the text that the checksum of a hint is computed from.
 
     Source: delta PROTOCOL.md, "JSON checksum".
     """
     pairs: list[str] = []
-    waiting: list[tuple[str, Any]] = [(_quoted(name), value) for name, value in told.items() if name != "checksum"]
+    waiting: list[tuple[str, Any]] = [(_quoted(name), value) for name, value in values.items() if name != "checksum"]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):

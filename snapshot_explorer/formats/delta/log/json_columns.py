@@ -1,7 +1,7 @@
-"""Values of JSON objects straight into Arrow columns, many at once.
+"""Values of many JSON objects, decoded into Arrow columns.
 
 The fast way takes what is well-formed. Where Arrow refuses a column, each value is looked at, so that what foreign
-writers do (numbers as text) is read and what is wrong is told with its place.
+writers do (numbers as text) is read, and errors contain their position.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,32 +26,32 @@ _TEXTS = frozenset({str, type(None)})
 
 
 class RowError(CorruptBytesError):
-    """A value is of no use; `row` tells which body holds it."""
+    """A value is not valid; `row` is the index of its body."""
 
     def __init__(self, row: int, message: str) -> None:
-        """Keep the row for whoever knows its file."""
+        """Store the row for a caller that has its file."""
         super().__init__(message)
         self.row = row
 
 
 class Maps:
-    """A column of maps from text to text, taken apart as they come: few objects are left to whoever collects them."""
+    """A column of maps from text to text, flattened while they are parsed, so that few Python objects remain."""
 
     def __init__(self, name: str) -> None:
-        """Begin with none. The name is for messages."""
+        """Start empty. The name is for messages."""
         self._name = name
         self.lengths: list[int | None] = []
-        """How many items each has, None where there is no map."""
+        """The number of items of each map, None where there is none."""
         self.keys: list[str] = []
         """The keys of all."""
         self.items: list[str | None] = []
         """The values of all."""
 
     def extend(self, values: Sequence[Any]) -> None:
-        """Take maps.
+        """Add maps.
 
         Raises:
-            RowError: One is no map of texts.
+            RowError: One is not a map of texts.
         """
         present: Sequence[Any] = values
         try:
@@ -69,7 +69,7 @@ class Maps:
     def _check(self, values: Sequence[Any]) -> None:
         for row, value in enumerate(values, len(self.lengths)):
             if value is not None and not (isinstance(value, dict) and _TEXTS.issuperset(map(type, value.values()))):
-                raise RowError(row, f"{self._name} that are no map of texts")
+                raise RowError(row, f"{self._name} that are not a map of texts")
 
 
 def _length(value: Mapping[str, str | None] | None) -> int | None:
@@ -77,14 +77,14 @@ def _length(value: Mapping[str, str | None] | None) -> int | None:
 
 
 class Bodies:
-    """JSON objects taken apart: a list of values for each name that is wanted.
+    """JSON objects as columns: a list of values for each requested name.
 
     The objects themselves are let go of at once. To hold many of them costs more than to parse them: they crowd the
     processor's cache, and the garbage collector walks over them (measured).
     """
 
     def __init__(self, wanted: frozenset[str], maps: frozenset[str] = frozenset()) -> None:
-        """Begin with none; other names than the wanted are passed over. `maps` are those of them that hold maps."""
+        """Start empty; other names than the requested ones are skipped. `maps` are the names whose values are maps."""
         self._wanted = wanted
         self._maps = maps
         self._columns: dict[str, list[Any] | Maps] = {}
@@ -94,10 +94,10 @@ class Bodies:
         return self._rows
 
     def take(self, objects: Sequence[Any]) -> None:
-        """Take objects.
+        """Add objects.
 
         Raises:
-            RowError: One is no object, or holds what is no map where one is to be.
+            RowError: One is not an object, or has another value in place of a map.
         """
         try:
             found = _alike(objects)
@@ -111,7 +111,7 @@ class Bodies:
         self._rows += len(objects)
 
     def _unlike(self, objects: Sequence[Any]) -> dict[str, list[Any]]:
-        """Return the values of objects that have not all the same names."""
+        """Return the values of objects with different names."""
         for row, one in enumerate(objects, self._rows):
             if not isinstance(one, dict):
                 raise RowError(row, f"{shown(one)} in place of an object")
@@ -130,10 +130,10 @@ class Bodies:
 
 
 def _alike(objects: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the values of objects that have all the same names, as those of one writer mostly do.
+    """Return the values of objects that all have the same names, as those of one writer mostly do.
 
     Raises:
-        AttributeError, LookupError, TypeError: They have not, or one is no object.
+        AttributeError, LookupError, TypeError: Their names differ, or one is not an object.
     """
     names = objects[0].keys()
     if set(map(len, objects)) != {len(names)}:
@@ -148,7 +148,7 @@ def texts(
     required: bool = False,
     convert: Callable[[Sequence[str | None]], Sequence[str | None]] | None = None,
 ) -> pa.Array:
-    """Return a column of text, converted where that is asked for."""
+    """Return a column of text, converted if requested."""
     values: Sequence[Any] | None = bodies.values(name)
     if values is None:
         if required and len(bodies):
@@ -162,14 +162,14 @@ def texts(
 
 
 def integers(bodies: Bodies, name: str, bits: int = 64) -> pa.Array:
-    """Return a column of integers of 64 or 32 bits; text that is a number counts as one."""
-    kind = pa.int64() if bits == 64 else pa.int32()  # noqa: PLR2004 - the two there are
+    """Return a column of integers of 64 or 32 bits; text of a number is converted."""
+    kind = pa.int64() if bits == 64 else pa.int32()  # noqa: PLR2004 - the two widths
     values = bodies.values(name)
     if values is None:
         return pa.nulls(len(bodies), kind)
     try:
         found = pa.array(values)
-        # Told which type to make, Arrow would cut off fractions without a word.
+        # With the target type given, Arrow would silently truncate fractions.
         if found.type in (pa.int64(), pa.null()):
             return found.cast(kind)
     except _REFUSED:
@@ -179,7 +179,7 @@ def integers(bodies: Bodies, name: str, bits: int = 64) -> pa.Array:
 
 
 def booleans(bodies: Bodies, name: str, *, default: bool | None = None) -> pa.Array:
-    """Return a column of truth values."""
+    """Return a column of booleans."""
     values = bodies.values(name)
     if values is None:
         return pa.repeat(pa.scalar(default, pa.bool_()), len(bodies))
@@ -244,18 +244,18 @@ def _converted(value: Any, row: int, convert: Callable[[Any], Any], name: str) -
     try:
         return None if value is None else convert(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise RowError(row, f"{name} {shown(value)}, which is of no use there") from error
+        raise RowError(row, f"{name} {shown(value)}, which is not valid") from error
 
 
 def shown(value: object) -> str:
-    """Return a value of JSON for a message: cut where it is long, and of what may hold others only its sort."""
+    """Return a JSON value for a message: shortened, and of an object or a list only its kind."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     return repr(str(value)[:60])
 
 
 def json_text(value: object) -> str:
-    """Return a value of JSON as text; what lies deeper than 200 levels as "..."."""
+    """Return a JSON value as text; values deeper than 200 levels as "..."."""
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError:  # it reads four times as deep as it writes
@@ -273,17 +273,17 @@ def _shallow(value: object, levels: int) -> object:
 
 
 def integer(value: Any, bits: int = 64) -> int:
-    """Return an integer that JSON holds as a number or as text.
+    """Return an integer from a JSON number or text.
 
     Raises:
-        ValueError: It is neither, or does not fit so many bits.
+        ValueError: It is neither, or exceeds that many bits.
     """
     if isinstance(value, str):
         value = int(value) if len(value) < 20 else None  # noqa: PLR2004 - digits and sign of 64 bits
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-        raise ValueError(f"no integer of {bits} bits")
+        raise ValueError(f"not an integer of {bits} bits")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Which files a Delta log may hold, told by their names alone. No I/O.
+"""The kinds of files in a Delta log, by their names. No I/O.
 
 Source: delta PROTOCOL.md, "Delta Log Entries"; delta FileNames.scala.
 """
@@ -15,15 +15,15 @@ from snapshot_explorer.storage import Entry
 LOG = "_delta_log"
 """The folder of the log."""
 HINT = f"{LOG}/_last_checkpoint"
-"""Where writers say which checkpoint is the newest. It may be wrong."""
+"""The hint of writers to the newest checkpoint. It may be wrong."""
 SIDECARS = f"{LOG}/_sidecars"
-"""Where checkpoints put their lists of files."""
+"""The folder of sidecar files of checkpoints."""
 STAGED = "_staged_commits"
-"""The folder, in the log, of commits that only a catalog may call commits."""
+"""The folder, in the log, of staged commits, which a catalog publishes."""
 
 _LARGEST = 2**63 - 1
 _WIDTH = 20
-"""Digits of a version in a name that writers write."""
+"""Digits of a version in file names."""
 _CHECKPOINT = re.compile(r"([0-9]+)\.checkpoint(?:\.([0-9]+)\.([0-9]+)|\.([^.]+))?\.(parquet|json)")
 _COMPACTION = re.compile(r"([0-9]+)\.([0-9]+)\.compacted\.json")
 _PLAIN = re.compile(r"([0-9]+)\.(json|crc)")
@@ -38,26 +38,26 @@ _RANK: dict[Form | None, int] = {None: -1, "classic": 0, "multi-part": 1, "uuid"
 
 
 class LogFile(NamedTuple):
-    """A file of the log, as the listing shows it. A tuple: of a long log they are many, and a record takes longer."""
+    """A file of the log, from a listing. A tuple, which is faster to create than a dataclass, and a log has many."""
 
     kind: FileKind
-    """What it is."""
+    """The kind of file."""
     version: int
-    """The version that it tells of; of a compaction the first one."""
+    """Its version; for a compaction the first one."""
     name: str
     """Its name in the log's folder."""
     size_bytes: int | None
-    """Its size, where the storage says."""
+    """Its size, if the storage reports it."""
     modified: datetime | None
-    """When it was written, aware, UTC, where the storage says."""
+    """When it was written, aware, UTC, if the storage reports it."""
     form: Form | None = None
-    """Of a checkpoint: which form."""
+    """The form of a checkpoint."""
     part: int | None = None
-    """Of a part of a checkpoint: which one, from 1."""
+    """The number of a checkpoint part, from 1."""
     parts: int | None = None
-    """Of a part of a checkpoint: how many there are."""
+    """The number of parts of the checkpoint."""
     until: int | None = None
-    """Of a compaction: the last version."""
+    """The last version of a compaction."""
 
     @property
     def path(self) -> str:
@@ -71,7 +71,7 @@ class LogFile(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, int | None, datetime | None]:
-        """Return what tells the file from another of the same name."""
+        """Return a value that differs for another file of the same name."""
         return self.name, self.size_bytes, self.modified
 
 
@@ -81,8 +81,8 @@ def log_files(entries: Iterable[Entry], known: Mapping[str, LogFile] = MappingPr
     A checkpoint without bytes is left out too: some stores show a file before its content.
 
     Args:
-        entries: What is in the log's folder.
-        known: Files of an earlier listing, by name: one of which all is still the same is returned itself.
+        entries: The entries of the log's folder.
+        known: Files of an earlier listing, by name: an unchanged one is returned as the same object.
 
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion.
     """
@@ -108,13 +108,13 @@ def checksum_path(version: int) -> str:
 
 
 def staged_version(name: str) -> int | None:
-    """Return the version of a staged commit, None if the name is of another kind."""
+    """Return the version of a staged commit, None for another kind of name."""
     found = _STAGED_COMMIT.fullmatch(name)
     return int(found[1]) if found and int(found[1]) <= _LARGEST else None
 
 
 def checkpoint_rank(files: tuple[LogFile, ...]) -> tuple[int, int, int, str]:
-    """Return by what complete checkpoints are ordered: the greatest is used.
+    """Return the sort key of complete checkpoints: the greatest is used.
 
     Source: delta CheckpointInstance.scala.
     """
@@ -136,7 +136,7 @@ def _log_file(entry: Entry) -> LogFile | None:
     if found := _CHECKPOINT.fullmatch(name):
         return _checkpoint(entry, found)
     if found := _COMPACTION.fullmatch(name):
-        return _of(entry, "compaction", int(found[1]), until=int(found[2]))
+        return _create(entry, "compaction", int(found[1]), until=int(found[2]))
     return None
 
 
@@ -145,11 +145,11 @@ def _checkpoint(entry: Entry, found: re.Match[str]) -> LogFile | None:
     if entry.size_bytes == 0 or (suffix == "json" and unique is None):
         return None
     if part is not None:
-        return _of(entry, "checkpoint", int(version), form="multi-part", part=int(part), parts=int(parts))
-    return _of(entry, "checkpoint", int(version), form="uuid" if unique else "classic")
+        return _create(entry, "checkpoint", int(version), form="multi-part", part=int(part), parts=int(parts))
+    return _create(entry, "checkpoint", int(version), form="uuid" if unique else "classic")
 
 
-def _of(
+def _create(
     entry: Entry,
     kind: FileKind,
     version: int,

@@ -1,4 +1,4 @@
-"""The paths of data files in the log: decoded once, absolute ones in one spelling.
+"""The paths of data files in the log, decoded; absolute ones in one normal form.
 
 What leaves the table's storage is refused by `Storage` when the file is read; here it is text.
 """
@@ -15,7 +15,7 @@ _FULL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
 
 
 def decoded(path: str) -> str:
-    """Return the path that an action means: percent signs decoded once, files of this machine spelled alike.
+    """Return the path of an action: percent-decoded once, local files in one normal form.
 
     `file:/a`, `file:///a` and `/a` are one file. A `+` stands for itself. Text that decodes to no UTF-8 stays as it is,
     so that different files stay different.
@@ -30,7 +30,7 @@ def decoded(path: str) -> str:
 
 
 def decoded_texts(paths: Sequence[str | None]) -> Sequence[str | None]:
-    """Return the paths of many actions, decoded; the same object where none needs it, which costs next to nothing."""
+    """Return the paths of many actions, decoded; the same object if none needs decoding."""
     together = "\n".join(filter(None, paths))
     if "%" not in together and ":" not in together:
         return paths
@@ -45,5 +45,5 @@ def decoded_array(paths: pa.Array) -> pa.Array:
 
 
 def is_absolute(path: str) -> bool:
-    """Return whether a decoded path names a place of its own, not one below the table's root."""
+    """Return whether a decoded path is absolute, not below the table's root."""
     return path.startswith("/") or _FULL.match(path) is not None

@@ -1,4 +1,4 @@
-"""`Log`: the log of a Delta table, listed and replayed on demand. Everything about a version begins here."""
+"""`Log`: the log of a Delta table, listed and replayed on demand. Every read of a version starts here."""
 
 import itertools
 import threading
@@ -39,35 +39,42 @@ from snapshot_explorer.formats.delta.log.replay import (
     replay_state_of,
     state_of,
 )
-from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, fewer_versions, lost_versions, now, table_gone
+from snapshot_explorer.formats.shortfall import (
+    PAUSE_SECONDS,
+    TRIES,
+    lost_versions,
+    missing_table_error,
+    missing_versions_error,
+    now,
+)
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 
 _KEPT = 3
-"""How many reconciled versions are kept."""
+"""The number of cached states."""
 _REPLAYED_AT_ONCE = 64 << 20
 """Bytes of commits whose actions are in memory, as columns, before they are reconciled."""
 _SMALL = 8 << 20
-"""A checkpoint up to this size is read once, whole, and kept."""
+"""A checkpoint up to this size is read once, whole, and cached."""
 
 _LOOKED_BACK = 1_000
-"""How many commits are read to say which one removed a file."""
+"""Commits that are read to find the one that removed a file."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tail:
-    """What the commits of a segment after its checkpoint come to."""
+    """The replayed commits of a segment after its checkpoint."""
 
     segment: LogSegment
-    tally: ReplayState
+    replay_state: ReplayState
 
 
 class Log:
-    """The log of one table. Keeps its newest listing and the states last asked for. Safe for several threads."""
+    """The log of one table. Caches its newest listing and the last states. Safe to use from several threads."""
 
     def __init__(self, storage: Storage) -> None:
         """Bind to a table; reads nothing."""
@@ -87,18 +94,18 @@ class Log:
 
     @property
     def generation(self) -> int:
-        """Return a number that changes when files that were listed before turn out to be others."""
+        """Return a number that changes when listed files were replaced by others."""
         return self._generation
 
     def refresh(self) -> LogListing:
-        """Return what is in the log now. One listing. Forgets what it was about if the table was made anew.
+        """Return a new listing of the log. Clears the caches if the table was created again.
 
-        A listing that shows less than the last one is made again a few times, and then refused: what is kept stays.
+        A listing that shows fewer versions than the last one is retried a few times, then refused; the caches stay.
         Less is right where commits that both show are others, as in a table that was dropped and made anew. Commits up
         to a checkpoint may go in any order, as some writers clean up: that is logged as a warning.
 
         Raises:
-            TableNotFoundError: The log was there, and is not any more.
+            TableNotFoundError: The log existed and no longer does.
             StorageError: The log lacks versions that it had, other than its oldest ones.
         """
         for left in reversed(range(TRIES)):
@@ -108,14 +115,14 @@ class Log:
             if before is None or not lost or (found.versions() and not before.goes_on_in(found)):
                 break
             if not left and _is_cleaned_up(found, lost):
-                log.warning("%s", fewer_versions(self._storage.root, lost, found.versions(), since))
+                log.warning("%s", missing_versions_error(self._storage.root, lost, found.versions(), since))
                 break
             if not left:
                 raise self._shortfall(before, found, lost, since)
             time.sleep(PAUSE_SECONDS)
         with self._lock:
             if turn < self._listed:
-                return found  # one that began later has ended sooner: it is the newer one
+                return found  # another listing started later and ended sooner: it is the newer one
             self._listed, self._listed_at = turn, now()
             if self._listing is not None and not self._listing.goes_on_in(found):
                 log.warning(
@@ -140,11 +147,11 @@ class Log:
     ) -> SnapshotExplorerError:
         if not found.versions():
             log.info("No delta log found for the Delta table at %s", self._storage.root)
-            return table_gone(self._storage.root, f"its folder {LOG}", before.versions()[-1], since)
-        return fewer_versions(self._storage.root, lost, found.versions(), since)
+            return missing_table_error(self._storage.root, f"its folder {LOG}", before.versions()[-1], since)
+        return missing_versions_error(self._storage.root, lost, found.versions(), since)
 
     def listing(self) -> LogListing:
-        """Return the newest listing, made now if there is none yet."""
+        """Return the newest listing; makes one if there is none yet."""
         return self._listing or self.refresh()
 
     def commits(self) -> tuple[LogFile, ...]:
@@ -156,9 +163,9 @@ class Log:
         return self.listing().versions()
 
     def removed_in(self, path: str) -> int | None:
-        """Return the version that removed a data file, None where the newest 1,000 commits do not tell.
+        """Return the version that removed a data file, None if the newest 1,000 commits do not.
 
-        Reads those commits: it is asked when a file is not there, to say why.
+        Reads those commits. Called for the message about a missing file.
         """
         try:
             actions = self.actions([commit.version for commit in self.commits()[-_LOOKED_BACK:]], infos=False)
@@ -176,25 +183,25 @@ class Log:
         """Return the earliest version that can still be reconstructed, by the newest listing.
 
         Raises:
-            SnapshotNotFoundError: There is none.
+            SnapshotNotFoundError: No version can be reconstructed.
 
         Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
         """
         found = earliest(self.listing())
         if found is None:
             raise SnapshotNotFoundError(
-                f"The log of {self._storage.root} can reconstruct no version: it holds no commit 0 and no complete "
+                f"The log of {self._storage.root} cannot reconstruct any version: it has no commit 0 and no complete "
                 "checkpoint. Restore the log from a backup."
             )
         return found
 
     def segment(self, version: int | None = None) -> LogSegment:
-        """Return the files that make a version, the newest listed one without it.
+        """Return the log segment of a version; by default the newest listed one.
 
-        No request where the newest listing tells it, otherwise one listing.
+        No request if the newest listing contains it, otherwise one listing.
 
         Raises:
-            SnapshotNotFoundError: There is no such version, or it cannot be reconstructed any more.
+            SnapshotNotFoundError: The version does not exist, or can no longer be reconstructed.
             CorruptTableError: Commits are missing.
         """
         try:
@@ -203,7 +210,7 @@ class Log:
             return for_version(self.refresh(), None, version, unusable=self._unusable)
 
     def newest(self, listing: LogListing, start: int | None = None) -> LogSegment:
-        """Return the files that make the newest version of a listing, looked for from a checkpoint on. No request.
+        """Return the log segment of the newest version of a listing, starting from a checkpoint. No request.
 
         Raises:
             CorruptTableError: Commits are missing.
@@ -211,11 +218,11 @@ class Log:
         return for_version(listing, start, unusable=self._unusable)
 
     def state(self, version: int) -> State:
-        """Return the table as it is at a version. Reads its checkpoint and the commits after it; the last few are kept.
+        """Return the state of a version. Reads its checkpoint and the commits after it; the last few are cached.
 
         Raises:
-            SnapshotNotFoundError: There is no such version, or it cannot be reconstructed any more.
-            CorruptTableError: A file is damaged or missing, or no protocol or metadata is found.
+            SnapshotNotFoundError: The version does not exist, or can no longer be reconstructed.
+            CorruptTableError: A file is damaged or missing, or protocol or metadata are missing.
         """
         kept = self._kept_state(version)
         if kept is not None:
@@ -230,7 +237,7 @@ class Log:
             return self._states[version]
 
     def _kept_state(self, version: int) -> State | None:
-        """Return the state of a version if it is kept. Does not wait for one that is being read."""
+        """Return the cached state of a version. Does not wait for one that is being read."""
         kept = self._states.get(version)
         if kept is not None and self._lock.acquire(blocking=False):
             try:
@@ -241,10 +248,10 @@ class Log:
         return kept
 
     def protocol_and_metadata(self, version: int) -> tuple[Protocol, Metadata]:
-        """Return the protocol and the metadata in force at a version, without its live files where that is less.
+        """Return the protocol and the metadata in force at a version, without its live files if that is cheaper.
 
-        Reads the commits after the checkpoint and, if they do not tell, of a large checkpoint only what is not a file.
-        The checksum file is not believed: it may be wrong.
+        Reads the commits after the checkpoint and, if they lack them, only the non-file actions of a large checkpoint.
+        The checksum file is not used: it may be wrong.
 
         Raises: as `state`.
         """
@@ -255,7 +262,7 @@ class Log:
             return self._attempts(version, self._protocol_and_metadata)
 
     def checksum(self, version: int) -> Checksum | None:
-        """Return what the version's checksum file says, None without a usable one. One request the first time."""
+        """Return the version's checksum file, None without a usable one. One request the first time."""
         with self._lock:
             if version not in self._checksums:
                 _keep(self._checksums, version, read_checksum(self._storage, version))
@@ -264,7 +271,7 @@ class Log:
     def validate(self, version: int) -> tuple[str, list[str]]:
         """Return the table's id at a version, and how its checksum file contradicts the log; a sentence each.
 
-        Counts are compared where the live files have been read, or come from commits alone.
+        Counts are compared if the live files have been read, or come from commits alone.
         """
         with self._lock:
             self.checksum(version)
@@ -274,16 +281,16 @@ class Log:
             return metadata.id or "", self._contradictions(version, protocol, metadata)
 
     def _contradictions(self, version: int, protocol: Protocol, metadata: Metadata) -> list[str]:
-        told, state = self._checksums.get(version), self._states.get(version)
-        return [] if told is None else contradictions(told, protocol, metadata, state.adds if state else None)
+        checksum, state = self._checksums.get(version), self._states.get(version)
+        return [] if checksum is None else contradictions(checksum, protocol, metadata, state.adds if state else None)
 
     def actions(self, versions: Sequence[int], *, infos: bool = True) -> Actions:
         """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
 
-        None for those that a state was made of a short while ago: they are kept, without commitInfo.
+        No request for commits that a recent state was built from: they are cached, without commitInfo.
 
         Raises:
-            SnapshotNotFoundError: The commit of a version is gone.
+            SnapshotNotFoundError: The commit of a version is missing.
             CorruptTableError: One is damaged; the file and the line are named.
         """
         wanted = sorted(set(versions))
@@ -291,31 +298,33 @@ class Log:
         try:
             return self._commits.actions(files, infos=infos)
         except MissingFileError as error:
-            there = self.refresh().commits()
-            raise self._gone([version for version in wanted if version not in there] or wanted) from error
+            existing = self.refresh().commits()
+            raise self._missing_commits_error(
+                [version for version in wanted if version not in existing] or wanted
+            ) from error
 
     def commit_files(self, versions: Sequence[int]) -> list[LogFile]:
-        """Return the commit files of versions, in their order. A listing, if the newest one does not know them.
+        """Return the commit files of versions, in their order. A listing if the newest one lacks them.
 
         Raises:
-            SnapshotNotFoundError: One is gone.
+            SnapshotNotFoundError: One is missing.
         """
         known = self.listing().commits()
         if any(version not in known for version in versions):
             known = self.refresh().commits()
-        gone = [version for version in versions if version not in known]
-        if gone:
-            raise self._gone(gone)
+        missing = [version for version in versions if version not in known]
+        if missing:
+            raise self._missing_commits_error(missing)
         return [known[version] for version in versions]
 
     def outline(self, version: int) -> tuple[LogSegment, Checkpoint]:
-        """Return the files that make a version, and its checkpoint, of which live files need not be in it.
+        """Return the log segment of a version and its checkpoint, maybe without live files.
 
-        Reads the checkpoint, of a large one only what is not a file.
+        Reads the checkpoint, of a large one only the non-file actions.
 
         Raises: as `state`.
         """
-        nothing = Checkpoint(tally=ReplayState(), files=())
+        nothing = Checkpoint(replay_state=ReplayState(), files=())
         with self._lock:
             return self._attempts(
                 version,
@@ -323,9 +332,9 @@ class Log:
             )
 
     def checkpoint_files(self, version: int, *, adds: bool = True) -> tuple[CheckpointFile, ...]:
-        """Return the files of the checkpoint that a version is made from, sidecars included; none without one.
+        """Return the files of a version's checkpoint, sidecars included; empty without one.
 
-        Without `adds` how many files they hold may be missing: less is read, as of a sidecar only its name.
+        Without `adds` less is read, only the name of a sidecar for example, and the counts of files may be missing.
         """
         with self._lock:
             return self._attempts(
@@ -334,50 +343,52 @@ class Log:
             )
 
     def _state(self, version: int) -> State:
-        return state_of(self._attempts(version, self._tally), version, self._storage.root)
+        return state_of(self._attempts(version, self._replay_state), version, self._storage.root)
 
-    def _tally(self, segment: LogSegment) -> ReplayState:
+    def _replay_state(self, segment: LogSegment) -> ReplayState:
         base = self._base_of(segment)
         if base is not None:
             after = [commit for commit in segment.commits if commit.version > base.version]
             return self._replayed(replay_state_of(base), after, open_ended=False)
         tail = self._tail(segment)
-        return joined(self._checkpoint(segment, adds=True).tally, tail) if segment.checkpoint else tail
+        return joined(self._checkpoint(segment, adds=True).replay_state, tail) if segment.checkpoint else tail
 
     def _protocol_and_metadata(self, segment: LogSegment) -> tuple[Protocol, Metadata]:
         tail = self._tail(segment)
         if segment.checkpoint and (tail.protocol is None or tail.metadata is None):
-            tail = joined(self._checkpoint(segment, adds=False).tally, tail)
+            tail = joined(self._checkpoint(segment, adds=False).replay_state, tail)
         return complete(tail, segment.version, self._storage.root)
 
     def _base_of(self, segment: LogSegment) -> State | None:
-        """Return the newest kept state that the segment's commits lead on from."""
+        """Return the newest cached state that the segment's commits continue."""
         first = -1 if segment.checkpoint_version is None else segment.checkpoint_version
         known = [state for state in self._states.values() if first <= state.version < segment.version]
         return max(known, key=lambda state: state.version, default=None)
 
     def _tail(self, segment: LogSegment) -> ReplayState:
-        """Return what the commits after the checkpoint come to; those of the last segments asked for are kept."""
+        """Return the replayed commits after the checkpoint; the last segments are cached."""
         known = [one for one in self._tails.values() if one.segment.checkpoint == segment.checkpoint]
         before = [one for one in known if one.segment.version <= segment.version]
         base = max(before, key=lambda one: one.segment.version, default=None)
         if base is not None and base.segment.version == segment.version:
-            return base.tally
+            return base.replay_state
         after = segment.commits[len(base.segment.commits) :] if base else segment.commits
-        tally = self._replayed(base.tally if base else ReplayState(), after, open_ended=bool(segment.checkpoint))
-        _keep(self._tails, segment.version, _Tail(segment=segment, tally=tally))
-        return tally
+        replay_state = self._replayed(
+            base.replay_state if base else ReplayState(), after, open_ended=bool(segment.checkpoint)
+        )
+        _keep(self._tails, segment.version, _Tail(segment=segment, replay_state=replay_state))
+        return replay_state
 
-    def _replayed(self, tally: ReplayState, commits: Sequence[LogFile], *, open_ended: bool) -> ReplayState:
-        """Return a tally after more commits. So many are taken at once that memory is in proportion to live files."""
+    def _replayed(self, replay_state: ReplayState, commits: Sequence[LogFile], *, open_ended: bool) -> ReplayState:
+        """Return a tally after more commits. Batches keep memory in proportion to the live files."""
         left = commits
         while left:
-            some, left = first_batch(left, max(_REPLAYED_AT_ONCE, 2 * tally.adds.nbytes))
-            tally = followed_by(tally, self._commits.actions_to_keep(some), open_ended=open_ended)
-        return tally
+            some, left = first_batch(left, max(_REPLAYED_AT_ONCE, 2 * replay_state.adds.nbytes))
+            replay_state = followed_by(replay_state, self._commits.actions_to_keep(some), open_ended=open_ended)
+        return replay_state
 
     def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:
-        """Return what a segment's checkpoint holds. A small one is read once, with its files."""
+        """Return a segment's checkpoint. A small one is read once, with its files."""
         small = sum(file.size_bytes or _SMALL for file in segment.checkpoint) <= _SMALL
         small = small and segment.checkpoint[0].form != "uuid"
         kept = self._kept_checkpoint
@@ -392,15 +403,15 @@ class Log:
         return found
 
     def _attempts(self, version: int, make: Callable[[LogSegment], T]) -> T:
-        """Return what is made of a version's segment, with earlier checkpoints if one turns out to be damaged.
+        """Return a result from a version's segment, with earlier checkpoints if one is damaged.
 
-        What has gone since the listing is looked for once more. If nothing works, the first error is raised.
+        If files vanished since the listing, it is repeated once. If nothing works, the first error is raised.
         """
         before = frozenset(self._unusable)
         try:
             return self._attempted(version, make)
         except SnapshotExplorerError:
-            # Nothing could be read without them. They may have been answered wrongly: they get another try.
+            # No checkpoint is left. Earlier responses may have been wrong, so all are tried again.
             self._unusable.intersection_update(before)
             raise
 
@@ -420,7 +431,7 @@ class Log:
                 self._unusable.add(failed.segment.checkpoint[0].name)
             except MissingFileError as error:
                 if listed_again:
-                    raise first or self._gone([version]) from error
+                    raise first or self._missing_commits_error([version]) from error
                 listed_again = True
                 self.refresh()
             except (CorruptTableError, SnapshotNotFoundError) as error:
@@ -428,19 +439,19 @@ class Log:
                     raise
                 raise first from error
 
-    def _gone(self, versions: Sequence[int]) -> SnapshotNotFoundError:
-        """Return the error for commits that are not there, ascending."""
-        gone, there = versions[0], self.listing().commits()
-        later = next((version for version in there if version > versions[-1]), None)
-        earlier = max((version for version in there if version < gone), default=None)
+    def _missing_commits_error(self, versions: Sequence[int]) -> SnapshotNotFoundError:
+        """Return the error for missing commits, ascending."""
+        missing, existing = versions[0], self.listing().commits()
+        later = next((version for version in existing if version > versions[-1]), None)
+        earlier = max((version for version in existing if version < missing), default=None)
         if later is not None:
-            advice = f"Ask from version {later} on, the next one whose commit is there."
+            advice = f"Read from version {later} on, the next one whose commit exists."
         elif earlier is not None:
-            advice = f"Ask up to version {earlier}, the last one whose commit is there."
+            advice = f"Read up to version {earlier}, the last one whose commit exists."
         else:
-            advice = "No commit is left: ask for the files of a version instead."
+            advice = "No commit is left: read the files of a version instead."
         return SnapshotNotFoundError(
-            f"{LOG}/{commit_name(gone)} is not there, in {self._storage.root}: the commit of version {gone} was "
+            f"{LOG}/{commit_name(missing)} does not exist in {self._storage.root}: the commit of version {missing} was "
             f"cleaned up or removed by hand. {advice}"
         )
 
@@ -457,7 +468,7 @@ class _UnusableError(Exception):
 def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
     """Return the versions that a later listing of the log lacks, other than its oldest ones, ascending.
 
-    Of commits behind the first one, and of the newest version: checkpoints may stay where commits before them go.
+    Commits after the first one and the newest version count: a cleanup may keep checkpoints and drop earlier commits.
     """
     if found is before or not before.versions():
         return ()
@@ -468,7 +479,7 @@ def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
 
 
 def _is_cleaned_up(found: LogListing, lost: Sequence[int]) -> bool:
-    """Return whether the versions that a log lacks lie before a checkpoint, up to which a log may be cleaned up."""
+    """Return whether the missing versions lie before a checkpoint, where a log may be cleaned up."""
     checkpoints = found.checkpoints()
     return bool(checkpoints) and lost[-1] <= checkpoints[-1][0].version
 
@@ -490,8 +501,8 @@ _FEATURES = frozenset({"catalogManaged", "catalogOwned-preview"})
 def check_published(storage: Storage, log: Log, newest: int) -> None:
     """Refuse a table whose catalog may have commits that its log does not have yet.
 
-    Staged commits that were published since are ordinary ones. Without the feature, staged commits count for nothing.
-    One listing, and what tells the protocol.
+    Published commits are ordinary ones. Without the feature, staged commits are ignored. One listing, and the reads of
+    the protocol.
 
     Raises:
         UnsupportedFeatureError: There are staged commits after the newest published version.

@@ -22,7 +22,7 @@ from snapshot_explorer.formats.delta.log.layout import (
 from snapshot_explorer.storage import Entry, Storage
 
 _NAMED = 5
-"""How many versions a message names."""
+"""The most versions in a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class LogSegment:
     last_commit: LogFile | None
     """The version's own commit; None if only its checkpoint is left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
-    """What was odd and passed over, a sentence each."""
+    """Tolerated problems, a sentence each."""
 
     @property
     def checkpoint_version(self) -> int | None:
@@ -48,16 +48,16 @@ class LogSegment:
 
 @dataclass(frozen=True)
 class LogListing:
-    """One listing of the log. What follows from it is worked out once; nobody may change it."""
+    """One listing of the log. Immutable; derived values are computed once."""
 
     root: str
     """The table's root, for messages."""
     files: tuple[LogFile, ...]
     """The files of the log, by version and name; checkpoints without bytes are left out."""
     has_staged: bool
-    """Whether there is a folder of staged commits."""
+    """Whether the log has a folder of staged commits."""
     is_empty: bool
-    """Whether the folder is missing or holds nothing."""
+    """Whether the folder is missing or empty."""
 
     def list_from(self, start_version: int) -> tuple[LogFile, ...]:
         """Return the files from a version on.
@@ -67,7 +67,7 @@ class LogListing:
         return tuple(file for file in self.files if file.version >= start_version) if start_version else self.files
 
     def goes_on_in(self, later: "LogListing") -> bool:
-        """Return whether a later listing shows the same files, apart from those that came or went."""
+        """Return whether a later listing shows the same files, except added or removed ones."""
         known = self.by_name
         for file in later.files:
             before = known.get(file.name, file)
@@ -90,7 +90,7 @@ class LogListing:
         return _commits(self.files)
 
     def versions(self) -> tuple[int, ...]:
-        """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is gone."""
+        """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is missing."""
         return self._known_versions
 
     @cached_property
@@ -99,12 +99,12 @@ class LogListing:
 
     @cached_property
     def commitless(self) -> tuple[int, ...]:
-        """Return the versions of which only the checkpoint is left, ascending."""
+        """Return the versions with only a checkpoint left, ascending."""
         return tuple(version for version in self.versions() if version not in self.commits())
 
     @cached_property
     def loadable(self) -> frozenset[int]:
-        """Return the versions that the log can reconstruct: those that a checkpoint and the commits after it make."""
+        """Return the versions that the log can reconstruct from a checkpoint and the commits after it."""
         commits, checkpoints = self.commits(), {one[0].version for one in self.checkpoints()}
         found: set[int] = set()
         for version in self.versions():
@@ -121,7 +121,7 @@ class LogListing:
         return tuple(version for version in self.versions() if version > first and version not in self.loadable)
 
     def checkpoints(self) -> list[tuple[LogFile, ...]]:
-        """Return the complete checkpoints, the one to be used first last."""
+        """Return the complete checkpoints, the preferred one last."""
         return self._known_checkpoints
 
     @cached_property
@@ -130,7 +130,7 @@ class LogListing:
 
 
 def list_log(storage: Storage, before: LogListing | None = None) -> LogListing:
-    """Return what is in the log: the listing that was made before, if it shows the same still. One listing."""
+    """Return a listing of the log; the earlier one if nothing changed. One listing."""
     entries = storage.list(LOG)
     found = LogListing(
         storage.root,
@@ -153,16 +153,16 @@ def for_version(
     *,
     unusable: Collection[str] = (),
 ) -> LogSegment:
-    """Return the files that make a version.
+    """Return the log segment of a version.
 
     Args:
-        listing: What is in the log.
-        start_checkpoint: Look from this checkpoint on; if it is not there, from an earlier one, or from the start.
-        version_to_load: The version, the newest without it.
+        listing: The listing of the log.
+        start_checkpoint: The checkpoint to start from; if it does not exist, an earlier one or the start of the log.
+        version_to_load: The version; the newest by default.
         unusable: Names of checkpoint files that turned out to be damaged.
 
     Raises:
-        SnapshotNotFoundError: There is no such version, or it cannot be reconstructed any more.
+        SnapshotNotFoundError: The version does not exist, or can no longer be reconstructed.
         CorruptTableError: Commits are missing; the message names them.
 
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion; PROTOCOL.md, "Checkpoints".
@@ -175,7 +175,7 @@ def for_version(
     complete = [one for one in _checkpoints_in(files, listing) if one[0].name not in unusable]
     if not complete and start is not None:
         notes.append(
-            f"The checkpoint of version {start} that was to be started from is not there or incomplete. "
+            f"The checkpoint of version {start} to start from does not exist or is incomplete. "
             "An earlier one is used, or the commits alone."
         )
         files = _up_to(listing.files, version_to_load)
@@ -183,16 +183,16 @@ def for_version(
     checkpoint = complete[-1] if complete else ()
     commits = listing.commits() if files is listing.files else _commits(files)
     if not checkpoint and not commits:
-        raise _nothing(listing, version_to_load)
+        raise _missing_version_error(listing, version_to_load)
     base = checkpoint[0].version if checkpoint else -1
-    after = [commit for version, commit in commits.items() if version > base]
-    _check_contiguous(after, base, listing, version_to_load)
-    version = after[-1].version if after else base
+    newer_commits = [commit for version, commit in commits.items() if version > base]
+    _check_contiguous(newer_commits, base, listing, version_to_load)
+    version = newer_commits[-1].version if newer_commits else base
     if version_to_load is not None and version != version_to_load:
-        raise _nothing(listing, version_to_load)
+        raise _missing_version_error(listing, version_to_load)
     return LogSegment(
         version=version,
-        commits=tuple(after),
+        commits=tuple(newer_commits),
         checkpoint=checkpoint,
         last_commit=commits.get(version),
         notes=tuple(notes),
@@ -219,7 +219,7 @@ def _up_to(files: Sequence[LogFile], version: int | None) -> Sequence[LogFile]:
 def _commits(files: Sequence[LogFile]) -> dict[int, LogFile]:
     found: dict[int, LogFile] = {}
     for file in files:
-        # Of two spellings of one version, 7.json and that with zeros, the one that writers write counts.
+        # Of two names of one version, 7.json and the zero-padded one, the padded one is used.
         if file.kind == "commit" and (file.version not in found or file.name == commit_name(file.version)):
             found[file.version] = file
     return found
@@ -253,16 +253,17 @@ def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing
         return
     versions = [commit.version for commit in commits]
     if versions[-1] - versions[0] + 1 != len(versions):
-        there = set(versions)
-        gone = [version for version in range(versions[0], versions[-1]) if version not in there]
+        existing = set(versions)
+        missing = [version for version in range(versions[0], versions[-1]) if version not in existing]
         raise CorruptTableError(
-            f"Versions ({_some(versions)}) are not contiguous: version {versions[-1]} of {listing.root} needs "
-            f"{_files(gone)}, which the log does not hold. Restore the log from a backup, or open an earlier version."
+            f"Versions ({_version_list(versions)}) are not contiguous: version {versions[-1]} of {listing.root} needs "
+            f"{_file_list(missing)}, which the log does not hold. Restore the log from a backup, or open an earlier "
+            "version."
         )
     if versions[0] == base + 1:
         return
     if version_to_load is not None:
-        raise _nothing(listing, version_to_load)
+        raise _missing_version_error(listing, version_to_load)
     raise CorruptTableError(
         f"{LOG}/{commit_name(base + 1)}: Unable to reconstruct state at version {versions[-1]} as the transaction log "
         "has been truncated due to manual deletion or the log retention policy (delta.logRetentionDuration) and "
@@ -271,28 +272,35 @@ def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing
     )
 
 
-def _nothing(listing: LogListing, version: int | None) -> SnapshotNotFoundError:
-    """Return the error of a version that the log cannot reconstruct, with the versions that it can."""
+def _missing_version_error(listing: LogListing, version: int | None) -> SnapshotNotFoundError:
+    """Return the error for a version that the log cannot reconstruct, with the versions that it can."""
     first = earliest(listing)
     newest = max((*listing.commits(), *(one[0].version for one in listing.checkpoints())), default=None)
-    asked = "a version" if version is None else f"version {version}"
-    if first is None or newest is None:
+    if version is None or first is None or newest is None:
+        requested = "a version" if version is None else f"version {version}"
         return SnapshotNotFoundError(
-            f"The log of {listing.root} cannot reconstruct {asked}: it holds no commit 0 and no complete checkpoint. "
+            f"The log of {listing.root} cannot reconstruct {requested}: it has no commit 0 and no complete checkpoint. "
             "Check the path, or restore the log from a backup."
         )
+    return missing_version(version, first, newest)
+
+
+def missing_version(version: int, first: int, newest: int) -> SnapshotNotFoundError:
+    """Return the error for a version outside of the available ones, or whose commits are missing."""
+    state = "has expired" if 0 <= version <= newest else "does not exist"
+    available = str(first) if first == newest else f"{first} to {newest}"
+    nearest = first if version <= first else newest
     return SnapshotNotFoundError(
-        f"Cannot time travel Delta table to version {version}: the log of {listing.root} cannot reconstruct it. "
-        f"Available versions: [{first}, {newest}]. Give one of these, or latest."
+        f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
     )
 
 
-def _some(versions: Sequence[int]) -> str:
+def _version_list(versions: Sequence[int]) -> str:
     if len(versions) <= 2 * _NAMED:
         return ", ".join(map(str, versions))
     return f"{', '.join(map(str, versions[:_NAMED]))}, ..., {', '.join(map(str, versions[-_NAMED:]))}"
 
 
-def _files(versions: Sequence[int]) -> str:
+def _file_list(versions: Sequence[int]) -> str:
     named = ", ".join(commit_name(version) for version in versions[:_NAMED])
     return named if len(versions) <= _NAMED else f"{named} and {len(versions) - _NAMED} more"

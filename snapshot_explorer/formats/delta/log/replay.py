@@ -70,9 +70,9 @@ def followed_by(before: ReplayState, actions: Actions, *, open_ended: bool = Fal
 def joined(before: ReplayState, after: ReplayState) -> ReplayState:
     """Return what two tallies come to, the second on top of the first."""
     if before.adds.num_rows:
-        gone = pa.concat_arrays([after.removed, keys(after.adds)])
+        removed_keys = pa.concat_arrays([after.removed, keys(after.adds)])
         again = _added_again(before.adds, after)
-        kept = before.adds.filter(pc.invert(pc.is_in(keys(before.adds), gone)))
+        kept = before.adds.filter(pc.invert(pc.is_in(keys(before.adds), removed_keys)))
         adds = joined_adds([kept, again])
     else:
         adds = after.adds
@@ -154,9 +154,9 @@ def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> 
     adds = joined_adds([before.adds, actions.adds])
     if not actions.removes.num_rows and not len(before.removed) and not open_ended:
         return _distinct(adds), before.removed
-    added, gone = keys(adds), keys(actions.removes)
-    every = pa.concat_arrays([added, before.removed, gone])
-    encoded = every.dictionary_encode()
+    added, removed_keys = keys(adds), keys(actions.removes)
+    all_keys = pa.concat_arrays([added, before.removed, removed_keys])
+    encoded = all_keys.dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     count = len(encoded.dictionary)
     # Ranks: what came before is 0 (removed) or 1 (added); then each version has one for removes and one for adds.

@@ -18,7 +18,7 @@ from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.log.actions import broken_line, check_is_commit
 from snapshot_explorer.formats.delta.log.layout import LogFile
 from snapshot_explorer.formats.delta.log.log import Log
-from snapshot_explorer.formats.delta.log.log_segment import LogListing
+from snapshot_explorer.formats.delta.log.log_segment import LogListing, missing_version
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
@@ -111,7 +111,7 @@ class Listed:
     clock: Clock
     """By which clock versions are told."""
 
-    def asks(self, version: int) -> bool:
+    def reads_commit_file(self, version: int) -> bool:
         """Return whether it takes a version's commitInfo to tell its time."""
         return self.modified is None or self.clock.carries(version)
 
@@ -119,7 +119,11 @@ class Listed:
         """Return when a version was committed, None where nothing says so."""
         if version not in self.paths:
             return None
-        millis = self._said(version, infos) if self.asks(version) else (self.modified or {}).get(version)
+        millis = (
+            self._recorded_millis(version, infos)
+            if self.reads_commit_file(version)
+            else (self.modified or {}).get(version)
+        )
         try:
             return None if millis is None else _EPOCH + timedelta(milliseconds=millis)
         except OverflowError:
@@ -135,7 +139,7 @@ class Listed:
         for version in versions:
             time = self.time(version, infos)
             if time is None:
-                raise self.untold(version, infos)
+                raise self.missing_time_error(version, infos)
             found.append(time)
         return found
 
@@ -151,7 +155,7 @@ class Listed:
             else {version: self.modified[version] for version in versions if version in self.modified},
         )
 
-    def untold(self, version: int, infos: Infos) -> CorruptTableError:
+    def missing_time_error(self, version: int, infos: Infos) -> CorruptTableError:
         """Return the error of a version of which nothing says when it was committed."""
         path, advice = self.paths.get(version), "Ask for versions by their numbers."
         if path is None:
@@ -159,7 +163,7 @@ class Listed:
                 f"Nothing says when version {version} was committed: its commit file is gone, and only its checkpoint "
                 f"is left. {advice}"
             )
-        millis = self._said(version, infos)
+        millis = self._recorded_millis(version, infos)
         if millis is not None:
             return CorruptTableError(
                 f"{path} says that it was committed {millis} milliseconds after 1970: in none of the years 1 to "
@@ -176,7 +180,7 @@ class Listed:
             f"(DELTA_MISSING_COMMIT_INFO, DELTA_MISSING_COMMIT_TIMESTAMP). {advice}"
         )
 
-    def _said(self, version: int, infos: Infos) -> int | None:
+    def _recorded_millis(self, version: int, infos: Infos) -> int | None:
         name = "inCommitTimestamp" if self.clock.carries(version) else "timestamp"
         return _whole(infos.get(version, {}).get(name))
 
@@ -202,10 +206,10 @@ class Times:
             CorruptTableError: A commit does not carry the time that it must; its file is named.
         """
         listed = self._listed(versions)
-        wanted = [version for version in versions if version in listed.paths and listed.asks(version)]
+        wanted = [version for version in versions if version in listed.paths and listed.reads_commit_file(version)]
         return listed.times(versions, self._infos([listed.paths[version] for version in wanted], wanted))
 
-    def told(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
+    def commit_times(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
         """Return when each version was committed, None where nothing says so or its commit file is gone.
 
         Args:
@@ -247,10 +251,9 @@ class Times:
             found = self._of(self._log.refresh())
         for version in versions:
             if version not in found.versions:
-                there = (
-                    f"There are {min(found.versions)} to {max(found.versions)}." if found.versions else "There is none."
-                )
-                raise SnapshotNotFoundError(f"There is no version {version} in {self._storage.root}. {there}")
+                if found.versions:
+                    raise missing_version(version, min(found.versions), max(found.versions))
+                raise SnapshotNotFoundError(f"Version {version} does not exist: {self._storage.root} has no versions.")
         return found
 
     def _of(self, listing: LogListing) -> Listed:

@@ -37,7 +37,7 @@ _KEPT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Gone:
+class _MissingFiles:
     """What a version needs and is not there any more."""
 
     version: int
@@ -82,7 +82,7 @@ class Readability:
         self._log = log
         self._is_cheap = is_cheap
         self._lock = threading.Lock()
-        self._last: _Gone | None = None
+        self._last: _MissingFiles | None = None
 
     def of(self, versions: Sequence[int], actions: Actions) -> dict[int, Readable | None]:
         """Return for each version whether it can be loaded: yes, only its metadata, no, or None where it is not known.
@@ -101,27 +101,27 @@ class Readability:
         """
         newest = self._log.versions()[-1]
         whole = self._log.listing().loadable
-        gone = self._at(versions[-1], newest)
+        missing = self._at(versions[-1], newest)
         present = self._present(actions.removes)
         commits = _by_version(actions)
         found: dict[int, Readable | None] = {}
-        back = _Back(gone)
+        back = _Back(missing)
         for version in reversed(versions):
             found[version] = back.readable if version in whole else "no"
             back.step(commits.get(version, _Commit()), present)
         with self._lock:
-            self._last = back.gone()
+            self._last = back.missing()
         return found
 
     def near(self, version: int) -> Readable | None:
         """Return whether a version can be loaded of which only the checkpoint is left; costs what `of` costs."""
         return self._at(version, self._log.versions()[-1]).readable
 
-    def _at(self, version: int, newest: int) -> _Gone:
+    def _at(self, version: int, newest: int) -> _MissingFiles:
         """Return what of a version is gone."""
         now = time.monotonic()
         if version >= newest:
-            return _Gone(version=version, newest=newest, at=now)
+            return _MissingFiles(version=version, newest=newest, at=now)
         with self._lock:
             last = self._last
         if last and last.version == version and last.newest == newest and now - last.at < _KEPT_SECONDS:
@@ -129,7 +129,7 @@ class Readability:
         later_ones = range(version + 1, newest + 1)
         if len(later_ones) <= NEAR and self._log.listing().commits().keys() >= set(later_ones):
             return self._walked(version, newest, now)
-        unknown = _Gone(version=version, newest=newest, at=now, unknown=frozenset((_SOME,)))
+        unknown = _MissingFiles(version=version, newest=newest, at=now, unknown=frozenset((_SOME,)))
         if not (self._is_cheap(version) and self._is_cheap(newest)):
             return unknown
         try:
@@ -138,23 +138,23 @@ class Readability:
             return unknown
         removed = adds.filter(pc.invert(pc.is_in(keys(adds), keys(later))))
         present = self._present(removed)
-        return _Gone(
+        return _MissingFiles(
             version=version,
             newest=newest,
             at=now,
-            missing=_those(present, present, is_there=False),
-            unknown=_those(present, present, is_there=None),
+            missing=_keys_where(present, present, is_there=False),
+            unknown=_keys_where(present, present, is_there=None),
         )
 
-    def _walked(self, version: int, newest: int, now: float) -> _Gone:
+    def _walked(self, version: int, newest: int, now: float) -> _MissingFiles:
         """Return what of a version is gone by the commits after it."""
         actions = self._log.actions(range(version + 1, newest + 1))
         present = self._present(actions.removes)
         commits = _by_version(actions)
-        back = _Back(_Gone(version=newest, newest=newest, at=now))
+        back = _Back(_MissingFiles(version=newest, newest=newest, at=now))
         for later in range(newest, version, -1):
             back.step(commits.get(later, _Commit()), present)
-        return back.gone()
+        return back.missing()
 
     def _present(self, files: pa.Table) -> dict[str, bool | None]:
         """Return by key whether each file and its deletion vector are there; None where that is not known."""
@@ -210,7 +210,7 @@ class _Back:
     The sets change in place. Copied at each step, a long history of vacuumed files would cost its square.
     """
 
-    def __init__(self, start: _Gone) -> None:
+    def __init__(self, start: _MissingFiles) -> None:
         self._start, self._steps = start, 0
         self._missing, self._unknown = set(start.missing), set(start.unknown)
 
@@ -224,16 +224,16 @@ class _Back:
         self._steps += 1
         for files in (self._missing, self._unknown):
             files.difference_update(commit.added)
-        self._missing |= _those(commit.removed, present, is_there=False)
-        self._unknown |= _those(commit.removed, present, is_there=None)
+        self._missing |= _keys_where(commit.removed, present, is_there=False)
+        self._unknown |= _keys_where(commit.removed, present, is_there=None)
 
-    def gone(self) -> _Gone:
+    def missing(self) -> _MissingFiles:
         """Return what is gone of the version."""
         missing, unknown = frozenset(self._missing), frozenset(self._unknown)
         return replace(self._start, version=self._start.version - self._steps, missing=missing, unknown=unknown)
 
 
-def _those(files: Iterable[str], present: Mapping[str, bool | None], *, is_there: bool | None) -> frozenset[str]:
+def _keys_where(files: Iterable[str], present: Mapping[str, bool | None], *, is_there: bool | None) -> frozenset[str]:
     return frozenset(one for one in files if present[one] is is_there)
 
 

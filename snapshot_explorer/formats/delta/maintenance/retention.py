@@ -29,6 +29,7 @@ from snapshot_explorer.formats.expiry import (
     Presence,
     RetentionRule,
     check_age,
+    format_duration,
     frame_of,
     holder,
     live_at,
@@ -36,7 +37,6 @@ from snapshot_explorer.formats.expiry import (
     parse_duration,
     paths_of,
     ranges,
-    spelled,
 )
 from snapshot_explorer.storage import Entry, Storage
 
@@ -148,8 +148,9 @@ class Vacuum:
                 removed = self._removed(rule.now, keep, last)
         if keep > own:
             raise InvalidArgumentError(
-                f"Keeping what was removed in the last {spelled(keep)} is more than the table's {_AGE}, "
-                f"{spelled(own)}: VACUUM deletes older files whatever it is told. Set the property first, or keep less."
+                f"Keeping what was removed in the last {format_duration(keep)} is more than the table's {_AGE}, "
+                f"{format_duration(own)}: VACUUM deletes older files whatever it is told. Set the property "
+                "first, or keep less."
             )
         return keep, removed
 
@@ -165,8 +166,9 @@ class Vacuum:
         if not commits or (commits[0].version > 0 and _is_young(commits[0], begin)):
             begins = f"begins with version {commits[0].version}" if commits else "has no commits left"
             raise UnsupportedFeatureError(
-                f"What VACUUM keeps is not told: the log {begins}, not {spelled(keep)} ago or earlier, and what was "
-                f"removed before is in a checkpoint. {'Keep less' if keep else 'Ask VACUUM itself, with DRY RUN'}."
+                f"What VACUUM keeps is not told: the log {begins}, not {format_duration(keep)} ago or earlier, and "
+                "what was removed before is in a checkpoint. "
+                f"{'Keep less' if keep else 'Ask VACUUM itself, with DRY RUN'}."
             )
         removes = self._log.actions(wanted, infos=False).removes
         rows = zip(
@@ -235,7 +237,7 @@ class Vacuum:
             if version not in whole:
                 outcome, because = "gone", "its log was cleaned away"
             elif gone[place]:
-                outcome, because = "gone", f"{gone[place]:,} of its files are not there"
+                outcome, because = "gone", f"{gone[place]:,} of its files do not exist"
             elif lost[place]:
                 outcome, because = "lost", f"{lost[place]:,} of its files would be deleted"
             elif version == versions[-1]:
@@ -246,8 +248,8 @@ class Vacuum:
     def _times(self, versions: Sequence[int]) -> Sequence[datetime | None]:
         """Return when versions were committed, None where only a checkpoint is left of one."""
         known = self._log.listing().commits()
-        told = [version for version in versions if version in known]
-        times = dict(zip(told, self._committed_at(told), strict=True))
+        committed = [version for version in versions if version in known]
+        times = dict(zip(committed, self._committed_at(committed), strict=True))
         return [times.get(version) for version in versions]
 
     @staticmethod
@@ -260,8 +262,8 @@ class Vacuum:
             whence = "as asked"
         log_age = "the table's own" if _LOG_AGE in settings else "Delta's default"
         return (
-            ("keep", f"what was removed in the last {spelled(keep)} ({whence})"),
-            ("log", f"kept {spelled(duration_of(settings, _LOG_AGE))} ({log_age} {_LOG_AGE})"),
+            ("keep", f"what was removed in the last {format_duration(keep)} ({whence})"),
+            ("log", f"kept {format_duration(duration_of(settings, _LOG_AGE))} ({log_age} {_LOG_AGE})"),
         )
 
 
@@ -320,13 +322,13 @@ def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
     rows = lifetimes.select(["path", "partition", "removed_version"]).to_pylist()
     known = {row["path"]: row for row in rows}
     vectors = {one for one in vector_files(lifetimes) if one is not None}
-    told = []
+    rows = []
     for one in sorted(freed, key=lambda file: file.path):
         row = known.get(one.path, {})
         what = "data" if row else "deletion vector" if one.path in vectors else "untracked"
         what = "change data" if one.path.startswith("_change_data/") else what
-        told.append({**row, "what": what, "path": one.path, "size_bytes": one.size_bytes})
-    return frame_of(told, frames.FREED)
+        rows.append({**row, "what": what, "path": one.path, "size_bytes": one.size_bytes})
+    return frame_of(rows, frames.FREED)
 
 
 def _holders(lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
@@ -335,7 +337,7 @@ def _holders(lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Se
     held = frozenset(lifetimes.column("path").to_pylist()) - paths_of(lifetimes, live_at(lifetimes, newest))
     kept = held & present
     sizes = {one.path: one.size_bytes for one in there}
-    row = holder("kept versions", None, version=None, sizes=sizes, held=kept, alone=kept)
+    row = holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept)
     return frame_of([row], frames.HOLDERS)
 
 
@@ -363,8 +365,8 @@ def _notes(keep: timedelta, own: timedelta) -> tuple[str, ...]:
     ]
     if keep < own and keep < _CHECKED:
         notes.append(
-            f"Delta refuses RETAIN below {spelled(own)} ({own / _HOUR:.0f} hours), as running readers and writers may "
-            "need the files, unless spark.databricks.delta.retentionDurationCheck.enabled is false."
+            f"Delta refuses RETAIN below {format_duration(own)} ({own / _HOUR:.0f} hours), as running readers and "
+            "writers may need the files, unless spark.databricks.delta.retentionDurationCheck.enabled is false."
         )
     if keep != own and keep:
         notes.append("Since Delta 4.1 VACUUM heeds no RETAIN but of 0 hours: there the property rules.")

@@ -29,11 +29,13 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     "Configure Delta Lake to control data file size".
     """
     notes: list[str] = []
-    target, target_said = _TARGET, f"what auto compaction aims at; {_TARGET_PROPERTY} is not set"
+    target, target_source = _TARGET, f"what auto compaction aims at; {_TARGET_PROPERTY} is not set"
     interval, interval_said = _INTERVAL, f"Delta's default; {_INTERVAL_PROPERTY} is not set"
     if (text := properties.get(_TARGET_PROPERTY)) is not None:
         found = parse_bytes(text)
-        target, target_said = (target, target_said) if found is None else (found, f"the property {_TARGET_PROPERTY}")
+        target, target_source = (
+            (target, target_source) if found is None else (found, f"the property {_TARGET_PROPERTY}")
+        )
         notes += [] if found else [_unread(_TARGET_PROPERTY, text)]
     if (text := properties.get(_INTERVAL_PROPERTY)) is not None:
         found = _count(text)
@@ -44,20 +46,20 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     where = root.replace("`", "``")
     return MaintenanceSettings(
         target_bytes=target,
-        target_said=target_said,
+        target_source=target_source,
         small_bytes=max(1, target // 2),
-        small_said="half of the target, as auto compaction takes it",
+        small_source="half of the target, as auto compaction takes it",
         deleted_ratio=0.05,
-        deleted_said="Delta's default of optimize.maxDeletedRowsRatio",
+        deleted_source="Delta's default of optimize.maxDeletedRowsRatio",
         runs_trigger=None,
         runs_stop=None,
         metadata_limit=interval,
-        metadata_said=interval_said,
+        metadata_source=interval_said,
         metadata_bytes=None,
         compact=f"OPTIMIZE delta.`{where}`",
-        tidy="Have a writer make a checkpoint: Delta on Spark does with a commit that is due, "
+        metadata_command="Have a writer make a checkpoint: Delta on Spark does with a commit that is due, "
         "deltalake by DeltaTable(...).create_checkpoint()",
-        widen="Choose coarser partitions, or none and CLUSTER BY in their place, and write the table anew",
+        repartition_advice="Choose coarser partitions, or none and CLUSTER BY in their place, and write the table anew",
         notes=tuple(notes),
     )
 

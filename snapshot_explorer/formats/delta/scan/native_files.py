@@ -24,7 +24,7 @@ def split_by_file(split: Split) -> Sequence[Split]:
             rows=file.rows,
             size_bytes=file.size_bytes or 0,
             counted=None,
-            detail=plan.only(place),
+            detail=plan.for_file(place),
         )
         for place, file in enumerate(plan.files)
     ]

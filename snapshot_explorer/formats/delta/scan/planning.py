@@ -7,12 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.delta.files.data_files import DataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.log.data_types import DataType
-from snapshot_explorer.formats.delta.log.features import check_readable
 from snapshot_explorer.formats.delta.log.locations import is_absolute
+from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.log.records import State
 from snapshot_explorer.formats.delta.log.schema import Schema
 from snapshot_explorer.formats.delta.scan import statistics
@@ -139,18 +140,20 @@ def file_splits(
         values = partitions.values.slice(number, 1) if schema.partition_columns else None
         for is_raw in (True, False):
             alike = [place for place in group if (table.is_plain and members[place].vector is None) is is_raw]
-            for places in _packs(alike, members):
-                pack = [members[place] for place in places]
-                told = None if stats is None else stats.take(pa.array(places))
+            for places in pack(alike, lambda place: _cost(members[place]), target=_TARGET_BYTES):
+                some = [members[place] for place in places]
+                split_stats = None if stats is None else stats.take(pa.array(places))
                 yield Split(
-                    files=tuple(file.path for file in pack),
+                    files=tuple(file.path for file in some),
                     raw=is_raw,
                     partition=partitions.texts[number],
                     bucket=None,
-                    rows=_sum([file.rows for file in pack]),
-                    size_bytes=sum(file.size_bytes or 0 for file in pack),
-                    counted=_sum([_counted(file) for file in pack]),
-                    detail=Plan(files=tuple(pack), schema=schema, partition=values, row_tracking=tracking, stats=told),
+                    rows=_sum([file.rows for file in some]),
+                    size_bytes=sum(file.size_bytes or 0 for file in some),
+                    counted=_sum([_counted(file) for file in some]),
+                    detail=Plan(
+                        files=tuple(some), schema=schema, partition=values, row_tracking=tracking, stats=split_stats
+                    ),
                 )
 
 
@@ -161,19 +164,8 @@ def _stats(files: pa.Table) -> pa.Array | None:
     return single_chunk(files.column("stats"))
 
 
-def _packs(places: Sequence[int], files: Sequence[DataFile]) -> Iterator[list[int]]:
-    """Yield places of files to be read together."""
-    pack: list[int] = []
-    weight = 0
-    for place in places:
-        cost = max(files[place].size_bytes or 0, _OPEN_BYTES)
-        if pack and weight + cost > _TARGET_BYTES:
-            yield pack
-            pack, weight = [], 0
-        pack.append(place)
-        weight += cost
-    if pack:
-        yield pack
+def _cost(file: DataFile) -> int:
+    return max(file.size_bytes or 0, _OPEN_BYTES)
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

@@ -49,7 +49,7 @@ class Plan:
         """Return the statistics of a file, JSON; None without any."""
         return None if self.stats is None else self.stats[place].as_py()
 
-    def only(self, place: int) -> "Plan":
+    def for_file(self, place: int) -> "Plan":
         """Return the plan of one of the files."""
         # A slice would be pickled with the array that it is of.
         stats = None if self.stats is None else self.stats.take(pa.array([place]))

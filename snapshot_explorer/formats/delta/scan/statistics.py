@@ -396,7 +396,7 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | 
 
 def _schema(fields: Sequence[Field]) -> list[pa.Field]:
     """Return what the parser is to look for."""
-    ordered = [pa.field(field.stored, _spelled(field)) for field in fields if _is_ordered(field)]
+    ordered = [pa.field(field.stored, _json_type(field)) for field in fields if _is_ordered(field)]
     counted = [pa.field(field.stored, pa.int64()) for field in fields if _is_counted(field)]
     return [
         pa.field("tightBounds", pa.bool_()),
@@ -413,7 +413,7 @@ def _is_counted(field: Field) -> bool:
     return field.type.root not in ("struct", "variant", "void")
 
 
-def _spelled(field: Field) -> pa.DataType:
+def _json_type(field: Field) -> pa.DataType:
     """Return the type in which JSON has values of a column."""
     root = field.type.root
     if root in ("byte", "short", "integer", "long"):

@@ -1,1 +1,1 @@
-"""Paimon's casts of values, where a column's type has changed."""
+"""Paimon's casts of values after a change of a column's type."""

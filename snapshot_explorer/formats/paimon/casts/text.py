@@ -1,6 +1,6 @@
-"""Values from text and text from values, in the spellings of Java and Paimon.
+"""Parses and formats values as text, with the rules of Java and Paimon.
 
-A parser raises `UnprovenError` for text that Paimon refuses, or whose meaning is not proven.
+A parser raises `UnprovenError` for text that Paimon rejects, or whose result in Paimon is not verified.
 """
 
 import datetime as dt
@@ -28,11 +28,11 @@ _PLAIN_LEAST, _PLAIN_MOST = 1e-3, 1e7
 
 
 class UnprovenError(ValueError):
-    """Text that Paimon refuses to cast, or whose meaning is not proven; the caller says which."""
+    """Text that Paimon rejects, or whose result in Paimon is not verified. The caller names the text."""
 
 
 def boolean_of(text: str) -> bool:
-    """Return what text says as a BOOLEAN, in any case of letters."""
+    """Return text as a BOOLEAN, case-insensitive."""
     word = text.lower()
     if word not in _TRUE and word not in _FALSE:
         raise UnprovenError
@@ -40,7 +40,7 @@ def boolean_of(text: str) -> bool:
 
 
 def integer_of(text: str, bits: int) -> int:
-    """Return text as an integer of so many bits: an optional sign, digits, a fraction that is cut off."""
+    """Return text as an integer of `bits` bits: an optional sign, digits, and a fraction, which is truncated."""
     found = _INTEGER.fullmatch(text)
     if not found:
         raise UnprovenError
@@ -51,7 +51,7 @@ def integer_of(text: str, bits: int) -> int:
 
 
 def decimal_of(text: str, precision: int, scale: int) -> Decimal | None:
-    """Return text as a decimal rounded half up; None where it has too many digits."""
+    """Return text as a decimal rounded half up; None if it has too many digits."""
     if not _DECIMAL.fullmatch(text):
         raise UnprovenError
     try:
@@ -62,7 +62,7 @@ def decimal_of(text: str, precision: int, scale: int) -> Decimal | None:
 
 
 def float_of(text: str, *, single: bool) -> float:
-    """Return text as Java's parseFloat or parseDouble reads it; hexadecimal floats are not read."""
+    """Return text parsed like Java's parseFloat or parseDouble, except for hexadecimal floats."""
     word = text.strip("".join(map(chr, range(33))))
     if word in _FLOAT_WORDS:
         return _FLOAT_WORDS[word]
@@ -75,8 +75,8 @@ def float_of(text: str, *, single: bool) -> float:
 def nearest_float32(value: Decimal) -> float:
     """Return the single-precision float nearest to a decimal, rounded once.
 
-    By way of a double it would be rounded twice, and a number just beside the middle of two floats could end on
-    the wrong one.
+    A conversion through a double would round twice, and a number close to the middle of two floats could become the
+    wrong one.
     """
     double = float(value)
     with np.errstate(over="ignore", under="ignore"):
@@ -92,7 +92,7 @@ def nearest_float32(value: Decimal) -> float:
 def java_text(value: object, *, single: bool) -> str:
     """Return a float as Java prints it: the shortest digits, with an exponent outside of 0.001 to 10 million.
 
-    Java before 19 printed a digit too many for a few numbers, such as 2.0E23; this is the corrected text.
+    Java before 19 printed one digit too many for a few numbers, such as 2.0E23. This is the corrected text.
 
     Source: java.lang.Double.toString and Float.toString of Java 19 and later.
     """
@@ -117,7 +117,7 @@ def java_text(value: object, *, single: bool) -> str:
 
 
 def _shortest(number: float, *, single: bool) -> str:
-    """Return the shortest digits that mean the number; of two digits rather than one, if those are closer."""
+    """Return the shortest digits that parse to the number; two digits instead of one if they are closer."""
     text = str(np.float32(number)) if single else repr(number)
     if sum(figure != 0 for figure in Decimal(text).normalize().as_tuple().digits) > 1:
         return text
@@ -128,7 +128,7 @@ def _shortest(number: float, *, single: bool) -> str:
 
 
 def date_of(text: str) -> int:
-    """Return text such as 2024-01-02 as days since the epoch; a time of day after it is cut off."""
+    """Return text such as 2024-01-02 as days since the epoch. A time of day after it is ignored."""
     found = _DATE.fullmatch(text)
     if not found:
         raise UnprovenError
@@ -138,7 +138,7 @@ def date_of(text: str) -> int:
 def _days(found: re.Match[str]) -> int:
     try:
         return (dt.date(int(found[1]), int(found[2]), int(found[3])) - _EPOCH).days
-    except ValueError as error:  # a day that the calendar lacks: Paimon rolls some over and refuses others
+    except ValueError as error:  # an invalid day: Paimon rolls some over and rejects others
         raise UnprovenError from error
 
 
@@ -157,7 +157,7 @@ def _seconds(hours: str, minutes: str, seconds: str) -> int:
 
 
 def timestamp_of(text: str, precision: int) -> int:
-    """Return text such as 2024-01-02 03:04:05.123 in the Arrow unit of the precision, the rest cut off."""
+    """Return text such as 2024-01-02 03:04:05.123 in the Arrow unit of the precision, truncated."""
     found = _TIMESTAMP.fullmatch(text)
     if not found:
         raise UnprovenError
@@ -178,7 +178,7 @@ def date_text(days: int) -> str | None:
 
 
 def time_text(millis: int, precision: int) -> str:
-    """Return milliseconds of the day as 03:04:05, with a fraction cut to the precision, at least one digit.
+    """Return milliseconds of the day as 03:04:05, with a fraction truncated to the precision, at least one digit.
 
     Source: paimon DateTimeUtils, text of a time.
     """
@@ -190,7 +190,7 @@ def time_text(millis: int, precision: int) -> str:
 
 
 def timestamp_text(value: int, per_second: int, precision: int) -> str | None:
-    """Return a timestamp as 2024-01-02 03:04:05.123, the fraction as long as the precision says."""
+    """Return a timestamp as 2024-01-02 03:04:05.123, with as many fraction digits as its precision."""
     seconds, fraction = divmod(value, per_second)
     day = date_text(seconds // 86_400)
     if day is None:

@@ -1,8 +1,7 @@
-"""Paimon's casts of single values: what an old file's column becomes under a newer type.
+"""Paimon's casts of values: converts a column of an old file to a newer type.
 
-Every rule here was compared with the results of Paimon's own cast executors (see the tests). A value or a pair of
-types without a proven rule is refused by name; nothing is guessed. Where Paimon uses the zone of its JVM, the
-zone here is UTC, as everywhere in this package.
+Every rule was compared with the results of Paimon's own cast executors (see the tests). Other values and pairs of
+types raise. The zone is UTC where Paimon uses the zone of its JVM.
 """
 
 from collections.abc import Callable
@@ -31,18 +30,18 @@ from snapshot_explorer.formats.paimon.metadata.schema import GREATEST_LENGTH, Da
 
 
 class NotCastableError(ValueError):
-    """A value that has no proven result under the new type; the message says which, not where."""
+    """A value whose cast to the new type is not supported. The message names the value, not the file."""
 
 
 def each(values: pa.Array, kind: pa.DataType, function: Callable[[object], object]) -> pa.Array:
-    """Return function of each value, run once per distinct value; null stays null."""
+    """Return the result of a function for each value, called once per distinct value. Null stays null."""
     encoded = values.dictionary_encode()
     mapped = pa.array([function(value) for value in encoded.dictionary.to_pylist()], kind)
     return mapped.take(encoded.indices)
 
 
 def numbers(values: pa.Array) -> np.ndarray:
-    """Return the values as numpy, with zeros for nulls; times as their integers."""
+    """Return the values as a NumPy array, with 0 for null; times as their integers."""
     if not pa.types.is_floating(values.type) and not pa.types.is_integer(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())  # noqa: PLR2004 - bits
     return np.asarray(values.fill_null(0).to_numpy(zero_copy_only=False))
@@ -60,7 +59,7 @@ _DAY_MS = 86_400_000
 
 
 def integer_to_timestamp(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return seconds since the epoch as timestamps; the count of milliseconds wraps as Java's long does."""
+    """Return seconds since the epoch as timestamps. Milliseconds overflow as a Java long."""
     del source
     with np.errstate(over="ignore"):
         millis = numbers(values).astype(np.int64) * np.int64(1000)
@@ -74,7 +73,7 @@ def date_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Arr
 
 
 def date_to_timestamp(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return the midnight with which each day begins."""
+    """Return the midnight at the start of each day."""
     del source
     millis = numbers(values).astype(np.int64) * _DAY_MS
     return _from_millis(millis, np.zeros_like(millis), values, target)
@@ -88,14 +87,14 @@ def time_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Arr
 
 
 def time_to_timestamp(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return times on the first day of the epoch; the precision of the target is not applied."""
+    """Return times on the first day of the epoch. The precision of the target is not applied."""
     del source
     millis = numbers(values).astype(np.int64)
     return _encode(millis, np.zeros_like(millis), values, target)
 
 
 def timestamp_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return timestamps as text such as 2024-01-02 03:04:05.120, with as many digits as the precision says."""
+    """Return timestamps as text such as 2024-01-02 03:04:05.120, with as many fraction digits as their precision."""
     del target
     precision = source.precision if source.precision is not None else 6
     per_second = 1_000 * _PER_UNIT[values.type.unit]
@@ -104,7 +103,7 @@ def timestamp_to_text(values: pa.Array, source: DataType, target: DataType) -> p
 
 
 def _checked(function: Callable[[int], str | None]) -> Callable[[object], object]:
-    """Return the function with null kept, and a value without a proven text refused."""
+    """Return the function, extended to keep null and to raise where it returns None."""
 
     def convert(value: object) -> object:
         if value is None:
@@ -118,7 +117,7 @@ def _checked(function: Callable[[int], str | None]) -> Callable[[object], object
 
 
 def timestamp_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return whole seconds, cut towards zero; INT wraps."""
+    """Return whole seconds, truncated towards zero. INT overflows."""
     del source
     millis, _ = _millis(values)
     return with_nulls(
@@ -127,7 +126,7 @@ def timestamp_to_integer(values: pa.Array, source: DataType, target: DataType) -
 
 
 def timestamp_to_date(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return the day: cut towards 1970 for a TIMESTAMP, as Java's division does, downwards for an LTZ one."""
+    """Return the day: truncated towards 1970 for a TIMESTAMP, like Java's division, rounded down for TIMESTAMP_LTZ."""
     del target
     millis, _ = _millis(values)
     whole = millis if source.root == "TIMESTAMP_LTZ" else _cut(millis, _DAY_MS)
@@ -135,7 +134,7 @@ def timestamp_to_date(values: pa.Array, source: DataType, target: DataType) -> p
 
 
 def timestamp_to_time(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return the time of day. Before 1970 Paimon gives negative times for a TIMESTAMP; those are refused."""
+    """Return the time of day. Raise for a TIMESTAMP before 1970, for which Paimon returns negative times."""
     millis, _ = _millis(values)
     if source.root == "TIMESTAMP" and bool(np.any((millis < 0) & (millis % _DAY_MS != 0))):
         raise NotCastableError(f"a time before 1970 is not cast from {spell(source)} to {spell(target)}")
@@ -143,27 +142,27 @@ def timestamp_to_time(values: pa.Array, source: DataType, target: DataType) -> p
 
 
 def timestamp_to_timestamp(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return timestamps in another precision or of the other kind: the zone is UTC."""
+    """Return timestamps in another precision, or with or without the zone UTC."""
     del source
     millis, nanos = _millis(values)
     return _from_millis(millis, nanos, values, target)
 
 
 def _millis(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return timestamps as Paimon holds them: whole milliseconds, and nanoseconds within (0 to 999999)."""
+    """Return timestamps in Paimon's form: whole milliseconds, and nanoseconds within a millisecond (0 to 999999)."""
     unit = _PER_UNIT[values.type.unit]
     given = numbers(values)
     return given // unit, (given % unit) * (1_000_000 // unit)
 
 
 def _cut(numbers: np.ndarray, step: int) -> np.ndarray:
-    """Return the numbers cut towards zero to whole steps."""
+    """Return the numbers truncated towards zero to multiples of `step`."""
     cut: np.ndarray = numbers - np.fmod(numbers, step)
     return cut
 
 
 def _from_millis(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target: DataType) -> pa.Array:
-    """Return timestamps cut to the precision: towards zero above the millisecond, downwards below it.
+    """Return timestamps truncated to the precision: towards zero above the millisecond, downwards below it.
 
     Source: paimon DateTimeUtils.truncate.
     """
@@ -174,12 +173,12 @@ def _from_millis(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target
 
 
 def _encode(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target: DataType) -> pa.Array:
-    """Return timestamps in the unit of the target's Arrow type; one that does not fit is refused."""
+    """Return timestamps in the unit of the target's Arrow type. Raise for values that do not fit."""
     kind = arrow_type(target)
     unit = _PER_UNIT[kind.unit]
     limit = np.iinfo(np.int64).max // unit - 1
     if unit > 1 and bool(np.any((millis > limit) | (millis < -limit))):
-        raise NotCastableError(f"a timestamp does not fit {spell(target)} here, which is kept in {kind.unit}")
+        raise NotCastableError(f"a timestamp does not fit {spell(target)}, which has 64 bits of {kind.unit}")
     return with_nulls(millis * unit + nanos // (1_000_000 // unit), values, kind)
 
 
@@ -200,13 +199,13 @@ _FAMILIES = {
     "TIMESTAMP_LTZ": "timestamp",
 }
 _WIDE = 76
-"""Digits of the decimals in which rounding cannot overflow."""
+"""The precision of decimals in which rounding cannot overflow."""
 
 Rule = Callable[[pa.Array, DataType, DataType], pa.Array]
 
 
 def castable(source: DataType, target: DataType) -> bool:
-    """Return whether values of one atomic type have a proven cast to another."""
+    """Return whether the cast from one atomic type to another is supported."""
     if source == target:
         return True
     families = (_FAMILIES.get(source.root, ""), _FAMILIES.get(target.root, ""))
@@ -225,7 +224,7 @@ def cast(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
     """Return the values, which have the Arrow type of `source`, in the Arrow type of `target`.
 
     Raises:
-        NotCastableError: Paimon would fail on a value too, or its result is not proven.
+        NotCastableError: Paimon also fails on a value, or its result is not verified.
 
     Source: paimon CastExecutors, run for every pair of types over edge values.
     """
@@ -239,7 +238,7 @@ def cast(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
 
 
 def _integer(numbers: np.ndarray, target: DataType) -> np.ndarray:
-    """Return integers cut to the width of the type, as Java's narrowing does."""
+    """Return integers narrowed to the width of the type, as in Java."""
     return numbers.astype(f"int{_INTEGERS[target.root]}")
 
 
@@ -289,7 +288,7 @@ def _number_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.
 
 
 def _float_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return floats cut towards zero and held at the ends of INT or BIGINT; narrower types then wrap."""
+    """Return floats truncated towards zero and clipped to INT or BIGINT. Narrower types then overflow."""
     del source
     given = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
     kind = np.int64 if target.root == "BIGINT" else np.int32
@@ -307,13 +306,13 @@ def _float_to_float(values: pa.Array, source: DataType, target: DataType) -> pa.
 
 
 def _float_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return floats as decimals by way of the text that Java prints for the double."""
+    """Return floats as decimals, parsed from the text of the double in Java."""
     texts = each(values, pa.string(), lambda value: java_text(value, single=False))
     return _RULES["text", "decimal"](texts, source, target)
 
 
 def _fit(wide: pa.Array, target: DataType) -> pa.Array:
-    """Return wide decimals rounded half up to the type's scale; what has too many digits becomes null."""
+    """Return wide decimals rounded half up to the type's scale; null if they have too many digits."""
     rounded = pc.round(wide, ndigits=target.scale or 0, round_mode="half_towards_infinity")
     digits = (target.precision or 10) - (target.scale or 0)
     limit = pa.scalar(Decimal(1).scaleb(digits), rounded.type)
@@ -327,7 +326,7 @@ def _decimal_to_decimal(values: pa.Array, source: DataType, target: DataType) ->
 
 
 def _decimal_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return the whole part's lowest bits, as Java's BigDecimal.longValue and intValue do."""
+    """Return the lowest bits of the integer part, like Java's BigDecimal.longValue and intValue."""
     del source
     whole = pc.trunc(values).cast(pa.decimal128(38, 0))
     words = np.frombuffer(whole.buffers()[1], np.int64, 2 * (len(whole) + whole.offset))
@@ -342,7 +341,7 @@ def _decimal_to_float(values: pa.Array, source: DataType, target: DataType) -> p
 
 
 def _shape_text(values: pa.Array, target: DataType) -> pa.Array:
-    """Return text cut to the type's length in characters; CHAR is filled up with blanks."""
+    """Return text truncated to the type's length in characters. CHAR is padded with blanks."""
     length = target.length or 1
     if target.root == "VARCHAR" and length == GREATEST_LENGTH:
         return values
@@ -356,7 +355,7 @@ def _text_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Ar
 
 
 def _shape_bytes(values: pa.Array, target: DataType) -> pa.Array:
-    """Return bytes cut to the type's length; BINARY is filled up with zero bytes."""
+    """Return bytes truncated to the type's length. BINARY is padded with zero bytes."""
     length = target.length or 1
     if target.root == "VARBINARY" and length == GREATEST_LENGTH:
         return values
@@ -372,7 +371,7 @@ def _to_bytes(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
 
 
 def _bytes_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return bytes as text, whole: Paimon does not cut or fill here. Bytes that are no UTF-8 are refused."""
+    """Return bytes as text, without truncation or padding, as in Paimon. Raise if they are not UTF-8."""
     del source, target
     return values.cast(pa.string())
 
@@ -395,7 +394,7 @@ def _text_to(function: Callable[[str, DataType], object]) -> Rule:
 
 
 def _parsed_type(target: DataType) -> pa.DataType:
-    """Return the type of parsed text: times are parsed to the integers that stand for them."""
+    """Return the type of parsed text. Times are parsed to integers."""
     kind = arrow_type(target)
     if pa.types.is_temporal(kind):
         return pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004 - bits

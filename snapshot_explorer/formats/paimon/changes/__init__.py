@@ -1,1 +1,1 @@
-"""Rows that Paimon commits changed: changelogs, deltas, differences of states."""
+"""Row changes of Paimon commits: changelogs, deltas and differences of two versions."""

@@ -1,4 +1,4 @@
-"""Rows with their kinds: changelog and delta files, unmerged; the last event of each key; the difference of states."""
+"""Rows with their row kinds: changelog and delta files, the last event per key, and differences of two versions."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,41 +28,41 @@ class Events:
     """Files whose rows are events. `Split.detail`; picklable."""
 
     plan: Plan
-    """The files, and how they are read."""
+    """The read plan of the files."""
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read."""
+        """Return a value that is equal for splits with the same rows."""
         return "events", self.plan.identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastEvents:
-    """A split of a version, of which the last event of each key is told, deleted keys included."""
+    """A split of a version, read as the last event per key, deleted keys included."""
 
     split: Split
-    """One of the splits that the version's rows are read by."""
+    """A split from the version's plan."""
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read."""
+        """Return a value that is equal for splits with the same rows."""
         return "last events", self.split.identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The files of a bucket that one state has and the other has not. `Split.detail`; picklable."""
+    """The files of a bucket that only one of two versions has. `Split.detail`; picklable."""
 
     before: Plan | None
-    """The files of the earlier state alone."""
+    """The files of the earlier version only."""
     after: Plan | None
-    """The files of the later state alone."""
+    """The files of the later version only."""
     rules: Rules
-    """How rows of one key are merged."""
+    """The merge rules."""
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read."""
+        """Return a value that is equal for splits with the same rows."""
         plans = tuple(None if plan is None else plan.identity for plan in (self.before, self.after))
         return "difference", plans, repr(self.rules)
 
@@ -70,11 +70,11 @@ class Difference:
 def read_events(
     storage: Storage, detail: Events | LastEvents | Difference, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows with these columns, in this order; `rowkind` (+I, -U, +U, -D) is one that may be asked for.
+    """Yield rows with these columns, in this order. `rowkind` (+I, -U, +U, -D) is one of the available columns.
 
-    Events come in the order of files and rows, and are streamed. A difference holds both states of its bucket in
-    memory, in all columns: first come rows of the later state, then what it lacks. Last events are held as rows are
-    where they are merged, and may have `_SEQUENCE_NUMBER` in a table with a primary key.
+    Events are streamed in the order of files and rows. A difference loads all columns of both versions of its bucket
+    into memory. It returns the rows of the later version first, then those that it lacks. Last events are merged in
+    memory, and have `_SEQUENCE_NUMBER` in a table with a primary key.
 
     Raises: as `read.read`.
     """
@@ -94,7 +94,7 @@ def _check(plan: Plan | None, columns: Sequence[str]) -> None:
     known = [ROW_KIND, *(field.name for field in plan.schema.fields)] if plan else []
     for name in columns:
         if name not in known:
-            raise InvalidArgumentError(f"The rows have no column {name!r}. Columns: {', '.join(known)}.")
+            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
 
 
 def _events(storage: Storage, plan: Plan, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -112,10 +112,10 @@ def _events(storage: Storage, plan: Plan, columns: Sequence[str]) -> Iterator[pa
 
 
 def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the last event of each key of a split: merged as its rows are, with deletes left in."""
+    """Yield the last event per key of a split: its merged rows, and deletes."""
     plan = split.detail
     if not isinstance(plan, Plan):
-        raise InvalidArgumentError("The split is not one of a Paimon table. Give one that splits() returned.")
+        raise InvalidArgumentError("The split is not from a Paimon table. Pass a split returned by plan().")
     names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
     if not plan.schema.primary_keys:
         for batch in read(storage, split, names):
@@ -134,7 +134,7 @@ def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """The last event of each key."""
+    """The last event per key."""
 
     rows: pa.Table
     """All columns of the read schema."""
@@ -145,15 +145,15 @@ class _State:
 
     @property
     def adds(self) -> Mask:
-        """Which rows are there, and not deleted."""
+        """A mask of the rows that are not deleted."""
         return ~np.isin(self.kinds, RETRACTS)
 
 
 def _difference(storage: Storage, detail: Difference) -> pa.Table:
-    """Return the rows that tell two states apart, with their kinds.
+    """Return the rows that differ between two versions, with their kinds.
 
-    Of a key that only the later state has, its row; of one that both have in other values, the later row; of one
-    that only the earlier has, that row as -D.
+    For a key only in the later version, its row; for a key in both with other values, the later row; for a key only in
+    the earlier version, its row as -D.
 
     Source: paimon IncrementalDiffSplitRead.
     """
@@ -180,9 +180,9 @@ def _difference(storage: Storage, detail: Difference) -> pa.Table:
 
 
 def _check_order(before: _State, after: _State, at_old: Codes, at_new: Codes, detail: Difference) -> None:
-    """Refuse rows that changed although the later one is not the newer one by sequence fields and number.
+    """Raise if the later row of a changed key does not have the greater sequence fields and number.
 
-    Paimon sorts the two by these, and tells of a change only if the later one comes last.
+    Paimon sorts the two rows by these, and returns a change only if the later one comes last.
     """
     old, new = before.rows.take(pa.array(at_old)), after.rows.take(pa.array(at_new))
     newer = after.sequence[at_new] > before.sequence[at_old]
@@ -194,14 +194,14 @@ def _check_order(before: _State, after: _State, at_old: Codes, at_new: Codes, de
     if not newer.all():
         files = detail.after.files if detail.after else ()
         raise UnsupportedFeatureError(
-            f"Between the versions rows changed whose later state is not the newer one by sequence (in "
-            f"{files[0].path} or one beside it), as after an overwrite. Whether Paimon's own difference tells of such "
-            "rows is chance; it is not read. Use mode='delta', or compare to_arrow() of both versions."
+            f"Rows changed between the versions whose later row does not have the greater sequence number (in "
+            f"{files[0].path} or another file of its bucket), as after an overwrite. Whether Paimon returns these "
+            "rows as changed is undefined. Use mode='delta', or compare to_arrow() of both versions."
         )
 
 
 def _deleted(state: _State, chosen: Mask) -> pa.Table:
-    """Return the rows of a state that are there, as deleted."""
+    """Return the live rows of a state as -D."""
     rows = state.rows.filter(pa.array(chosen & state.adds))
     return _with_kinds(rows, np.full(rows.num_rows, DELETE, np.int8))
 
@@ -211,7 +211,7 @@ def _with_kinds(rows: pa.Table, kinds: npt.NDArray[np.int8]) -> pa.Table:
 
 
 def _state(storage: Storage, plan: Plan | None, rules: Rules) -> _State | None:
-    """Return the last event of each key in some files, merged as the table merges; None where there is no row."""
+    """Return the last event per key in the files of a plan; None without rows."""
     if plan is None:
         return None
     merged, sequence = last_events(storage, plan, rules, [field.name for field in plan.schema.fields])
@@ -219,7 +219,7 @@ def _state(storage: Storage, plan: Plan | None, rules: Rules) -> _State | None:
 
 
 def _equal(left: pa.Table, right: pa.Table) -> Mask:
-    """Return for each row whether all its values are the same: nulls are, and NaN is itself, and 0 is not -0."""
+    """Return for each row whether all values are equal. Nulls are equal, NaN equals NaN, and 0 differs from -0."""
     same = np.ones(left.num_rows, bool)
     for one, other in zip(left.columns, right.columns, strict=True):
         same &= _same(one, other)

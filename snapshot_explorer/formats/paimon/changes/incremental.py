@@ -1,4 +1,4 @@
-"""Which files hold what changed: the changelog of a version, and the files of a range of versions.
+"""Splits of row changes: the changelog of a version, and the changes of a range of versions.
 
 Source: paimon docs, "Incremental Query"; paimon IncrementalDeltaStartingScanner, IncrementalDiffStartingScanner.
 """
@@ -16,7 +16,6 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats.paimon.changes.events import ROW_KIND, Difference, Events
-from snapshot_explorer.formats.paimon.features import check_table, flag, refused
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata.contents import read_changes, read_state
@@ -24,6 +23,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.readable import check_table, flag, refused
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
     keys_might_match,
@@ -42,31 +42,31 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 _ABOUT_MERGING = frozenset(("merge-engine", "deletion-vectors.enabled", "bucket", "sequence.snapshot-ordering"))
-"""Options that change how rows are merged, which matters to no event."""
+"""Options that change how rows are merged. They do not affect events."""
 _KEY = ("partition", "bucket", "level", "file_name")
 
 
 def producer_of(options: Mapping[str, str]) -> str:
-    """Return what writes changelogs: none, input, lookup or full-compaction."""
+    """Return the changelog producer: none, input, lookup or full-compaction."""
     return options.get("changelog-producer", "none").strip().lower()
 
 
 def changelog_splits(
     storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None
 ) -> list[Split]:
-    """Return splits of the changelog rows of a version, under its own schema, without files that cannot pass.
+    """Return splits of the changelog rows of a version, under its own schema, without files that cannot match.
 
     Raises:
         InvalidArgumentError: Its commit wrote no changelog.
         SnapshotNotFoundError: The changelog has expired.
-        UnsupportedFeatureError: A file is of a format that is not read.
+        UnsupportedFeatureError: The format of a file is not supported.
     """
     options = schemas.newest().options
     if snapshot.changelog_manifest_list is None:
         producer = producer_of(options)
         why = (
-            "The table has changelog-producer=none, so that writers keep none; row_changes(a, b) returns what "
-            "commits wrote, and file_changes() the files."
+            "The table has changelog-producer=none: its commits write none. row_changes(a, b) returns the rows "
+            "that commits wrote, file_changes() the files."
             if producer == "none"
             else f"With changelog-producer={producer} not every commit has one; row_changes(a, b) returns those of a "
             "range of versions."
@@ -89,12 +89,12 @@ def splits_between(
         storage: The table's storage.
         schemas: The branch's schemas.
         snapshots: For `diff` the earlier and the later one, otherwise those of the range, ascending.
-        mode: How to tell; `auto` is changelog where the table has a producer of it, otherwise delta.
-        predicate: Which rows are wanted; files in which none can be are left out.
+        mode: The mode; `auto` is changelog if the table has a changelog producer, otherwise delta.
+        predicate: The condition on the rows. Files without matching rows are left out.
 
     Raises:
-        SnapshotNotFoundError: Of a version is not left what the mode reads.
-        UnsupportedFeatureError: The mode needs a feature that is not read.
+        SnapshotNotFoundError: The files that the mode reads have expired.
+        UnsupportedFeatureError: The mode needs a feature that is not supported.
     """
     schema = schemas.newest()
     if mode == "auto":
@@ -142,24 +142,24 @@ def _of_versions(
 
 
 def _check_schema(schema: Schema, options: Mapping[str, str], version: int) -> None:
-    """Refuse what the rows may need that is not read, apart from merging."""
+    """Raise for features of the rows that are not supported, merging aside."""
     check_table(schema, {name: value for name, value in options.items() if name not in _ABOUT_MERGING}, version)
     if flag(options, "data-evolution.enabled"):
         where = "the option data-evolution.enabled=true"
         raise refused(version, "changes of rows that are spread over several files", where)
     if any(field.name == ROW_KIND for field in schema.fields):
         raise UnsupportedFeatureError(
-            f"The table has a column of its own called {ROW_KIND!r}, which is what the kind of a change is called; its "
-            "changes are not read. changes() shows the files."
+            f"The table has a column {ROW_KIND!r}, which is the name of the column with the kind of a change. Its row "
+            "changes are not read; file_changes() returns the files."
         )
 
 
 def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, options: Mapping[str, str]) -> pa.Table:
-    """Return the entries that Paimon's batch reads take; refuse those whose meaning is not sure."""
+    """Return the entries that Paimon's batch reads include. Raise for entries whose meaning is undefined."""
     if pc.any(pc.equal(entries.column("kind"), DELETE), min_count=0).as_py():
         raise UnsupportedFeatureError(
-            f"Version {snapshot.id} is an {snapshot.kind} that removes files, as Paimon 0.9 records an UPDATE; "
-            "which rows it changed cannot be told from its files, and Paimon refuses it too. Leave it out of "
+            f"Version {snapshot.id} is an {snapshot.kind} that removes files, as Paimon 0.9 records an UPDATE. "
+            "Its files do not show which rows changed, and Paimon does not read it either. Leave it out of "
             "the range, or compare to_arrow() of both versions."
         )
     if not schema.primary_keys:
@@ -174,14 +174,14 @@ def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, o
     upper = entries.filter(pc.greater(entries.column("level"), 0))
     if kind == "changelog" and len(upper) < len(entries):
         raise UnsupportedFeatureError(
-            f"The changelog of version {snapshot.id} has files of level 0, which Paimon passes over in tables with "
+            f"The changelog of version {snapshot.id} has files of level 0, which Paimon skips in tables with "
             "deletion vectors or merge-engine=first-row; it is not read."
         )
     return upper
 
 
 def _files(schemas: Schemas, entries: pa.Table, schema: Schema) -> Files:
-    """Return entries as a condition judges them."""
+    """Return entries with the metadata for data skipping."""
     return Files(
         entries=entries,
         partitions=partitions_of(entries.column("partition"), schema),
@@ -200,7 +200,7 @@ def _splits(
     *,
     schema: Schema | None = None,
 ) -> list[Split]:
-    """Return a split per partition and bucket, read under a schema, the newest one without it."""
+    """Return a split per partition and bucket, read under a schema, by default the newest one."""
     newest = schemas.newest()
     schema, options = schema or newest, newest.options
     partitions = partitions_of(entries.column("partition"), schema)
@@ -219,19 +219,19 @@ def _splits(
 
 def _plan(split: Split) -> Plan:
     if not isinstance(split.detail, Plan):
-        raise InvalidArgumentError("The split is not one of a Paimon table.")
+        raise InvalidArgumentError("The split is not from a Paimon table.")
     return split.detail
 
 
 def _differences(
     storage: Storage, schemas: Schemas, first: Snapshot, last: Snapshot, predicate: Predicate | None
 ) -> list[Split]:
-    """Return a split per bucket in which two versions have other files.
+    """Return a split per bucket whose files differ between two versions.
 
-    Files that both have are set aside, as Paimon sets them aside, whether or not a deletion vector of them changed: a
-    key that was written again with the same values is told as changed, and a row that only a vector took away is not
-    told. Other files are merged as the table merges them, each side's alone. By a condition files are left out that
-    have no key that passes.
+    Files in both versions are excluded, as in Paimon, even if their deletion vectors changed: a key that was rewritten
+    with the same values is returned as changed, and a row that only a deletion vector removes is not returned. The
+    other files of each version are merged by the table's rules. Files without a key that matches the condition are
+    left out.
     """
     schema = schemas.newest()
     options = schema.options
@@ -271,13 +271,13 @@ class _Side:
     """One of two versions that are compared."""
 
     entries: pa.Table
-    """The live entries that a batch read looks at."""
+    """The live entries that a batch read includes."""
     vectors: Vectors
     """The deletion vectors that it applies."""
 
 
 def _side(storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None) -> _Side:
-    """Return what a batch read of a version looks at."""
+    """Return the files and deletion vectors of a batch read of a version."""
     schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
     state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
     if schema.primary_keys and pc.any(pc.less(state.entries.column("bucket"), 0), min_count=0).as_py():
@@ -288,7 +288,7 @@ def _side(storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Pre
 
 
 def _warn_of_vectors(before: _Side, after: _Side, first: int, last: int) -> None:
-    """Say that rows were deleted in files that both versions have."""
+    """Log a warning if deletion vectors deleted rows of files in both versions."""
     if not before.vectors and not after.vectors:
         return
     names = ("partition", "bucket", "file_name")
@@ -298,8 +298,8 @@ def _warn_of_vectors(before: _Side, after: _Side, first: int, last: int) -> None
     changed = [key for key in sides[0] & sides[1] if before.vectors.get(key) != after.vectors.get(key)]
     if changed:
         log.warning(
-            "between versions %d and %d rows of %d files that both have were deleted by deletion vectors, such as of "
-            "%s: the difference sets such files aside, as Paimon's does, and does not tell of rows only deleted",
+            "between versions %d and %d deletion vectors deleted rows of %d files that both versions have, such as "
+            "%s: like Paimon's, the difference excludes these files and these deleted rows",
             first,
             last,
             len(changed),
@@ -310,24 +310,24 @@ def _warn_of_vectors(before: _Side, after: _Side, first: int, last: int) -> None
 def _appended(
     old: Mapping[tuple[object, ...], Split], now: Mapping[tuple[object, ...], Split], first: int, last: int
 ) -> list[Split]:
-    """Return the added files of a table without keys; refuse where files were taken away, as rows cannot be matched."""
+    """Return the added files of a table without keys. Raise if files were removed: their rows cannot be matched."""
     for split in old.values():
         raise UnsupportedFeatureError(
-            f"Between versions {first} and {last} the file {split.files[0]} was removed, by a compaction, an overwrite "
-            "or a delete, and the table has no primary key by which rows could be told apart. Use mode='delta'."
+            f"Between versions {first} and {last} the file {split.files[0]} was removed by a compaction, an overwrite "
+            "or a delete, and the table has no primary key to match rows by. Use mode='delta'."
         )
     return [replace(split, detail=Events(plan=_plan(split))) for split in now.values()]
 
 
 def _bucket(split: Split) -> tuple[object, ...]:
     plan = _plan(split)
-    # Typed values: null, "" and blanks are one folder, but not one partition.
+    # Typed values: null, "" and blanks share a folder, but not a partition.
     values = () if plan.partition is None else tuple(map(repr, plan.partition.to_pylist()))
     return *values, split.bucket
 
 
 def _apart(entries: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the entries whose file, at its level, the others have not."""
+    """Return the entries whose file, at its level, is not among the others."""
     there = set(zip(*(others.column(name).to_pylist() for name in _KEY), strict=True))
     mine = zip(*(entries.column(name).to_pylist() for name in _KEY), strict=True)
     kept = np.fromiter((key not in there for key in mine), bool, len(entries))
@@ -335,7 +335,7 @@ def _apart(entries: pa.Table, others: pa.Table) -> pa.Table:
 
 
 def _check_buckets(before: pa.Table, after: pa.Table) -> None:
-    """Refuse versions between which a partition's number of buckets changed."""
+    """Raise if the number of buckets of a partition changed between the versions."""
     counts: dict[bytes, int] = {}
     for entries in (before, after):
         columns = (entries.column(name).to_pylist() for name in ("partition", "total_buckets"))

@@ -1,1 +1,1 @@
-"""Paimon's data files: parquet, ORC, Avro and blobs, deletion vectors, schema evolution."""
+"""Paimon's data files: Parquet, ORC, Avro and blobs, deletion vectors, schema evolution."""

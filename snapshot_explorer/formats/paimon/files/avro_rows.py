@@ -1,4 +1,4 @@
-"""Rows of Avro data files. Values are taken as they are stored: Paimon's logical types mean other than Avro says."""
+"""Rows of Avro data files. Values are read without Avro's logical types, which Paimon uses differently."""
 
 import io
 import struct
@@ -38,7 +38,7 @@ _FOREIGN = (
     SchemaParseException,
     UnknownType,
 )
-"""What fastavro raises on damaged bytes and schemas, and pyarrow on values that are none of their column."""
+"""Exceptions of fastavro for damaged bytes and schemas, and of pyarrow for values of another type."""
 
 Convert = Callable[[Any], Any]
 
@@ -46,7 +46,7 @@ Convert = Callable[[Any], Any]
 def batches(container: Container, fields: Sequence[Field], size: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of an Avro file, with a column per field.
 
-    Times come as their integers, in the unit of the field's Arrow type, all else in the field's type.
+    Times are integers in the unit of the field's Arrow type, all other values have the field's type.
 
     Raises:
         CorruptBytesError: The content is damaged, or lacks a field.
@@ -90,9 +90,9 @@ def _batch(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field], readers: 
 
 
 def _plain(container: Container) -> bytes:
-    """Return the file unpacked, with a header that says nothing of logical types.
+    """Return the file decompressed, with a header without logical types.
 
-    A timestamp-millis that fastavro turns into a datetime costs much and cannot hold every year.
+    fastavro converts timestamp-millis to datetime, which is slow and does not cover every year.
     """
     plain = io.BytesIO()
     plain.write(b"Obj\x01")
@@ -110,7 +110,7 @@ def _record(schema: Any) -> dict[str, Any]:
     """Return the record of a schema; files before 0.9 wrap it in a union with null."""
     found = next(item for item in schema if item != "null") if isinstance(schema, list) else schema
     if not isinstance(found, dict) or "fields" not in found:
-        raise ValueError("no record")
+        raise ValueError("not a record")
     return found
 
 
@@ -135,7 +135,7 @@ def _named(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _resolved(node: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema node as an object, out of its union with null."""
+    """Return a schema node as an object, without its union with null."""
     if isinstance(node, list):
         node = next((item for item in node if item != "null"), "null")
     if isinstance(node, str):
@@ -166,7 +166,7 @@ def _same(value: Any) -> Any:
 
 
 def _reader(node: Any, kind: DataType, named: Mapping[str, Any]) -> Convert:
-    """Return the function that turns a stored value into what `_stored` collects."""
+    """Return the function that converts a stored value to the type of `_stored`."""
     found = _resolved(node, named)
     if kind.root == "DECIMAL":
         return lambda value: None if value is None else _decimal(value, kind.scale or 0)
@@ -203,7 +203,7 @@ def _row_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any
 
 
 def _map_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any]) -> Convert:
-    """Return the reader of a map; one without text for keys is stored as an array of key and value."""
+    """Return the reader of a map. A map whose keys are not text is stored as an array of keys and values."""
     keys, items = (kind.element, DataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
     if keys is None or items is None:
         raise CorruptBytesError("a map in it has no types")

@@ -19,18 +19,18 @@ from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
 from snapshot_explorer.storage import Storage
 
 LIMIT_BYTES = 256 * 2**20
-"""How many bytes of blob files one read may load."""
+"""The most bytes of blob files that one read loads."""
 _VERSION = 1
 _MAGIC = (1481511375).to_bytes(4, "little")
 _TAIL = 5
 _FRAME = 16
-"""Bytes of an entry beside its value: magic, length and checksum."""
+"""Bytes of an entry in addition to its value: magic, length and checksum."""
 _NULL, _PLACEHOLDER = -1, -2
 _LONGEST_VARINT = 10
 _DESCRIPTOR_VERSION = 2
 _DESCRIPTOR_MAGIC = 0x424C4F4244455343
 DESCRIPTOR = "$descriptor"
-"""What stands behind a column's name to ask for descriptors instead of values."""
+"""The suffix of a column name that selects descriptors instead of values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +40,15 @@ class BlobFile:
     content: bytes
     """All its bytes."""
     lengths: npt.NDArray[np.int64]
-    """For each row the length of its entry; -1 for null, -2 for a row whose value an older file has."""
+    """For each row, the length of its entry; -1 for null, -2 if an older file contains the value."""
     starts: npt.NDArray[np.int64]
-    """For each row where its entry begins."""
+    """For each row, the offset of its entry."""
 
     def value(self, row: int) -> bytes | None:
         """Return the value of a row, after checking its entry.
 
         Raises:
-            CorruptBytesError: The entry contradicts the format or its checksum.
+            CorruptBytesError: The entry violates the format or does not match its checksum.
         """
         length = int(self.lengths[row])
         if length == _NULL:
@@ -64,7 +64,7 @@ class BlobFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobPlaces:
-    """Where the values of a blob file are."""
+    """The locations of the values in a blob file."""
 
     uri: str
     """The file."""
@@ -74,7 +74,7 @@ class BlobPlaces:
     """As in `BlobFile`."""
 
     def value(self, row: int) -> bytes | None:
-        """Return the descriptor of a row's value as Paimon writes it: file, offset, length. The value stays unread.
+        """Return the descriptor of a row's value in Paimon's format: file, offset, length. Does not read the value.
 
         Source: paimon BlobDescriptor.serialize.
         """
@@ -87,9 +87,9 @@ class BlobPlaces:
 
 
 def descriptor_fields(names: Sequence[str], schema: Schema) -> list[Field]:
-    """Return those of the names that ask for a blob column's descriptors, `COLUMN$descriptor`, as columns of bytes.
+    """Return the descriptor columns, `COLUMN$descriptor` of a blob column, among the names, as columns of bytes.
 
-    A column of the schema's own that is called so is not meant.
+    A column of the schema with that name takes precedence.
     """
     known = {field.name: field for field in schema.fields}
     return [
@@ -116,13 +116,13 @@ def column_sizes(entries: pa.Table, file_schemas: Mapping[int, Schema]) -> Mappi
 
 
 def check_limit(total: int) -> None:
-    """Refuse to load more bytes of blobs than the limit.
+    """Raise if the blobs exceed the limit.
 
     Args:
-        total: Size of all blob files of the columns asked for.
+        total: Size of all blob files of the requested columns.
 
     Raises:
-        UnsupportedFeatureError: It is too much; the message says how to read less.
+        UnsupportedFeatureError: The blobs exceed the limit; the message says how to read less.
     """
     if total > LIMIT_BYTES:
         raise UnsupportedFeatureError(
@@ -136,10 +136,10 @@ def parse(content: bytes, rows: int) -> BlobFile:
 
     Args:
         content: All its bytes.
-        rows: How many rows it must have.
+        rows: The expected number of rows.
 
     Raises:
-        CorruptBytesError: The bytes contradict the format, or hold another number of rows.
+        CorruptBytesError: The bytes violate the format, or contain another number of rows.
 
     Source: paimon docs, "Blob Storage"; paimon BlobFileMeta, BlobFormatWriter.
     """
@@ -149,9 +149,9 @@ def parse(content: bytes, rows: int) -> BlobFile:
 
 
 def _index_bytes(tail: bytes, size: int) -> int:
-    """Return how many bytes the index has, by the last bytes of the file."""
+    """Return the size of the index, from the last bytes of the file."""
     if len(tail) < _TAIL or tail[-1] != _VERSION:
-        raise CorruptBytesError(f"it is of version {tail[-1:].hex() or 'none'}, not {_VERSION}")
+        raise CorruptBytesError(f"its version is {tail[-1:].hex() or 'missing'}, not {_VERSION}")
     found = int.from_bytes(tail[:-1], "little", signed=True)
     if found < 0 or found > size - _TAIL:
         raise CorruptBytesError(f"its index has {found} bytes of {size}")
@@ -168,9 +168,9 @@ def _places(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64],
 
 
 def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
-    """Return numbers of which each is given by how much it differs from the one before, as a zigzag varint."""
+    """Return the lengths in an index, which are stored as zigzag varints of the differences."""
     if not rows <= len(index) <= rows * _LONGEST_VARINT:
-        raise CorruptBytesError(f"its index has {len(index)} bytes, which are not the numbers of {rows} rows")
+        raise CorruptBytesError(f"its index has {len(index)} bytes, which is not possible for {rows} rows")
     lengths = np.zeros(rows, np.int64)
     place = number = 0
     for row in range(rows):
@@ -182,11 +182,11 @@ def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
             place += 1
             coded |= (byte & 0x7F) << shift
             shift += 7
-            if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follows
+            if byte < 0x80:  # noqa: PLR2004 - the continuation bit
                 break
         number += (coded >> 1) ^ -(coded & 1)
         if not _PLACEHOLDER <= number <= LIMIT_BYTES:
-            raise CorruptBytesError(f"its index gives row {row} a length of {number}")
+            raise CorruptBytesError(f"its index contains the length {number} for row {row}")
         lengths[row] = number
     if place != len(index):
         raise CorruptBytesError(f"its index has numbers for more than {rows} rows")
@@ -194,7 +194,7 @@ def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
 
 
 def read(storage: Storage, file: DataFile) -> BlobFile:
-    """Return a blob file, read whole. Two requests at most.
+    """Return a blob file, read whole. At most two requests.
 
     Raises:
         CorruptTableError: It is missing or damaged; the message names it.
@@ -206,7 +206,7 @@ def read(storage: Storage, file: DataFile) -> BlobFile:
 
 
 def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
-    """Return where the values of a blob file are. Reads its index alone, in two ranges.
+    """Return the locations of the values in a blob file. Reads only its index, in two ranges.
 
     Raises:
         CorruptTableError: It is missing or damaged; the message names it.
@@ -224,12 +224,12 @@ def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
 
 @contextmanager
 def _translated(file: DataFile) -> Iterator[None]:
-    """Name the file in what goes wrong with it."""
+    """Convert errors to errors that name the file."""
     try:
         yield
     except MissingFileError as error:
         raise CorruptTableError(
-            f"The blob file {file.path} is not there. The version may have expired while it was read, or the file "
+            f"The blob file {file.path} does not exist. The version may have expired during the read, or the file "
             "was removed by hand. Try a newer version."
         ) from error
     except CorruptBytesError as error:
@@ -254,18 +254,18 @@ def column(
 ) -> pa.Array:
     """Return the values of a blob column for a range of rows, or their descriptors.
 
-    Of two files that have a row the newer counts, unless it only marks the place. All values are in memory.
+    The newest file that contains a row determines its value, placeholders aside. All values are in memory.
 
     Args:
-        storage: Where the files are.
-        files: Files of the column, the newest first; none for a column of nulls.
+        storage: The table's storage.
+        files: Files of the column, the newest first; empty for a column of nulls.
         first_row_id: The id of the first row.
-        rows: How many rows.
+        rows: The number of rows.
         kind: The Arrow type of the column.
-        described: Whether descriptors are wanted: of the files then only the indexes are read.
+        described: Whether to return descriptors. Then only the indexes of the files are read.
 
     Raises:
-        CorruptTableError: A file is missing or damaged, or no file has the value of a row.
+        CorruptTableError: A file is missing or damaged, or no file contains the value of a row.
 
     Source: paimon DataEvolutionSplitRead, BlobFallbackRecordReader.
     """
@@ -285,13 +285,13 @@ def column(
         missing[start : start + file.rows] &= ~here
     if missing.any():
         raise CorruptTableError(
-            f"No blob file has the value of the row {first_row_id + int(np.argmax(missing))}; the newest beside it is "
-            f"{files[0].path}. The table has lost a file; choose another version."
+            f"No blob file contains the value of row {first_row_id + int(np.argmax(missing))}; the newest of these "
+            f"rows is {files[0].path}. The table has lost a file; choose another version."
         )
     return pa.array(values, kind)
 
 
 def batches(values: pa.Array, name: str, size: int) -> Iterator[pa.RecordBatch]:
-    """Yield a column as batches of at most so many rows."""
+    """Yield a column as batches of at most `size` rows."""
     for start in range(0, len(values), size):
         yield pa.RecordBatch.from_arrays([values.slice(start, size)], names=[name])

@@ -1,4 +1,4 @@
-"""Data evolution: rows whose columns are spread over several files, told by the ids of the rows that they hold."""
+"""Data evolution: groups of files that contain columns of the same rows, matched by their row id ranges."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ BLOB_FORMAT = "blob"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnGroup:
-    """Files that hold columns of the same rows. Picklable."""
+    """Files that contain columns of the same rows. Picklable."""
 
     files: tuple[DataFile, ...]
-    """Files of as many rows each, the newest first. At least one."""
+    """Files with the same number of rows, the newest first. At least one."""
     blobs: tuple[DataFile, ...] = ()
-    """Blob files of one column each, of some of the rows, the newest first."""
+    """Blob files, each with one column of some of the rows, the newest first."""
 
     @property
     def first_row_id(self) -> int:
-        """The id of the first row; 0 for a file whose manifest entry gives none, which is alone."""
+        """The id of the first row; 0 for the single file of a group whose manifest entry has none."""
         return self.files[0].first_row_id or 0
 
     @property
     def rows(self) -> int:
-        """How many rows the group has."""
+        """The number of rows of the group."""
         return self.files[0].rows
 
     @property
@@ -39,12 +39,12 @@ class ColumnGroup:
 
 
 def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
-    """Return files in groups of overlapping ranges of row ids, in the order of the ids.
+    """Return groups of files with overlapping row id ranges, in the order of the ids.
 
-    Files without a first row id, which hold whole rows, come first.
+    Files without a first row id, which contain whole rows, come first.
 
     Raises:
-        CorruptTableError: Two files of a group, but for blobs, are not of the same rows; both are named.
+        CorruptTableError: Two files of a group, blob files aside, have different rows; the message names both.
 
     Source: paimon docs, "Data Evolution"; paimon DataEvolutionSplitGenerator, DataEvolutionSplitRead.
     """
@@ -72,14 +72,14 @@ def _group(files: Sequence[DataFile]) -> ColumnGroup:
     blobs = [file for file in newest_first if file.format == BLOB_FORMAT]
     if not normal:
         raise CorruptTableError(
-            f"The blob file {blobs[0].path} holds a column of rows that no data file has. The table has lost a file; "
+            f"The blob file {blobs[0].path} contains rows that no data file contains. The table has lost a file; "
             "choose another version."
         )
     whole = normal[0]
     for file in normal:
         if (file.first_row_id, file.rows) != (whole.first_row_id, whole.rows):
             raise CorruptTableError(
-                f"The data files {whole.path} and {file.path} overlap without being of the same rows: {whole.rows} "
+                f"The data files {whole.path} and {file.path} overlap but do not contain the same rows: {whole.rows} "
                 f"rows from {whole.first_row_id} on, and {file.rows} from {file.first_row_id} on. The table's "
                 "metadata is damaged; choose another version."
             )
@@ -88,14 +88,14 @@ def _group(files: Sequence[DataFile]) -> ColumnGroup:
         start = file.first_row_id or 0
         if start < first or start + file.rows > first + whole.rows:
             raise CorruptTableError(
-                f"The blob file {file.path} is of {file.rows} rows from {start} on, but the data file {whole.path} "
-                f"beside it of {whole.rows} from {first} on. The table's metadata is damaged; choose another version."
+                f"The blob file {file.path} contains {file.rows} rows from {start} on, but its data file {whole.path} "
+                f"contains {whole.rows} from {first} on. The table's metadata is damaged; choose another version."
             )
     return ColumnGroup(files=tuple(normal), blobs=tuple(blobs))
 
 
 def holds(file: DataFile, field: Field, schemas: Mapping[int, Schema]) -> bool:
-    """Return whether a file has a column, told by its id."""
+    """Return whether a file contains a column, matched by field id."""
     return any(
         theirs.id == field.id and (file.write_columns is None or theirs.name in file.write_columns)
         for theirs in schemas[file.schema_id].fields
@@ -105,9 +105,9 @@ def holds(file: DataFile, field: Field, schemas: Mapping[int, Schema]) -> bool:
 def sources(
     group: ColumnGroup, fields: Sequence[Field], schemas: Mapping[int, Schema]
 ) -> list[tuple[DataFile, list[Field]]]:
-    """Return which file gives which columns: of those that have a column, the newest.
+    """Return the columns to read from each file: a column comes from the newest file that contains it.
 
-    A column that no file has is left to the newest file, as null. Blob columns are not looked for.
+    A column that no file contains is read from the newest file, as null. Blob columns are not handled here.
 
     Source: paimon DataEvolutionSplitRead.createUnionReader.
     """
@@ -121,7 +121,7 @@ def sources(
 
 
 def side_by_side(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield batches of several streams of as many rows each, cut so that those given together are of the same rows."""
+    """Yield one batch per stream, sliced to the same rows. All streams have the same number of rows."""
     heads: list[pa.RecordBatch | None] = [None] * len(streams)
     while True:
         for place, stream in enumerate(streams):

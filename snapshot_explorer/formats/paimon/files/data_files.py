@@ -1,6 +1,6 @@
-"""Data files as Arrow: parquet, ORC and Avro under the schema that they were written with.
+"""Reads data files as Arrow: Parquet, ORC and Avro under the schema that they were written with.
 
-Whatever the file's physical types, a column comes out in exactly the Arrow type of its Paimon type.
+Whatever the file's physical types, each column has exactly the Arrow type of its Paimon type.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,12 +36,12 @@ _UTC_NAMES = frozenset(("", "UTC", "GMT", "Z", "UCT", "Zulu", "Etc/UTC", "Etc/GM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """What reading one data file needs of its manifest entry. Picklable."""
+    """A data file to read, from its manifest entry. Picklable."""
 
     path: str
     """Its path for `Storage.open`."""
     format: str
-    """parquet, orc or avro; blob for the values of a blob column, which `blobs` reads."""
+    """parquet, orc or avro; blob for a blob file, which `blobs` reads."""
     schema_id: int
     """The schema that it was written with."""
     rows: int
@@ -55,13 +55,13 @@ class DataFile:
     max_sequence: int
     """Greatest sequence number of its rows."""
     deleted_rows: int | None
-    """Rows of kind -U or -D; None where the writer did not count them."""
+    """Rows of kind -U or -D; None where not recorded."""
     write_columns: tuple[str, ...] | None
     """Its physical columns; None for all columns of its schema."""
     first_row_id: int | None = None
-    """The id of its first row; None where rows have none, or the file itself holds them."""
+    """The id of its first row; None where rows have no ids, or the file contains them."""
     vector: Vector | None = None
-    """Where its deletion vector is; None where all its rows count."""
+    """The location of its deletion vector; None if all its rows are live."""
 
 
 def batches(
@@ -70,19 +70,19 @@ def batches(
     """Yield the rows of a data file, in file order.
 
     Args:
-        storage: Where the file is.
+        storage: The table's storage.
         file: The file.
-        fields: The columns, as the file's own schema has them. No others are read, but for Avro.
-        legacy_zones: Whether ORC files hold TIMESTAMP_LTZ as clock times of the writer's zone
-            (`orc.timestamp-ltz.legacy.type`): then a zone other than UTC is warned of.
+        fields: The columns, from the file's own schema. Other columns are not read, except in Avro files.
+        legacy_zones: Whether ORC files store TIMESTAMP_LTZ in the writer's local time
+            (`orc.timestamp-ltz.legacy.type`). Then a zone other than UTC logs a warning.
 
     Yields:
-        Batches with a column per field, named and typed like it; without fields, batches of rows only.
+        Batches with a column per field, of its name and type; without fields, batches of rows without columns.
 
     Raises:
-        CorruptTableError: The file is missing, damaged, lacks a column, or has another number of rows than its
-            manifest says; the message names it.
-        UnsupportedFeatureError: The file is encrypted, or holds what Arrow cannot.
+        CorruptTableError: The file is missing, damaged, lacks a column, or its number of rows differs from its
+            manifest's; the message names it.
+        UnsupportedFeatureError: The file is encrypted, or a value does not fit its Arrow type.
     """
     log.debug("reading %s of %s (%s bytes)", [field.name for field in fields], file.path, file.size_bytes)
     reader = {"parquet": _parquet, "orc": _orc, "avro": _avro}[file.format]
@@ -91,29 +91,29 @@ def batches(
         for batch in reader(storage, file, fields, legacy_zones=legacy_zones):
             given += batch.num_rows
             yield _conformed(batch, file, fields)
-    # A damaged file may say one number of rows and give another.
+    # The number of rows in a damaged file's footer may differ from the rows read.
     _check_rows(file, given)
 
 
 def check_schema(storage: Storage, file: DataFile, fields: Sequence[Field]) -> None:
-    """Refuse a file that holds none of the columns that its own schema names, and others. Opens it.
+    """Raise for a file that contains columns, but none of its own schema. Opens the file.
 
     Raises:
-        CorruptTableError: It is so, or the file is missing or damaged; the message names it.
+        CorruptTableError: The columns do not match, or the file is missing or damaged; the message names it.
     """
     with _translated(file):
         there = _names(storage, file)
     own = [field.name for field in fields if file.write_columns is None or field.name in file.write_columns]
     if file.rows and there and own and not set(own).intersection(there):
         raise CorruptTableError(
-            f"The data file {file.path} has {file.rows} rows and none of the columns that schema/schema-"
-            f"{file.schema_id} names, by which it was written. It may have been overwritten, or the schema file; "
+            f"The data file {file.path} has {file.rows} rows and none of the columns of schema/schema-"
+            f"{file.schema_id}, with which it was written. The file or the schema file may have been overwritten; "
             "compare both with a copy of the table."
         )
 
 
 def _names(storage: Storage, file: DataFile) -> Sequence[str]:
-    """Return what the columns in a file are called."""
+    """Return the names of the columns in a file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
@@ -130,12 +130,12 @@ def _names(storage: Storage, file: DataFile) -> Sequence[str]:
 
 @contextmanager
 def _translated(file: DataFile) -> Iterator[None]:
-    """Turn what pyarrow and Avro raise into errors that name the file."""
+    """Convert errors of pyarrow and Avro to errors that name the file."""
     try:
         yield
     except MissingFileError as error:
         raise CorruptTableError(
-            f"The data file {file.path} is not there. The version may have expired while it was read, or the file "
+            f"The data file {file.path} does not exist. The version may have expired during the read, or the file "
             "was removed by hand. Try a newer version."
         ) from error
     except SnapshotExplorerError:
@@ -147,7 +147,7 @@ def _translated(file: DataFile) -> Iterator[None]:
 def _check_rows(file: DataFile, rows: int) -> None:
     if rows != file.rows:
         raise CorruptTableError(
-            f"The data file {file.path} has {rows} rows, but its manifest says {file.rows}. "
+            f"The data file {file.path} has {rows} rows, but its manifest records {file.rows}. "
             "It may have been overwritten; compare it with a copy of the table."
         )
 
@@ -157,7 +157,7 @@ def _check_names(file: DataFile, there: Sequence[str], fields: Sequence[Field]) 
     for field in fields:
         if field.name not in known:
             raise CorruptTableError(
-                f"The data file {file.path} has no column {field.name!r}, which schema/schema-{file.schema_id} names."
+                f"The data file {file.path} has no column {field.name!r} of schema/schema-{file.schema_id}."
             )
 
 
@@ -197,7 +197,7 @@ def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zo
             return
         if legacy_zones and any(_has_zone(field.type) for field in fields):
             _warn_of_zone(storage, file)
-        # pyarrow takes a dot in a name for a path into a struct: then all columns are read.
+        # pyarrow parses a dot in a name as a path into a struct: read all columns then.
         names = [field.name for field in fields]
         wanted = None if any("." in name for name in names) else names
         for index in range(reader.nstripes):
@@ -205,17 +205,17 @@ def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zo
 
 
 def _warn_of_zone(storage: Storage, file: DataFile) -> None:
-    """Say so where ORC holds TIMESTAMP_LTZ by the clock of another zone than UTC.
+    """Log a warning if an ORC file stores TIMESTAMP_LTZ in the local time of a zone other than UTC.
 
-    Paimon stores the clock time in UTC as if it were one of the JVM's zone, and reads it back so: which instant
-    comes out depends on the zone of the reader's JVM. Here it is what comes out where that zone is UTC.
+    Paimon stores the UTC time as if it were in the JVM's zone, and reads it in the same way: the instant that it
+    returns depends on the zone of the reader's JVM. This package returns the instant of a JVM in UTC.
     """
     with storage.open(file.path) as tail:
         zone = orc_tail.writer_zone(tail)
     if zone not in _UTC_NAMES:
         log.warning(
-            "%s holds times by the clock of %s (orc.timestamp-ltz.legacy.type): its TIMESTAMP_LTZ columns are given as "
-            "Paimon gives them in a JVM whose zone is UTC, and differ from what it gives in %s",
+            "%s stores times in the local time of %s (orc.timestamp-ltz.legacy.type): its TIMESTAMP_LTZ columns are "
+            "read as in a JVM whose zone is UTC, and differ from those of a JVM in %s",
             file.path,
             zone,
             zone,
@@ -223,7 +223,7 @@ def _warn_of_zone(storage: Storage, file: DataFile) -> None:
 
 
 def _has_zone(kind: DataType) -> bool:
-    """Return whether a TIMESTAMP_LTZ is in a type."""
+    """Return whether a type contains a TIMESTAMP_LTZ."""
     parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
     return kind.root == "TIMESTAMP_LTZ" or any(_has_zone(part) for part in parts)
 
@@ -242,7 +242,7 @@ def _avro(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_z
 
 
 def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -> pa.RecordBatch:
-    """Return the batch with exactly the fields, each in the Arrow type of its Paimon type."""
+    """Return the batch with exactly these fields, each in the Arrow type of its Paimon type."""
     if not fields:
         return batch
     columns = []
@@ -264,18 +264,18 @@ def _nullable(field: Field) -> pa.Field:
 
 
 def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Array:
-    """Return physical values in the Arrow type of a Paimon type; structs are matched by field name.
+    """Return physical values in the Arrow type of a Paimon type. Struct fields are matched by name.
 
     Args:
-        values: What the file's reader gave.
+        values: The values from the file's reader.
         kind: The type in the file's schema.
-        is_orc: Whether they are of an ORC file: blanks at the end of a CHAR are the file's, not the value's.
+        is_orc: Whether they are from an ORC file: trailing blanks of a CHAR are padding then.
 
     Raises:
-        pyarrow.ArrowException: The values are not of the type.
+        pyarrow.ArrowException: The values have another type.
         KeyError: A struct lacks a field.
 
-    Source: orc StringExpr.rightTrimAndTruncate, by which Paimon's own reader gives them.
+    Source: orc StringExpr.rightTrimAndTruncate, which Paimon's own reader uses.
     """
     values, wanted = plain(values), arrow_type(kind)
     if kind.root in ("ROW", "VARIANT"):
@@ -295,7 +295,7 @@ def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Arr
     if kind.root in ("TIME", "DATE") and pa.types.is_int32(values.type):
         return values.view(wanted)
     if is_orc and kind.root in ("CHAR", "VARCHAR"):
-        values.validate(full=True)  # the reader of ORC does not look whether text is UTF-8
+        values.validate(full=True)  # the ORC reader does not check that text is UTF-8
     if is_orc and kind.root == "CHAR":
         values = pc.utf8_rtrim(values, " ")
     return values if values.type == wanted else values.cast(wanted)
@@ -317,7 +317,7 @@ def _conform_struct(values: pa.Array, kind: DataType, wanted: pa.StructType, *, 
 
 
 def _conform_timestamp(values: pa.Array, wanted: pa.TimestampType) -> pa.Array:
-    """Return timestamps in the wanted unit; the wanted zone is set, as files of one meaning differ in it."""
+    """Return timestamps in the unit and zone of the type. The zone in the file is ignored: writers differ in it."""
     if pa.types.is_int64(values.type):
         return values.view(wanted)
     if pa.types.is_fixed_size_binary(values.type):

@@ -1,4 +1,4 @@
-"""Deletion vectors: which rows of a data file do not count, by their position in the file."""
+"""Deletion vectors: the positions of the deleted rows of a data file."""
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,26 +17,26 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 DELETION_VECTORS = "DELETION_VECTORS"
-"""The type of an index that holds deletion vectors."""
+"""The type of an index that contains deletion vectors."""
 _VERSION = 1
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
 _MOST_ROWS = 1 << 31
-"""Rows of a file whose vector is decoded: positions of more do not fit the writers' own numbers."""
+"""The most rows of a file whose vector is decoded: greater positions do not fit the writers' own integers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
-    """Where the deletion vector of a data file is. Picklable."""
+    """The location of the deletion vector of a data file. Picklable."""
 
     path: str
     """The index file, for `Storage.read`."""
     offset: int | None
-    """Where in it the vector begins, with its size; None where the index manifest does not say."""
+    """The offset of the vector, which begins with its size; None where the index manifest lacks it."""
     length: int | None
-    """The length that the index manifest gives."""
+    """The length in the index manifest."""
     cardinality: int | None
-    """How many rows it deletes; None where the writer did not say."""
+    """The number of rows it deletes; None where not recorded."""
 
 
 Vectors = Mapping[tuple[bytes, int, str], Vector]
@@ -46,14 +46,14 @@ Vectors = Mapping[tuple[bytes, int, str], Vector]
 def vectors_of(
     indexes: pa.Table, folders: Sequence[str], options: Mapping[str, str], storage: Storage, *, strict: bool
 ) -> Vectors:
-    """Return where each data file's deletion vector is.
+    """Return the location of each data file's deletion vector.
 
     Args:
         indexes: INDEX_ENTRIES.
         folders: The folder of the partition and bucket of each.
         options: The newest options.
         storage: The table's storage, which resolves files at full locations.
-        strict: Refuse a location on another storage; otherwise it is returned as it is stored, to be shown.
+        strict: Raise for a location on another storage; otherwise it is returned as stored.
 
     Raises:
         UnsupportedFeatureError: With `strict`, an index file is on another storage.
@@ -91,16 +91,16 @@ def _resolved(storage: Storage, location: str, *, strict: bool) -> str:
 
 
 def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Mapping[str, Positions]:
-    """Return for each data file the positions of the rows that do not count, ascending.
+    """Return for each data file the positions of its deleted rows, ascending.
 
     Reads each index file once, whole: writers keep them at a few MB.
 
     Args:
-        storage: Where the index files are.
+        storage: The table's storage.
         vectors: Path, vector and number of rows of each data file that has a vector.
 
     Raises:
-        CorruptTableError: An index file is missing or damaged, or a vector does not fit its data file; the message
+        CorruptTableError: An index file is missing or damaged, or a vector does not match its data file; the message
             names both.
 
     Source: paimon docs, "Table Index", "Deletion Vectors"; paimon DeletionVectorsIndexFile.
@@ -112,7 +112,7 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
     except MissingFileError as error:
         raise CorruptTableError(
             f"An index file with deletion vectors is gone ({str(error).rstrip('.')}). The version may have expired "
-            "while it was read, or the file was removed by hand. Try a newer version."
+            "during the read, or the file was removed by hand. Try a newer version."
         ) from error
     found = {}
     for path, vector, rows in wanted:
@@ -127,16 +127,16 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
 
 
 def positions(content: bytes, vector: Vector, rows: int) -> Positions:
-    """Return the positions that a vector holds, ascending.
+    """Return the positions in a vector, ascending.
 
     Args:
         content: The index file.
-        vector: Where in it the vector is.
-        rows: Rows of the data file: all positions must be below.
+        vector: The location of the vector in it.
+        rows: Rows of the data file: all positions must be less.
 
     Raises:
-        CorruptBytesError: The vector contradicts the format, its checksum or the index manifest.
-        UnsupportedFeatureError: The data file has more rows, or the vector more positions, than are held.
+        CorruptBytesError: The vector does not match the format, its checksum or the index manifest.
+        UnsupportedFeatureError: The data file has more rows, or the vector more positions, than supported.
 
     Source: paimon BitmapDeletionVector, Bitmap64DeletionVector, DeletionVector.read.
     """
@@ -145,7 +145,7 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
             f"A deletion vector in {vector.path} is for a file of {rows} rows; up to {_MOST_ROWS} are read."
         )
     if content[:1] != bytes([_VERSION]):
-        raise CorruptBytesError(f"the index file is of version {content[:1].hex() or 'none'}, not {_VERSION}")
+        raise CorruptBytesError(f"the version of the index file is {content[:1].hex() or 'missing'}, not {_VERSION}")
     if vector.offset is None or vector.offset < 1:
         raise CorruptBytesError(f"it begins at {vector.offset}")
     body = _body(content, vector.offset)
@@ -157,20 +157,20 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
         _check_length(vector, len(body) + 8)
         found, end = roaring.decode_64(body, 4, rows)
     else:
-        raise CorruptBytesError(f"its magic is {magic.hex()}, which no kind of vector has")
+        raise CorruptBytesError(f"its magic number {magic.hex()} is unknown")
     if end != len(body):
         raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
     if vector.cardinality is not None and vector.cardinality != len(found):
-        raise CorruptBytesError(f"it deletes {len(found)} rows, but the index manifest says {vector.cardinality}")
+        raise CorruptBytesError(f"it deletes {len(found)} rows, but the index manifest records {vector.cardinality}")
     return found
 
 
 def _body(content: bytes, offset: int) -> bytes:
-    """Return magic and bitmap of the vector at an offset, after checking their sum."""
+    """Return magic number and bitmap of the vector at an offset, after verifying their checksum."""
     size = int.from_bytes(content[offset : offset + 4], "big", signed=True)
     body = content[offset + 4 : offset + 4 + size] if size > 0 else b""
     check = content[offset + 4 + size : offset + 8 + size]
-    if size < 4 or len(body) != size or len(check) != 4:  # noqa: PLR2004 - bytes of a magic, and of a sum
+    if size < 4 or len(body) != size or len(check) != 4:  # noqa: PLR2004 - bytes of a magic number, and of a checksum
         raise CorruptBytesError(f"it has {size} bytes at {offset} of {len(content)}")
     if zlib.crc32(body) != int.from_bytes(check, "big"):
         raise CorruptBytesError("its checksum does not match")
@@ -178,6 +178,6 @@ def _body(content: bytes, offset: int) -> bytes:
 
 
 def _check_length(vector: Vector, length: int) -> None:
-    """Check the length in the index manifest: of magic and bitmap, in the 64-bit kind with size and checksum."""
+    """Check the length in the index manifest: magic number and bitmap, for 64-bit vectors also size and checksum."""
     if vector.length is not None and vector.length != length:
-        raise CorruptBytesError(f"its length is {length}, but the index manifest says {vector.length}")
+        raise CorruptBytesError(f"its length is {length}, but the index manifest records {vector.length}")

@@ -1,7 +1,7 @@
 """Schema evolution: rows of an old file as rows of another schema, by field ids.
 
-A field is found in the file's schema by its id, at every depth of ROWs; it is read by the name that it has there.
-A field that the file's schema lacks is null. Types that differ are cast as Paimon casts them.
+A field is matched with the file's schema by its id, also inside ROWs, and read under its name there. A field that the
+file's schema lacks is null. Values of another type are cast by Paimon's rules.
 
 Source: paimon docs, "Schema evolution"; paimon SchemaEvolutionUtil.
 """
@@ -21,24 +21,24 @@ _NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapping:
-    """How the columns of a file become columns of the read schema."""
+    """The mapping from the columns of a file to the columns of the read schema."""
 
     sources: tuple[Field, ...]
-    """The file's columns to read, each once, as the file's schema has them."""
+    """The file's columns to read, each once, from the file's schema."""
     targets: tuple[tuple[Field, Field | None], ...]
-    """The wanted columns in order, each with the file's column that it comes from; None for a null column."""
+    """The requested columns in order, each with its column in the file; None for a column of nulls."""
 
 
 def mapping(wanted: Sequence[Field], there: Sequence[Field], write_columns: Sequence[str] | None = None) -> Mapping:
-    """Return how wanted columns come from a file.
+    """Return the mapping from the columns of a file to requested columns.
 
     Args:
         wanted: Columns of the read schema.
         there: All columns of the file's own schema.
-        write_columns: Names of the columns that the file really has; None for all of them.
+        write_columns: Names of the columns in the file; None for all.
 
     Raises:
-        UnsupportedFeatureError: A change of type has no proven cast; the message names the column.
+        UnsupportedFeatureError: The cast for a change of type is not supported; the message names the column.
     """
     by_id = {field.id: field for field in there if write_columns is None or field.name in write_columns}
     targets = tuple((field, by_id.get(field.id)) for field in wanted)
@@ -50,7 +50,7 @@ def mapping(wanted: Sequence[Field], there: Sequence[Field], write_columns: Sequ
 
 
 def same(left: DataType, right: DataType) -> bool:
-    """Return whether values of two types are stored alike: equal but for nulls, names and ids included."""
+    """Return whether two types are equal, including names and ids of fields, nullability aside."""
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
     parts = ((left.key, right.key), (left.element, right.element))
@@ -63,7 +63,7 @@ def same(left: DataType, right: DataType) -> bool:
 
 
 def _check(source: DataType, target: DataType, name: str) -> None:
-    """Refuse a change of type without a proven rule."""
+    """Raise for a change of type whose cast is not supported."""
     if same(source, target):
         return
     if source.root == target.root == "ROW":
@@ -88,15 +88,15 @@ def _check(source: DataType, target: DataType, name: str) -> None:
 
 
 def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
-    """Return a file's rows as the wanted columns.
+    """Return the rows of a file as the requested columns.
 
     Args:
         batch: Rows with the columns of `how.sources`.
-        how: Where each wanted column comes from.
+        how: The mapping of the file.
         path: The file, for messages.
 
     Raises:
-        UnsupportedFeatureError: A value has no proven cast; the message names file, column and value.
+        UnsupportedFeatureError: The cast of a value is not supported; the message names file, column and value.
     """
     columns = []
     for target, source in how.targets:
@@ -124,14 +124,14 @@ def _evolved(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
     if source.root == "MAP" and source.element and target.element and source.key and target.key:
         keys = _evolved(values.keys, source.key, target.key)
         return with_entries(values, wanted, keys, _evolved(values.items, source.element, target.element))
-    if same(source, target):  # a MULTISET or VECTOR whose parts differ in whether they may be null
+    if same(source, target):  # a MULTISET or VECTOR whose elements differ in nullability
         return values.cast(wanted)
     return cast(values, source, target)
 
 
 def _evolved_row(values: pa.StructArray, source: DataType, target: DataType) -> pa.Array:
     by_id = {field.id: (index, field.type) for index, field in enumerate(source.fields)}
-    # Under a null row anything may stand: flatten() makes it null, so that it is not cast.
+    # The fields of a null row may contain any value: flatten() makes them null, so that they are not cast.
     parts = values.flatten()
     children = []
     for field in target.fields:

@@ -1,4 +1,4 @@
-"""Row ids and sequence numbers: columns that tables with row tracking give when they are asked for by name."""
+"""Row ids and sequence numbers: hidden columns of tables with row tracking, read only if requested by name."""
 
 from collections.abc import Sequence
 
@@ -13,44 +13,44 @@ from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field
 ROW_ID = Field(id=2_147_483_642, name="_ROW_ID", type=DataType(root="BIGINT"))
 SEQUENCE_NUMBER = Field(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=DataType(root="BIGINT"))
 HIDDEN = (ROW_ID, SEQUENCE_NUMBER)
-"""The columns that are given only when asked for."""
+"""The columns that are read only if requested."""
 
 
 def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[Field]:
-    """Return those of the hidden columns that are among the names.
+    """Return the hidden columns among the names.
 
     Args:
-        names: Columns asked for.
-        tracked: Whether the table keeps them.
+        names: The requested columns.
+        tracked: Whether the table has row tracking.
 
     Raises:
-        InvalidArgumentError: One is asked for where the table does not keep them.
+        InvalidArgumentError: A hidden column is requested, but the table has no row tracking.
 
     Source: paimon docs, "Row Tracking".
     """
     found = [field for field in HIDDEN if field.name in names]
     if found and not tracked:
         raise InvalidArgumentError(
-            f"The column {found[0].name!r} was asked for, but the table does not track its rows: it needs the option "
+            f"The column {found[0].name!r} needs row tracking, which the table does not have: it needs the option "
             "row-tracking.enabled, and no primary key. Leave the column out."
         )
     return found
 
 
 def stored(fields: Sequence[Field], file: DataFile) -> list[Field]:
-    """Return those of the hidden columns among the fields that the file holds itself."""
+    """Return the hidden columns among the fields that the file contains."""
     return [field for field in fields if field in HIDDEN and file.write_columns and field.name in file.write_columns]
 
 
 def values(field: Field, batch: pa.RecordBatch, file: DataFile, start: int) -> pa.Array:
     """Return a hidden column for rows of a file.
 
-    What the file holds counts; where it holds none, a row's id follows from its position in the file, and its
-    sequence number is that of the commit that wrote the file.
+    Values in the file take precedence. Otherwise a row's id follows from its position in the file, and its sequence
+    number is that of the commit that wrote the file.
 
     Args:
         field: One of `HIDDEN`.
-        batch: Rows of the file, with the columns that `stored` names.
+        batch: Rows of the file, with the columns from `stored`.
         file: The file.
         start: The position of the first row in the file.
 
@@ -67,7 +67,7 @@ def values(field: Field, batch: pa.RecordBatch, file: DataFile, start: int) -> p
         return pc.fill_null(own, pa.scalar(file.max_sequence, pa.int64()))
     if file.first_row_id is None:
         raise CorruptTableError(
-            f"The data file {file.path} has rows without an id: neither the file nor its manifest entry gives one. "
+            f"The data file {file.path} has rows without an id: neither the file nor its manifest entry contains one. "
             "Leave out the column _ROW_ID."
         )
     return pc.coalesce(own, pa.array(np.arange(rows) + (file.first_row_id + start), pa.int64()))

@@ -1,1 +1,1 @@
-"""Maintenance of Paimon tables: settings, expiry of snapshots, which files exist."""
+"""Maintenance of Paimon tables: settings, snapshot expiry, and existing files."""

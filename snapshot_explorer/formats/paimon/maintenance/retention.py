@@ -1,4 +1,4 @@
-"""What Paimon's `expire_snapshots` would take from a table: its rule, and the files that go with the snapshots.
+"""Snapshot expiry: the snapshots and files that Paimon's `expire_snapshots` would delete.
 
 Source: paimon docs, "Manage Snapshots"; paimon ExpireSnapshotsImpl, SnapshotDeletion, ProcedureUtils, ConsumerManager.
 """
@@ -23,6 +23,7 @@ from snapshot_explorer.formats.expiry import (
     RetentionRule,
     check_age,
     check_gone,
+    format_duration,
     frame_of,
     freed_frame,
     holder,
@@ -32,7 +33,6 @@ from snapshot_explorer.formats.expiry import (
     paths_of,
     ranges,
     sizes_of,
-    spelled,
 )
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, number_of, parse_hint
@@ -51,18 +51,18 @@ _LONGER = ("changelog.num-retained.min", "changelog.num-retained.max", "changelo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What a table's snapshots are, and what stands in the way of their expiry."""
+    """The snapshots of a table, and the tags and consumers that prevent their expiry."""
 
     snapshots: Mapping[int, Snapshot]
-    """The snapshot files by version, ascending; those that only a tag or a changelog holds are not among them."""
+    """The snapshot files by version, ascending, without versions kept only by a tag or a changelog."""
     earliest: int
-    """Where expiry begins: what the hint says, if that snapshot is there, otherwise the first."""
+    """The first version that expires: the one in the hint if it exists, otherwise the first snapshot."""
     tags: Mapping[str, Snapshot]
     """The tags by name."""
     changelogs: Mapping[int, Snapshot]
-    """Versions of which only the long-lived changelog is left."""
+    """Versions whose long-lived changelog is all that is left."""
     consumers: Mapping[str, int]
-    """The consumers, and the version that each reads next."""
+    """The next version of each consumer."""
     options: Mapping[str, str]
     """The newest options."""
 
@@ -81,12 +81,12 @@ class _Rule:
     older_than: int
     """Milliseconds since 1970."""
     by_next: bool
-    """Whether the age of a snapshot is that of the one after it, as in Paimon 2.0; before, its own counted."""
+    """Whether the age of a snapshot is the age of the next one, as in Paimon 2.0, or its own, as in older releases."""
     told: tuple[tuple[str, str], ...]
-    """The rules as they are shown."""
+    """The rules as text."""
 
     def end(self, held: Held, consumers: Mapping[str, int]) -> int:
-        """Return the version before which all snapshots expire; the earliest where none does.
+        """Return the version before which all snapshots expire; the earliest if none does.
 
         Source: paimon ExpireSnapshotsImpl.expire.
         """
@@ -101,9 +101,9 @@ class _Rule:
 def read_held(
     storage: Storage, layout: Layout, history: History, options: Mapping[str, str], newest: int | None
 ) -> Held:
-    """Return what there is up to the newest version, if it is given.
+    """Return the snapshots up to `newest`, with tags and consumers.
 
-    Four listings, a hint, and a small file for each tag, consumer and snapshot not yet read.
+    Four listings, a hint, and a small file for each tag, consumer and snapshot that is not cached.
 
     Raises:
         CorruptTableError: A file is damaged; the message names it.
@@ -134,19 +134,19 @@ def expiry(
     branches: Mapping[str, frozenset[str] | str],
     name: str,
 ) -> Expiry:
-    """Return what `CALL sys.expire_snapshots` with the rule would take.
+    """Return the snapshots and files that `CALL sys.expire_snapshots` with the rule would delete.
 
     Args:
-        rule: The rule; what it does not say are the table's own settings, or Paimon's defaults.
+        rule: The rule. Its missing parts come from the table's settings or Paimon's defaults.
         lifetimes: LIFETIMES of the table.
-        held: What there is.
+        held: The snapshots, tags and consumers.
         changelogs: Returns the CHANGES of the changelogs of some snapshots.
-        branches: The paths that every other branch uses, or why they cannot be told.
+        branches: The paths that every other branch uses, or the reason why they are unknown.
         name: The table's name in SQL.
 
     Raises:
         UnsupportedFeatureError: Snapshots are missing among those that would expire.
-        CorruptTableError: A setting of the table is not a number or no duration.
+        CorruptTableError: A setting of the table is not a number or a duration.
     """
     asked = _rule(rule, held)
     if not held.snapshots:
@@ -156,7 +156,7 @@ def expiry(
             holders=frames.HOLDERS.empty_table(),
             rules=asked.told,
             commands=(),
-            notes=("The table has no snapshot: nothing expires.",),
+            notes=("The table has no snapshots: nothing expires.",),
         )
     end = asked.end(held, held.consumers)
     _check_whole(held, end)
@@ -192,7 +192,7 @@ def _rule(rule: RetentionRule, held: Held) -> _Rule:
     older_than = _millis(check_age(rule.now, age))
     newest = held.snapshots[held.latest] if held.snapshots else None
     told = [
-        ("keep", f"{spelled(age)} ({_from(held.options, _AGE, asked=rule.keep is not None)})"),
+        ("keep", f"{format_duration(age)} ({_from(held.options, _AGE, asked=rule.keep is not None)})"),
         ("keep at least", f"{_versions_told(least)} ({_from(held.options, _MIN, asked=rule.keep_last is not None)})"),
     ]
     if most < _ALL:
@@ -220,39 +220,37 @@ def _count(options: Mapping[str, str], name: str) -> int:
     text = options.get(name, _DEFAULTS[name]).strip()
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _ALL:
         raise CorruptTableError(
-            f"The table's option {name} is {text[:40]!r}, no number from 1 on: what expires cannot be told. Set the "
-            "option anew."
+            f"The table's option {name} must be 1 or more, got {text[:40]!r}. Set the option again to see what expires."
         )
     return int(text)
 
 
 def _duration(options: Mapping[str, str]) -> timedelta:
     text = options.get(_AGE, _DEFAULTS[_AGE])
-    # A bare number is of milliseconds.
+    # A number without a unit is in milliseconds.
     span = parse_duration(f"{text} ms" if text.strip().isdigit() else text)
     if span is None:
         raise CorruptTableError(
-            f"The table's option {_AGE} is {text[:40]!r}, no duration: what expires cannot be told. Give keep=, or set "
-            "the option anew."
+            f"The table's option {_AGE} must be a duration, got {text[:40]!r}. Pass keep=, or set the option again."
         )
     return span
 
 
 def _check_whole(held: Held, end: int) -> None:
-    """Refuse to tell of expiry over a gap: what Paimon leaves behind then, the log does not tell."""
+    """Raise for expiry across a gap: which files Paimon leaves behind then is unknown."""
     gaps = [version for version in range(held.earliest, end + 1) if version not in held.snapshots]
     if end > held.earliest and gaps:
         raise UnsupportedFeatureError(
-            f"What expiring versions {held.earliest} to {end - 1} frees is not told: snapshot {gaps[0]} is missing "
-            "among them, and Paimon's expiry stops at such a gap. Repair the table, or keep more versions."
+            f"What expiring versions {held.earliest} to {end - 1} frees is unknown: snapshot {gaps[0]} is missing, "
+            "and Paimon's expiry stops at a gap. Repair the table, or keep more versions."
         )
 
 
 def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, Snapshot]) -> Mask:
-    """Return which LIFETIMES end with files that are deleted when snapshots from `begin` up to `end` expire.
+    """Return a mask of the LIFETIMES whose files are deleted when snapshots from `begin` up to `end` expire.
 
-    Those that a commit after `begin`, up to and with `end`, removed, unless it added the same file on another level, or
-    the last tag before the commit has it.
+    These are files that a commit after `begin`, up to and including `end`, removed, unless it added the same file on
+    another level, or the last tag before the commit contains it.
 
     Source: paimon ExpireSnapshotsImpl.expireUntil, FileDeletionBase.createDataFileSkipperForTags.
     """
@@ -275,7 +273,7 @@ def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, Snapsho
 
 
 def _of_changelogs(changes: pa.Table) -> pa.Table:
-    """Return the FREED frame of files of changelogs."""
+    """Return the FREED frame of changelog files."""
     rows = changes.filter(pc.equal(changes.column("change"), "add"))
     columns = {name: rows.column(name) for name in ("path", "partition", "size_bytes")}
     columns |= {"what": pa.repeat("changelog", len(rows)), "removed_version": pa.nulls(len(rows), pa.int64())}
@@ -307,7 +305,7 @@ def _versions(held: Held, rule: _Rule, end: int, now: datetime) -> pa.Table:
 
 
 def _reason(held: Held, rule: _Rule, version: int, now: datetime, otherwise: int) -> str:
-    """Return why a snapshot is kept; without consumers those before `otherwise` would not be."""
+    """Return why a snapshot is kept. Without consumers, snapshots before `otherwise` would expire."""
     if version > held.latest - rule.retain_min:
         return "the newest" if rule.retain_min == 1 else f"one of the newest {rule.retain_min:,}"
     reading = sorted((number, name) for name, number in held.consumers.items())
@@ -315,7 +313,7 @@ def _reason(held: Held, rule: _Rule, version: int, now: datetime, otherwise: int
         return f"consumer {reading[0][1]} reads on from version {reading[0][0]}"
     aged = held.snapshots.get(version + 1 if rule.by_next else version)
     if aged is not None and _millis(aged.committed_at) >= rule.older_than:
-        return f"younger than {spelled(_since(rule.older_than, now))}"
+        return f"younger than {format_duration(_since(rule.older_than, now))}"
     return (
         "follows one that is kept" if version >= held.earliest else "is before the hint EARLIEST, where expiry begins"
     )
@@ -323,7 +321,7 @@ def _reason(held: Held, rule: _Rule, version: int, now: datetime, otherwise: int
 
 def _since(millis: int, now: datetime) -> timedelta:
     span = now - (_EPOCH + timedelta(milliseconds=millis))
-    # A rule of 7 days is shown as such, not as what is left of it in milliseconds.
+    # Show a rule of 7 days as 7 days, not with the rounding error of milliseconds.
     return timedelta(milliseconds=span // _MILLISECOND)
 
 
@@ -338,17 +336,17 @@ def _holders(
     of_tags = {name: paths_of(lifetimes, live_at(lifetimes, tag.id)) - newest for name, tag in held.tags.items()}
     by_tags = frozenset[str]().union(*of_tags.values())
     sizes = sizes_of(lifetimes)
-    rows = [holder("kept versions", None, version=None, sizes=sizes, held=kept, alone=kept - by_tags)]
+    rows = [holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept - by_tags)]
     for name, paths in of_tags.items():
         others = frozenset[str]().union(*(some for other, some in of_tags.items() if other != name))
         alone = paths - kept - others
-        rows.append(holder("tag", name, version=held.tags[name].id, sizes=sizes, held=paths, alone=alone))
+        rows.append(holder("tag", name, version=held.tags[name].id, sizes=sizes, held=paths, exclusive=alone))
     now = frozenset(freed.column("path").to_pylist())
     for name, number in sorted(held.consumers.items()):
         rest = {other: version for other, version in held.consumers.items() if other != name}
         further = paths_of(lifetimes, _freed(lifetimes, held.earliest, rule.end(held, rest), held.tags))
         reads = paths_of(lifetimes, (first <= latest) & (removed > number)) - newest
-        row = holder("consumer", name, version=number, sizes=sizes, held=reads, alone=further - now)
+        row = holder("consumer", name, version=number, sizes=sizes, held=reads, exclusive=further - now)
         expires = held.options.get("consumer.expiration-time")
         rows.append(row | {"note": f"writers drop it after {expires} without a sign of it" if expires else None})
     rows += [_branch(name, paths, freed) for name, paths in sorted(branches.items())]
@@ -356,14 +354,14 @@ def _holders(
 
 
 def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str, object]:
-    """Return the row of a branch, which Paimon does not ask: only tags keep what it shares with this one."""
+    """Return the row of a branch. Paimon's expiry ignores branches: only tags keep files that branches share."""
     count = 0 if isinstance(paths, str) else len(paths.intersection(freed.column("path").to_pylist()))
-    note = "expiry does not look at branches; it would delete none of this one's files"
+    note = "expiry ignores branches; it would delete none of this one's files"
     if isinstance(paths, str):
-        note = f"expiry does not look at branches, and what this one uses cannot be told: {paths}"
+        note = f"expiry ignores branches, and the files of this one are unknown: {paths}"
     elif count:
-        note = f"expiry does not look at branches: it would delete {count:,} files that this one uses"
-    row = holder("branch", name, version=None, sizes={}, held=(), alone=())
+        note = f"expiry ignores branches: it would delete {count:,} files that this one uses"
+    row = holder("branch", name, version=None, sizes={}, held=(), exclusive=())
     return row | {"note": note}
 
 
@@ -372,23 +370,23 @@ def _notes(held: Held, rule: _Rule) -> tuple[str, ...]:
     ends = [one.end(held, held.consumers) for one in (rule, replace(rule, by_next=not rule.by_next))]
     differs = f" {other} would keep all from version {ends[1]} on." if ends[0] != ends[1] else ""
     notes = [
-        "Counted are data files and files of changelogs, by the log. Manifests, index files and snapshots are not.",
+        "Data files and changelog files are counted, from metadata. Manifests, index files and snapshots are not.",
         f"By the rule of Paimon {release}, which wrote the newest version.{differs}",
     ]
     if any(name in held.options for name in _LONGER):
         notes.append(
-            "The table has settings of its own for changelogs (changelog.*): writers heed them when they expire "
+            "The table has separate settings for changelogs (changelog.*): writers apply them when they expire "
             "snapshots, the command does not."
         )
     if held.options.get("consumer.changelog-only", "").strip().lower() == "true":
-        notes.append("The table has consumer.changelog-only: writers heed it, the command does not.")
+        notes.append("The table has consumer.changelog-only: writers apply it, the command does not.")
     return tuple(notes)
 
 
 def _command_notes(name: str) -> tuple[str, ...]:
     zone = "The command reads older_than in the zone of its session; here it is UTC."
     if name.startswith("DATABASE."):
-        return zone, "The path does not tell the database: put its name for DATABASE."
+        return zone, "The path does not contain the database: replace DATABASE with its name."
     return (zone,)
 
 
@@ -402,14 +400,14 @@ _WORD = re.compile(r"\w+", re.ASCII)
 def expire_commands(
     name: str, *, retain_max: int | None, retain_min: int, older_than: datetime, max_deletes: int
 ) -> tuple[tuple[str, str], ...]:
-    """Return for whom each call is, and the call.
+    """Return the name of each engine and its call.
 
     Args:
         name: The table in SQL.
-        retain_max: How many versions stay at most; None is what the table says.
-        retain_min: How many stay at least.
-        older_than: Only older ones expire; told in UTC.
-        max_deletes: How many may expire in one call.
+        retain_max: The most versions to keep; None for the table's setting.
+        retain_min: The fewest versions to keep.
+        older_than: Only older snapshots expire; written in UTC.
+        max_deletes: The most snapshots that expire in one call.
     """
     arguments = [] if retain_max is None else [f"retain_max => {retain_max}"]
     arguments += [
@@ -424,7 +422,7 @@ def expire_commands(
 
 
 def sql_name(root: str, branch: str | None) -> str:
-    """Return what a table is called in SQL, from its path `.../shop.db/orders`; a path without `.db` gives DATABASE."""
+    """Return the SQL name of a table, from its path `.../shop.db/orders`. Without `.db` its database is DATABASE."""
     parts = [part for part in root.replace("\\", "/").rstrip("/").split("/") if part]
     table = parts[-1] if parts else "TABLE"
     database = parts[-2].removesuffix(".db") if len(parts) > 1 and parts[-2].endswith(".db") else ""
@@ -437,9 +435,9 @@ def _quoted(word: str) -> str:
 
 
 def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot]) -> Presence:
-    """Return what is there of what versions need: data files, and the lists and index manifests that snapshots name.
+    """Return which files of versions exist: data files, and the manifest lists and index manifests of snapshots.
 
-    A listing for each folder of data files, and one of the manifests. Index files are not looked for.
+    One listing per folder of data files, and one of the manifests. Index files are not checked.
     """
     paths = single_chunk(lifetimes.column("path"))
     found = missing_files(storage, paths)
@@ -464,9 +462,9 @@ def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot
 def used(
     listing: Callable[[int], Listing], files: Callable[[int], pa.Table], changes: Callable[[Sequence[int]], pa.Table]
 ) -> frozenset[str] | str:
-    """Return the paths of the data files that any version of a branch uses, or why that cannot be told.
+    """Return the paths of the data files that any version of a branch uses, or the reason why they are unknown.
 
-    Reads the earliest version, each behind a gap, and what the others changed, by the branch's own functions.
+    Reads the files of the earliest version and of each version after a gap, and the changes of the others.
     """
     try:
         found = listing(0)

@@ -1,4 +1,4 @@
-"""What a Paimon table's options say of its upkeep: sizes of files, sorted runs, manifests, the engine's commands."""
+"""Maintenance settings of a Paimon table: file sizes, sorted runs, manifests, and the commands of engines."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -17,13 +17,13 @@ T = TypeVar("T", int, float)
 
 
 def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
-    """Return what the options say, and Paimon's defaults where they say nothing.
+    """Return the maintenance settings in the options, with Paimon's defaults.
 
-    An option whose value is not valid counts as absent, and a note says so.
+    An option with an invalid value is ignored, with a note.
 
     Args:
-        schema: The newest schema: its options are in force at every version.
-        name: What the engine calls the table, such as `shop.orders`.
+        schema: The newest schema: its options apply to every version.
+        name: The SQL name of the table, such as `shop.orders`.
 
     Source: paimon docs, "Configurations", "Data Distribution", "Procedures"; paimon CoreOptions (targetFileSize,
     compactionFileSize, numSortedRunStopTrigger), ManifestFileMerger.
@@ -31,9 +31,9 @@ def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
     options = _Options(schema.options)
     keyed = bool(schema.primary_keys)
     kind = "tables with a primary key" if keyed else "tables without a primary key"
-    target, target_said = options.of("target-file-size", _TARGETS[keyed], parse_bytes, f"Paimon's default for {kind}")
+    target, target_source = options.of("target-file-size", _TARGETS[keyed], parse_bytes, f"Paimon's default for {kind}")
     ratio, ratio_said = options.of("compaction.small-file-ratio", 0.7, _share)
-    deleted, deleted_said = options.of("compaction.delete-ratio-threshold", 0.2, _share)
+    deleted, deleted_source = options.of("compaction.delete-ratio-threshold", 0.2, _share)
     manifests, manifests_said = options.of("manifest.merge-min-count", 30, _count)
     manifest_bytes, _ = options.of("manifest.target-file-size", 8 * _MB, parse_bytes)
     trigger, _ = options.of("num-sorted-run.compaction-trigger", 5, _count)
@@ -42,25 +42,26 @@ def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
     strategy = ", compact_strategy => 'full'" if keyed else ""
     return MaintenanceSettings(
         target_bytes=target,
-        target_said=target_said,
+        target_source=target_source,
         small_bytes=max(1, int(target * ratio)),
-        small_said=f"{ratio:g} of the target: {ratio_said}",
+        small_source=f"{ratio:g} of the target: {ratio_said}",
         deleted_ratio=deleted,
-        deleted_said=deleted_said,
+        deleted_source=deleted_source,
         runs_trigger=trigger if keyed else None,
         runs_stop=max(trigger, stop) if keyed else None,
         metadata_limit=manifests,
-        metadata_said=manifests_said,
+        metadata_source=manifests_said,
         metadata_bytes=manifest_bytes,
         compact=f"CALL sys.compact(table => '{spelled}'{strategy})",
-        tidy=f"CALL sys.compact_manifest(table => '{spelled}')",
-        widen=f"Choose coarser partitions, or fewer buckets: CALL sys.rescale(table => '{spelled}', bucket_num => N)",
+        metadata_command=f"CALL sys.compact_manifest(table => '{spelled}')",
+        repartition_advice="Choose coarser partitions, or fewer buckets: "
+        f"CALL sys.rescale(table => '{spelled}', bucket_num => N)",
         notes=tuple(options.notes),
     )
 
 
 def name_of(root: str, branch: str | None) -> str:
-    """Return what an engine calls the table of a folder: a warehouse keeps `shop.orders` in `shop.db/orders`.
+    """Return the SQL name of the table in a folder: a warehouse stores `shop.orders` in `shop.db/orders`.
 
     Source: paimon docs, "File Layouts"; paimon docs, "Manage Branches".
     """
@@ -70,7 +71,7 @@ def name_of(root: str, branch: str | None) -> str:
 
 
 class _Options:
-    """A table's options, and notes on those that bear on its upkeep."""
+    """A table's options, and notes on those that affect its maintenance."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
@@ -83,7 +84,7 @@ class _Options:
     def of(
         self, name: str, default: T, parse: Callable[[str], T | None], said: str = "Paimon's default"
     ) -> tuple[T, str]:
-        """Return the value of an option, and where it is from."""
+        """Return the value of an option, and its origin."""
         text = self._options.get(name)
         if text is None:
             return default, f"{said}; the option {name} is not set"

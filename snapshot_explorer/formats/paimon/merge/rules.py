@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from snapshot_explorer.formats.paimon.features import flag, refused
 from snapshot_explorer.formats.paimon.merge.engines import (
     Aggregation,
     Deduplicate,
@@ -15,6 +14,7 @@ from snapshot_explorer.formats.paimon.merge.engines import (
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, spell
+from snapshot_explorer.formats.paimon.readable import flag, refused
 
 _IGNORE_DELETE = (
     "ignore-delete",

@@ -1,4 +1,4 @@
-"""Paimon's BinaryRow: partition values, keys and statistics as typed Arrow columns, and as text."""
+"""Paimon's BinaryRow: partition values, keys and statistics as typed Arrow columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,46 +34,46 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of one arity, ready to have their slots taken."""
+    """Rows of one arity, with the offsets of their slots."""
 
     content: Bytes
     """The bytes of all rows, one after another."""
     buffer: pa.Buffer
     """The same bytes."""
     starts: Places
-    """Where each row begins, behind its arity."""
+    """The start of each row, after its arity."""
     ends: Places
-    """Where each row ends."""
+    """The end of each row."""
     slots: int
-    """Where slot 0 is, from the start of a row."""
+    """The offset of slot 0 from the start of a row."""
 
     def gather(self, at: Places, width: int) -> Bytes:
-        """Return so many bytes at a place per row, as a matrix."""
+        """Return `width` bytes at an offset per row, as a matrix."""
         if not len(self.content):
             return np.zeros((len(at), width), np.uint8)
         return np.asarray(self.content[at[:, None] + np.arange(width)])
 
     def slot(self, index: int) -> Places:
-        """Return the place of a field's slot in each row."""
+        """Return the offset of a field's slot in each row."""
         return self.starts + self.slots + 8 * index
 
 
 def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[Field], *, lenient: bool = False) -> pa.Table:
     """Return serialized BinaryRows as a table with a column per field, of the field's `arrow_type`.
 
-    A row that is null is null in every column. Fields of types without an order (ARRAY, MAP, ROW, VARIANT, BLOB,
+    A null row is null in every column. Fields of unordered types (ARRAY, MAP, ROW, VARIANT, BLOB,
     ...) are null. Equal rows are decoded once.
 
     Args:
-        rows: The rows, each with its arity in front.
-        fields: What the rows hold, in order.
-        lenient: Give null for a time that does not fit its Arrow type, instead of refusing it. For statistics,
-            where null means unknown.
+        rows: The rows, each prefixed with its arity.
+        fields: The fields of the rows, in order.
+        lenient: Return null for a time that does not fit its Arrow type, instead of raising. For statistics, where null
+            means unknown.
 
     Raises:
         CorruptTableError: A row has another number of fields, or points outside of itself.
-        UnsupportedFeatureError: A TIMESTAMP(7..9) lies outside of the years 1677 to 2262, a TIMESTAMP(4..6) of
-            what 64 bits of microseconds hold.
+        UnsupportedFeatureError: A TIMESTAMP(7..9) is outside of the years 1677 to 2262, or a TIMESTAMP(4..6) outside of
+            64 bits of microseconds.
 
     Source: paimon BinaryRow, BinaryRowSerializer.
     """
@@ -83,7 +83,7 @@ def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[Field], *, l
         opened = _open(distinct, len(fields))
         columns = [_column(opened, index, field.type, lenient=lenient) for index, field in enumerate(fields)]
     except pa.ArrowInvalid as error:
-        raise _broken(f"holds a value that its type cannot have ({error})") from error
+        raise _broken(f"contains a value that is invalid for its type ({error})") from error
     names = [field.name for field in fields]
     if len(distinct) == len(rows) and not rows.null_count:
         return pa.Table.from_arrays(columns, names=names) if fields else _empty(len(rows))
@@ -93,7 +93,7 @@ def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[Field], *, l
 
 
 def _empty(rows: int) -> pa.Table:
-    """Return a table of so many rows without columns."""
+    """Return a table of this many rows without columns."""
     return pa.table({"rows": pa.nulls(rows)}).select([])
 
 
@@ -122,7 +122,7 @@ def _open(rows: pa.BinaryArray, arity: int) -> _Rows:
     arities = opened.gather(begins, 4).copy().view(">i4")[:, 0]
     if (arities != arity).any():
         other = int(arities[arities != arity][0])
-        raise _broken(f"has {other} fields where the schema has {arity}")
+        raise _broken(f"has {other} fields, but the schema has {arity}")
     return opened
 
 
@@ -151,7 +151,7 @@ def _column(rows: _Rows, index: int, kind: DataType, *, lenient: bool) -> pa.Arr
 
 
 def _checked(column: pa.Array) -> pa.Array:
-    """Return the column if every value is one that its type can have.
+    """Return the column if every value is valid for its type.
 
     Raises:
         pa.ArrowInvalid: A time of day or a decimal is out of range.
@@ -161,9 +161,9 @@ def _checked(column: pa.Array) -> pa.Array:
 
 
 def _pointed(rows: _Rows, at: Places, nulls: Mask, size: int | None) -> tuple[Places, Places]:
-    """Return where the variable part of a field is and the low word of its slot, which is mostly its length.
+    """Return the offset of a field's variable part and the low word of its slot, which is usually its length.
 
-    With `size`, that many bytes must be there; without, as many as the low word says.
+    The variable part must have `size` bytes, or as many as the low word if `size` is None.
     """
     words = rows.gather(at, 8).copy().view("<i4")
     low, high = words[:, 0].astype(np.int64), words[:, 1].astype(np.int64)
@@ -175,10 +175,10 @@ def _pointed(rows: _Rows, at: Places, nulls: Mask, size: int | None) -> tuple[Pl
 
 
 def _slices(rows: _Rows, at: Places, nulls: Mask) -> pa.Array:
-    """Return bytes, which stand in the slot itself when they are at most seven.
+    """Return byte strings, which are stored in the slot itself when they have at most seven bytes.
 
-    Each slice lies in its own row, so the slices are in order, and every second piece between their begins and
-    ends is one: they are cut without a copy and taken at once.
+    Each value lies in its own row, so the values are in order: their starts and ends are the offsets of an array whose
+    every second element is a value. It is built without a copy, and the values are selected with one `take`.
     """
     if not len(at):
         return pa.array([], pa.binary())
@@ -203,7 +203,7 @@ def _decimals(rows: _Rows, at: Places, nulls: Mask, kind: DataType) -> pa.Array:
     else:
         begins, sizes = _pointed(rows, at, nulls, None)
         if (sizes > 16).any() or ((sizes == 0) & ~nulls).any():  # noqa: PLR2004 - the width of the greatest decimal
-            raise _broken(f"holds a decimal of {int(sizes.max())} bytes")
+            raise _broken(f"contains a decimal of {int(sizes.max())} bytes")
         wide = _widened(rows, begins, sizes)
     wide[nulls] = 0
     validity = pa.array(~nulls).buffers()[1]
@@ -212,7 +212,7 @@ def _decimals(rows: _Rows, at: Places, nulls: Mask, kind: DataType) -> pa.Array:
 
 def _widened(rows: _Rows, begins: Places, sizes: Places) -> npt.NDArray[np.int64]:
     """Return big-endian numbers of up to 16 bytes as little-endian ones of 16."""
-    # Byte j from the right is at begin + size - 1 - j; beyond the number its sign goes on.
+    # Byte j from the right is at begin + size - 1 - j; beyond the number, the sign is extended.
     behind = sizes[:, None] - 1 - np.arange(16)
     least = np.maximum(begins[:, None] + np.maximum(behind, 0), 0)
     padded = np.append(rows.content, np.uint8(0))
@@ -229,7 +229,7 @@ def _timestamps(rows: _Rows, at: Places, nulls: Mask, kind: DataType, *, lenient
         return pa.array(rows.gather(at, 8).copy().view("<i8")[:, 0], mask=nulls).cast(wanted)
     begins, nanos = _pointed(rows, at, nulls, 8)
     if (nanos > 999_999).any():  # noqa: PLR2004 - nanoseconds within a millisecond
-        raise _broken("holds a timestamp with more than 999,999 nanoseconds in a millisecond")
+        raise _broken("contains a timestamp with more than 999,999 nanoseconds in a millisecond")
     begins = np.where(nulls, at, begins)
     millis = rows.gather(begins, 8).copy().view("<i8")[:, 0]
     factor, more = (1_000, nanos // 1_000) if precision <= _MICROS else (1_000_000, nanos)

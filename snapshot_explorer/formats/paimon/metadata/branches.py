@@ -1,4 +1,4 @@
-"""The branches of a table, and the version of its history that each begins with."""
+"""The branches of a table, and the version that each was created from."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _LOOKED_INTO = 100
-"""Branches up to which each is looked into."""
+"""The most branches whose versions are read."""
 
 
 def branch_names(storage: Storage) -> list[str]:
@@ -28,21 +28,21 @@ def branch_names(storage: Storage) -> list[str]:
 
 
 def read_branches(storage: Storage, history: History, here: str | None) -> list[Branch]:
-    """Return the branches, sorted, with the versions that they begin with and end at, as far as they can be told.
+    """Return the branches, sorted, with the version that each was created from and its newest version, where known.
 
-    One listing; for each branch a listing and a small file, and another for the version here unless it was read
-    before; where such a version has expired, its changelog's file and, once, the tags. Of more than 100 branches there
-    are only names.
+    One listing; for each branch a listing and a small file, and another file for the same version of `history` unless
+    it is cached. Where that version has expired, its changelog file and, once, the tags. With more than 100 branches
+    only the names are read.
 
     Args:
         storage: The table.
-        history: The history in which the first versions of branches are looked for.
-        here: The branch that it is of, which does not begin with a copy of itself; None for the main one.
+        history: The history to search for the first versions of the branches.
+        here: The branch of `history`, which is not its own origin; None for the main one.
 
     Source: paimon docs, "Manage Branches"; paimon FileSystemBranchManager.createBranch copies the tag's snapshot.
     """
     names = branch_names(storage)
-    # A folder called so would be taken for the main branch.
+    # A folder of that name would be read as the main branch.
     looked_into = [name for name in names if name not in ("", MAIN)] if len(names) <= _LOOKED_INTO else []
     numbers = _readable(partial(_numbers, storage), looked_into)
     begin = {name: min(found) for name, found in numbers.items() if found and name != here}
@@ -59,7 +59,7 @@ def read_branches(storage: Storage, history: History, here: str | None) -> list[
 
 
 def _readable(read: Callable[[Sequence[K]], dict[K, V]], asked: Sequence[K]) -> dict[K, V]:
-    """Return what is read of all at once; where that fails, of each that can be read, asked for one by one."""
+    """Return the result of `read` for all keys at once. If that fails, read each key on its own and skip failures."""
     try:
         return read(asked)
     except (CorruptTableError, StorageError) as error:
@@ -72,12 +72,12 @@ def _readable(read: Callable[[Sequence[K]], dict[K, V]], asked: Sequence[K]) -> 
 
 
 def _is_lasting(error: CorruptTableError | StorageError) -> bool:
-    """Return whether a branch can be read no more by who asks: a storage that fails now may answer the next time."""
+    """Return whether an error is permanent for this user. Other storage errors may be transient."""
     return isinstance(error, CorruptTableError | MissingFileError) or isinstance(error.__cause__, PermissionError)
 
 
 def _numbers(storage: Storage, names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the versions of branches, as far as there are snapshots. A listing for each."""
+    """Return the versions of branches that have snapshots. One listing each."""
     listings = storage.list_many([Layout(name).folder("snapshot") for name in names])
     return {
         name: [number for entry in listing if (number := number_of(entry.name, "snapshot")) is not None]
@@ -86,7 +86,7 @@ def _numbers(storage: Storage, names: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> dict[str, Snapshot]:
-    """Return the snapshots that branches begin with, but for those that are gone or say that they are others."""
+    """Return the first snapshots of branches. Files that are missing or contain another id are skipped."""
     paths = [Layout(name).numbered("snapshot", begin[name]) for name in names]
     contents = storage.read_present(paths)
     found = {
@@ -98,12 +98,12 @@ def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> 
 
 
 def _same(first: Snapshot | None, own: Mapping[int, Snapshot]) -> int | None:
-    """Return the version that is the same commit, None if there is none: numbers of branches meet by chance too."""
+    """Return the version if it is the same commit, else None: branches may use the same number for other commits."""
     there = own.get(first.id) if first is not None else None
     return there.id if first is not None and there is not None and _commit(first) == _commit(there) else None
 
 
 def _commit(snapshot: Snapshot) -> tuple[object, ...]:
-    """Return what tells a commit from all others; a tag's file holds more than the snapshot's."""
+    """Return the fields that identify a commit. A tag's file contains more fields than the snapshot's."""
     lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list)
     return snapshot.user, snapshot.identifier, snapshot.kind, snapshot.committed_at, lists

@@ -27,9 +27,9 @@ _OVERWRITES: Mapping[str, Kind] = {"DELETE": "delete", "TRUNCATE": "delete", "UP
 
 
 def kind_of(snapshot: Snapshot) -> Kind:
-    """Return the kind of a commit in words common to all formats.
+    """Return the kind of a commit in the terms that all formats share.
 
-    An OVERWRITE is what its operation says, where the writer (Paimon 2.0 and newer) recorded one.
+    The kind of an OVERWRITE comes from its operation, which Paimon 2.0 and newer record.
     """
     if snapshot.kind == "OVERWRITE":
         return _OVERWRITES.get(snapshot.operation or "", "overwrite")
@@ -41,7 +41,7 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable:
 
     Args:
         snapshot: The version.
-        known: Whether its delta manifest list, or a changelog's changelog list, and their manifests were there.
+        known: Whether its delta manifest list (for a changelog, the changelog list) and the manifests in it exist.
     """
     if not known:
         return "no"
@@ -53,14 +53,14 @@ def read_commits(
 ) -> pa.Table:
     """Return the COMMITS frame of snapshots, in their order; see `commits_frame`.
 
-    Reads their delta manifest lists and delta manifests, each kind at once; of a snapshot whose delta has vanished
-    meanwhile also what is left of it.
+    Reads their delta manifest lists, then their delta manifests, concurrently. For a snapshot whose delta has vanished
+    meanwhile, it also reads its changelog.
     """
     delta = read_changes(storage, snapshots, "delta", columns=_COUNTED)
     lost = [index for index, known in enumerate(delta.known) if not known]
     readable = [readable_of(one, known=known) for one, known in zip(snapshots, delta.known, strict=True)]
     if lost:
-        # What was a snapshot when it was read may have expired to a changelog since.
+        # A snapshot may have expired to a changelog since it was read.
         again = history.read_again([snapshots[index].id for index in lost])
         now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
         left = read_changes(storage, now, "changelog", columns=_COUNTED)
@@ -75,7 +75,7 @@ def commits_frame(
     readable: Sequence[Readable],
     tags: Mapping[int, Sequence[str]],
 ) -> pa.Table:
-    """Return the COMMITS frame. Counts are null for a commit whose delta is no longer there."""
+    """Return the COMMITS frame. Counts are null for a commit whose delta no longer exists."""
     counts = _counts(delta, len(snapshots))
     unknown = ~np.array(delta.known, np.bool_)
     columns = {
@@ -111,14 +111,14 @@ def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:
 
 
 def _watermark(millis: int | None) -> datetime | None:
-    """Return a watermark as a time; None where there is none, or none that the calendar has."""
+    """Return a watermark as a time; None where it is missing or out of the range of `datetime`."""
     if millis is None or not _FIRST_TIME <= millis <= _LAST_TIME:
         return None
     return _EPOCH + timedelta(milliseconds=millis)
 
 
 def manifests_frame(snapshot: Snapshot, lists: Lists, schema: Schema) -> pa.Table:
-    """Return the MANIFESTS frame of a version; its index manifest comes last, of unknown size."""
+    """Return the MANIFESTS frame of a version. Its index manifest comes last, with unknown size."""
     rows = lists.manifests
     kinds = np.repeat(np.array(lists.names, object), lists.counts)
     list_paths = np.repeat(np.array(lists.paths, object), lists.counts)

@@ -1,4 +1,4 @@
-"""What versions hold and changed: from snapshots through manifest lists to entries, in a few waves of reads."""
+"""The live files and changes of versions: from snapshots through manifest lists to entries, in few rounds of reads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,19 +38,19 @@ log = logger_of(__name__)
 
 T = TypeVar("T")
 Keep = Callable[[pa.Table], npt.NDArray[np.bool_]]
-"""Which rows of LIST are manifests to read; the others hold nothing that is asked for."""
+"""A filter over rows of LIST: True for the manifests to read, False for those that cannot match."""
 _NEWEST_FORMAT = 3
 _OLDEST_FORMAT = 2
 _KEEP_LONGER = (
-    "choose a newer version. The table option snapshot.time-retained, 1 h by default, says how long snapshots are "
-    "kept; a tag keeps one for longer."
+    "choose a newer version. The table option snapshot.time-retained, 1 h by default, sets how long snapshots are "
+    "kept; a tag keeps one longer."
 )
 _KEPT = {
     "snapshot": ("base", "delta", "changelog"),
     "tag": ("base", "delta"),
     "changelog": ("changelog",),
 }
-"""The manifest lists that are there as long as the file that names them."""
+"""The manifest lists that exist as long as the file that references them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +62,9 @@ class State:
     indexes: pa.Table
     """INDEX_ENTRIES of the version."""
     unread: int = 0
-    """How many manifests were not read, as they hold nothing that is asked for."""
+    """The number of manifests that the filter skipped."""
     files: int | None = None
-    """How many files are live in all manifests, read or not; None where the lists do not tell."""
+    """The number of live files in all manifests, read or not; None where the lists lack the counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,35 +72,35 @@ class Lists:
     """The manifest lists of a version."""
 
     names: tuple[str, ...]
-    """base, delta or changelog, for each list that is there."""
+    """base, delta or changelog, for each existing list."""
     paths: tuple[str, ...]
     """The list files."""
     manifests: pa.Table
     """LIST rows of all lists, one after another."""
     counts: tuple[int, ...]
-    """How many of the rows are each list's."""
+    """The number of rows of each list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What several commits changed."""
+    """The files that several commits changed."""
 
     entries: pa.Table
     """ENTRIES of all commits, one after another."""
     commits: npt.NDArray[np.int64]
-    """For each entry the position of its commit among those asked for."""
+    """For each entry, the index of its commit among the requested ones."""
     known: tuple[bool, ...]
-    """For each commit whether its files were still there to be read."""
+    """For each commit, whether its manifest list and manifests still exist."""
 
 
 def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) -> Lists:
-    """Return the manifest lists of these kinds (base, delta, changelog) of a version. A request each, at once.
+    """Return the manifest lists of these kinds (base, delta, changelog) of a version. One concurrent request each.
 
-    Of a version that only a tag or a changelog holds, the lists that Paimon has removed are left out.
+    For a version kept only by a tag or a changelog, the lists that Paimon has removed are left out.
 
     Raises:
         CorruptTableError: A list is missing or cut short; the message names it.
-        SnapshotNotFoundError: The version expired while it was read.
+        SnapshotNotFoundError: The version expired during the read.
     """
     _check_readable(snapshot)
     chosen = [(kind, *named) for kind in kinds if (named := _list_of(snapshot, kind)) is not None]
@@ -126,15 +126,15 @@ def read_state(
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
 ) -> State:
-    """Return the live files of a version: two waves of concurrent reads, lists and then manifests.
+    """Return the live files of a version. Two rounds of concurrent reads: manifest lists, then manifests.
 
-    Files of partitions that a manifest left out by `keep` may hold need not be there, or may be dead. With `columns`,
-    which include `FILE_COLUMNS`, the entries have these alone.
+    With `keep`, files of partitions in the skipped manifests may be missing, or included although deleted. With
+    `columns`, which contain `FILE_COLUMNS`, the entries have only these columns.
 
     Raises:
         CorruptTableError: A file is missing, cut short or damaged; the message names it.
-        SnapshotNotFoundError: The version expired while it was read, or only its changelog is left.
-        UnsupportedFeatureError: A newer Paimon wrote something that is not read.
+        SnapshotNotFoundError: The version expired during the read, or only its changelog is left.
+        UnsupportedFeatureError: A newer Paimon release wrote a feature that is not supported.
 
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
@@ -153,7 +153,7 @@ def read_written(
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
 ) -> State:
-    """Return all entries of a version's manifests, DELETEs and what they delete included; see `read_state`."""
+    """Return all entries of a version's manifests, including DELETEs and the files they delete; see `read_state`."""
     lists = state_lists(storage, snapshot)
     names = lists.manifests.column("name").to_pylist()
     kept = np.ones(len(names), np.bool_) if keep is None else keep(lists.manifests)
@@ -174,14 +174,14 @@ def read_written(
 
 
 def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
-    """Return the base and delta lists of a version: they name the manifests of its files. A request each, at once.
+    """Return the base and delta lists of a version, which name all manifests of its files. Two concurrent requests.
 
-    Raises: as `read_state`, but for manifests.
+    Raises: as `read_state`, except for manifests.
     """
     if snapshot.held == "changelog":
         raise SnapshotNotFoundError(
-            f"Version {snapshot.id} has expired: only its changelog is left, in {snapshot.path}. "
-            "Its commit can be shown, its files and rows cannot; choose a newer version."
+            f"Version {snapshot.id} has expired. Only its changelog is left, in {snapshot.path}: "
+            "its commit can be shown, its files and rows cannot. Choose a newer version."
         )
     lists = read_lists_of(storage, snapshot, ("base", "delta"))
     names = lists.manifests.column("name").to_pylist()
@@ -191,7 +191,7 @@ def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
 
 
 def read_listed(storage: Storage, snapshot: Snapshot, listed: pa.Table, list_path: str) -> tuple[pa.Table, list[int]]:
-    """Return `FILE_COLUMNS` of ENTRIES of some manifests that a version's lists name, and how many are each one's.
+    """Return `FILE_COLUMNS` of the ENTRIES of some of a version's manifests, and the number of entries of each.
 
     Raises: as `read_state`.
     """
@@ -222,10 +222,10 @@ def read_changes(
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
 ) -> Changes:
-    """Return the entries of the delta or changelog lists of several commits: two waves of concurrent reads.
+    """Return the entries of the delta or changelog lists of several commits. Two rounds of concurrent reads.
 
-    Manifests that `keep` leaves out are not read. A commit whose files have vanished meanwhile is marked as unknown
-    and has no entries. With `columns` the entries have these alone.
+    Manifests for which `keep` returns False are not read. A commit whose files have vanished meanwhile is marked as
+    unknown and has no entries. With `columns` the entries have only these columns.
 
     Raises:
         CorruptTableError: A file is cut short or damaged; the message names it.
@@ -251,7 +251,7 @@ def read_changes(
 
 
 def check_known(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> None:
-    """Refuse changes that lack a commit whose files should be there.
+    """Raise if changes lack a commit whose files should exist.
 
     Raises:
         SnapshotNotFoundError: A commit's files have vanished; it probably expired.
@@ -259,8 +259,8 @@ def check_known(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> N
     for snapshot, known in zip(snapshots, changes.known, strict=True):
         if not known and kind in _KEPT[snapshot.held]:
             raise SnapshotNotFoundError(
-                f"What version {snapshot.id} changed cannot be read: the files of the {kind} manifest list that "
-                f"{snapshot.path} names are gone. It probably expired while it was read; {_KEEP_LONGER}"
+                f"The changes of version {snapshot.id} cannot be read: the files of the {kind} manifest list in "
+                f"{snapshot.path} are gone. It probably expired during the read; {_KEEP_LONGER}"
             )
 
 
@@ -291,7 +291,7 @@ def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence
     names = list(dict.fromkeys(one.index_manifest for one in snapshots if one.index_manifest))
     paths = [manifest_path(name, "a snapshot") for name in names]
     contents = storage.read_present(paths)
-    # An empty file is there: it is damaged, and refused as such.
+    # An empty file exists: parsing it raises CorruptTableError.
     present = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
     rows, counts = read_indexes(present, limits=storage.limits)
     begins = dict(zip([path for path, _ in present], np.cumsum([0, *counts]).tolist(), strict=False))
@@ -305,7 +305,7 @@ def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence
 
 
 def _list_of(snapshot: Snapshot, kind: str) -> tuple[str, int | None] | None:
-    """Return name and size of one of a snapshot's manifest lists; None where it has none."""
+    """Return the name and size of a manifest list of a snapshot; None if it has none."""
     if kind == "base":
         return snapshot.base_manifest_list, snapshot.base_manifest_list_bytes
     if kind == "delta":
@@ -326,7 +326,7 @@ def _check_readable(snapshot: Snapshot) -> None:
 def _check_size(path: str, content: bytes, size: int | None) -> None:
     if size is not None and len(content) != size:
         raise CorruptTableError(
-            f"{path} has {len(content)} bytes where the table's metadata says {size}: it is cut short or was "
+            f"{path} has {len(content)} bytes, but the table's metadata records {size}: it was cut short or "
             "replaced. Compare it with a copy of the table, or choose another version."
         )
 
@@ -337,12 +337,12 @@ def _check_sizes(listed: pa.Table, files: Sequence[tuple[str, bytes]]) -> None:
 
 
 def _check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: Sequence[int]) -> None:
-    """Check the number of entries of manifests against what their lists say."""
+    """Check the number of entries of manifests against the counts in their lists."""
     totals = pc.add(listed.column("added"), listed.column("deleted")).to_pylist()
     for (path, _), total, count in zip(files, totals, counts, strict=True):
         if total is not None and total != count:
             raise CorruptTableError(
-                f"{path} has {count} entries where its manifest list says {total}: it is cut short or was replaced. "
+                f"{path} has {count} entries, but its manifest list records {total}: it was cut short or replaced. "
                 "Compare it with a copy of the table, or choose another version."
             )
 
@@ -354,16 +354,16 @@ def _check_total(snapshot: Snapshot, alive: pa.Table) -> None:
 
 
 def _read(storage: Storage, snapshot: Snapshot, paths: Sequence[str]) -> list[bytes]:
-    """Return files that a snapshot needs."""
+    """Return the content of files that a snapshot references."""
     return guarded(storage, snapshot, lambda: storage.read_many(paths))
 
 
 def guarded(storage: Storage, snapshot: Snapshot, read: Callable[[], T]) -> T:
-    """Return what `read` returns; say what it means if a file has vanished.
+    """Return the result of `read`. Explain a missing file.
 
     Raises:
         SnapshotNotFoundError: The version has expired meanwhile.
-        CorruptTableError: The version is still there, but not its file.
+        CorruptTableError: The version exists, but its file does not.
     """
     try:
         return read()
@@ -374,10 +374,10 @@ def guarded(storage: Storage, snapshot: Snapshot, read: Callable[[], T]) -> T:
 def _vanished(storage: Storage, snapshot: Snapshot, error: MissingFileError) -> SnapshotExplorerError:
     missing = str(error).rstrip(".")
     if not storage.exists(snapshot.path):
-        return SnapshotNotFoundError(f"Version {snapshot.id} expired while it was read ({missing}); {_KEEP_LONGER}")
+        return SnapshotNotFoundError(f"Version {snapshot.id} expired during the read ({missing}); {_KEEP_LONGER}")
     return CorruptTableError(
         f"Version {snapshot.id} cannot be read: a file that {snapshot.path} needs is gone ({missing}). The snapshot "
-        f"probably expired while it was read, otherwise the table has lost the file; {_KEEP_LONGER}"
+        f"probably expired during the read, otherwise the table has lost the file; {_KEEP_LONGER}"
     )
 
 
@@ -387,29 +387,29 @@ _ELSEWHERE = ("deletion_vector", "deleted_rows", "data_change")
 def entries_of(
     storage: Storage, snapshot: Snapshot, path: str, *, schema: Schema, options: Mapping[str, str]
 ) -> pa.Table:
-    """Return the ENTRIES of a manifest that a version names. Reads the version's lists and the manifest.
+    """Return the ENTRIES of a manifest of a version. Reads the version's manifest lists and the manifest.
 
     Args:
         storage: The table's storage.
         snapshot: The version.
-        path: The manifest, as MANIFESTS spells it.
+        path: The manifest, as in the column `path` of MANIFESTS.
         schema: The version's schema.
-        options: The newest options, which say how folders are called.
+        options: The newest options, which define the names of folders.
 
     Raises:
-        InvalidArgumentError: The version does not name it, or it is an index manifest.
+        InvalidArgumentError: It is not a manifest of the version, or it is an index manifest.
         CorruptTableError: It is missing, cut short or damaged.
     """
     if snapshot.index_manifest and path == manifest_path(snapshot.index_manifest, snapshot.path):
         raise InvalidArgumentError(
-            f"{path} is the index manifest of version {snapshot.id}: it holds index files, not data files. "
-            "The files of the version say which deletion vectors they have."
+            f"{path} is the index manifest of version {snapshot.id}: it lists index files, not data files. "
+            "Deletion vectors are in the column deletion_vector of files()."
         )
     lists = read_lists_of(storage, snapshot, ("base", "delta", "changelog"))
     if path.removeprefix(f"{MANIFESTS}/") not in set(lists.manifests.column("name").to_pylist()):
         raise InvalidArgumentError(
-            f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,}: "
-            "those that its manifests() names."
+            f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,} manifests: "
+            "see the column path of manifests()."
         )
     content = guarded(storage, snapshot, lambda: storage.read(path))
     entries, _ = read_entries([(path, content)], limits=storage.limits)
@@ -421,7 +421,7 @@ def entries_of(
         "path": data_paths(entries, folders, storage, strict=False),
         "partition": partitions.column(),
     }
-    # Which rows of its file are deleted, and whether its commit only rearranged them, is told elsewhere.
+    # Deletion vectors are in index manifests, and data_change depends on the commit: both are null here.
     columns |= {field.name: pa.nulls(len(entries), field.type) for field in frames.ENTRIES if field.name in _ELSEWHERE}
     names = frames.ENTRIES.names
     return pa.table(
@@ -430,7 +430,7 @@ def entries_of(
 
 
 def delta_manifests(storage: Storage, snapshots: Sequence[Snapshot]) -> frozenset[str] | None:
-    """Return the paths of the manifests in the delta lists of these commits, read at once; None if a list is gone."""
+    """Return the paths of the manifests in the delta lists of these commits; None if a list is gone."""
     paths = [manifest_path(one.delta_manifest_list, one.path) for one in snapshots]
     contents = storage.read_present(paths)
     there = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]

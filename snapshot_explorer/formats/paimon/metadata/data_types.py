@@ -1,4 +1,4 @@
-"""Paimon's types: how schema files spell them, and the Arrow types in which their values are handed out."""
+"""Paimon's data types: their text in schema files, and the Arrow types of their values."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataType:
-    """A Paimon type. Only the fields that its root needs are set."""
+    """A Paimon type. Only the fields of its root are set."""
 
     root: str
     """BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, CHAR, VARCHAR, BINARY, VARBINARY, DATE,
@@ -39,7 +39,7 @@ class Field:
     """A column, or a field of a ROW."""
 
     id: int
-    """The id that stays through renames; never used again after a drop."""
+    """The id, which renames keep; never reused after a drop."""
     name: str
     """The name in this schema."""
     type: DataType
@@ -49,13 +49,13 @@ class Field:
 
 
 def parse_fields(raw: object) -> tuple[Field, ...]:
-    """Return the fields that a schema file lists.
+    """Return the fields in a schema file.
 
-    Raises: as `parse_type`, and KeyError, TypeError or ValueError where it is no list, or a field lacks its id, name or
-        type or has another value there.
+    Raises: as `parse_type`, and KeyError, TypeError or ValueError if `raw` is not a list, or the id, name or type of a
+        field is missing or invalid.
     """
     if not isinstance(raw, list):
-        raise TypeError("its fields are no list")
+        raise TypeError("its fields are not a list")
     return tuple(_field(item) for item in raw)
 
 
@@ -64,7 +64,7 @@ def _field(raw: Mapping[str, Any]) -> Field:
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"the id of a field is {number!r}")
     if not -_LARGEST_ID <= number <= _LARGEST_ID:
-        raise ValueError(f"a field id of {number}, where ids have 32 bits")
+        raise ValueError(f"a field id must fit 32 bits, got {number}")
     if not isinstance(name, str):
         raise TypeError(f"the name of a field is {name!r}")
     if description is not None and not isinstance(description, str):
@@ -97,7 +97,7 @@ _ARROW = {
     "DATE": pa.date32(),
     "TIME": pa.time32("ms"),
     "VARIANT": pa.struct(
-        # The mark tells other readers, Spark's among them, a variant from a struct of this form.
+        # Readers such as Spark's need this metadata to recognize a variant.
         [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
     ),
 }
@@ -108,11 +108,11 @@ _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|`[^`]*`|\d+|[<>(),])")
 
 
 def parse_type(raw: object) -> DataType:
-    """Return the type that a schema file spells, as text or as an object.
+    """Return a type from a schema file, where it is text or an object.
 
     Raises:
         ValueError: The text is not a type.
-        UnsupportedFeatureError: The type is known to Paimon but not read here.
+        UnsupportedFeatureError: The type is not supported.
 
     Source: paimon docs, "Data Types"; paimon DataTypeJsonParser.
     """
@@ -134,9 +134,9 @@ def parse_type(raw: object) -> DataType:
 
 
 def _within(number: int, least: int, greatest: int) -> int:
-    """Return the number if it lies in the range that the type allows."""
+    """Return the number if it lies in the allowed range."""
     if not least <= number <= greatest:
-        raise ValueError(f"{number} where {least} to {greatest} is allowed")
+        raise ValueError(f"{number} is not in the allowed range of {least} to {greatest}")
     return number
 
 
@@ -213,7 +213,7 @@ class _TypeText:
         return parsed
 
     def _row_fields(self) -> tuple[Field, ...]:
-        """Return fields of a ROW in text form, which carries no ids: they are numbered from 0."""
+        """Return the fields of a ROW in text form, which has no ids: they are numbered from 0."""
         fields: list[Field] = []
         while True:
             name = self._take().strip("`")
@@ -256,7 +256,7 @@ class _TypeText:
         return DataType(root=name)
 
     def _zoned(self, name: str) -> str:
-        """Read what may follow TIMESTAMP and TIME: WITH [LOCAL] TIME ZONE, WITHOUT TIME ZONE."""
+        """Return the type name with an optional WITH [LOCAL] TIME ZONE or WITHOUT TIME ZONE."""
         words: list[str] = []
         while self._peek() in ("WITH", "WITHOUT", "LOCAL", "TIME", "ZONE"):
             words.append(self._take().upper())
@@ -265,7 +265,7 @@ class _TypeText:
 
 
 def arrow_type(kind: DataType) -> pa.DataType:
-    """Return the Arrow type in which rows of a Paimon type are handed out.
+    """Return the Arrow type of values of a Paimon type.
 
     TIMESTAMP(p) is a timestamp of s, ms, us or ns without zone (p 0, 1-3, 4-6, 7-9; p 0 is kept in ms), its LTZ
     form the same in UTC. TIME is time32[ms], MULTISET a map to int32, VARIANT a struct of value and metadata.
@@ -294,12 +294,12 @@ def arrow_type(kind: DataType) -> pa.DataType:
 
 
 def arrow_field(column: Field) -> pa.Field:
-    """Return the Arrow field in which a column is handed out."""
+    """Return the Arrow field of a column."""
     return pa.field(column.name, arrow_type(column.type), nullable=column.type.nullable)
 
 
 def spell(kind: DataType) -> str:
-    """Return a type as Paimon spells it in SQL, without the outer NOT NULL."""
+    """Return the SQL text of a type, without the outer NOT NULL."""
     if kind.root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
         if kind.length == GREATEST_LENGTH:
             return "STRING" if kind.root == "VARCHAR" else "BYTES"

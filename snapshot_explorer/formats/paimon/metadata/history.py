@@ -1,4 +1,4 @@
-"""Which versions a table has: snapshots, tags, long-lived changelogs, and the hints that shorten the search."""
+"""The versions of a table: snapshots, tags and long-lived changelogs, found through hint files and listings."""
 
 import threading
 import time
@@ -11,10 +11,10 @@ from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, digest
 from snapshot_explorer.formats.shortfall import (
     PAUSE_SECONDS,
     TRIES,
-    fewer_versions,
     lost_versions,
+    missing_table_error,
+    missing_versions_error,
     now,
-    table_gone,
 )
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
@@ -28,7 +28,7 @@ _TRIES = 5
 
 
 class _ShortfallError(Exception):
-    """A listing shows less than an earlier one; holds the error that says so if it stays so."""
+    """A listing contains fewer versions than an earlier one. `error` is raised if retries do not help."""
 
     def __init__(self, error: SnapshotExplorerError) -> None:
         super().__init__(str(error))
@@ -36,11 +36,11 @@ class _ShortfallError(Exception):
 
 
 class History:
-    """The versions of one branch. Keeps the snapshots it has read until history is rewritten. Thread-safe.
+    """The versions of one branch. Caches the snapshots it has read until history is rewritten. Thread-safe.
 
-    A listing that shows less than the last one is made again a few times, and then refused: what is kept stays. Less is
-    right for the oldest snapshots, which expire, and for the newest ones where the hint says so too, as it does when
-    the table was rolled back or made anew; that is logged as a warning.
+    A listing that contains fewer versions than the last one is retried a few times and then raises; the cache is
+    kept. Two cases are valid: the oldest snapshots expire, and the newest ones disappear when the table is rolled back
+    or recreated, which the hint confirms. The second case logs a warning.
     """
 
     def __init__(self, storage: Storage, layout: Layout) -> None:
@@ -56,24 +56,24 @@ class History:
 
     @property
     def rewrites(self) -> int:
-        """How often it was seen that history had been rewritten: what is kept by version is void then."""
+        """The number of rewrites of history detected so far. Values cached by version are invalid after each."""
         return self._rewrites
 
     def newest(self) -> Listing:
-        """Return a listing that holds only the newest version, by the hint where it can be trusted.
+        """Return a listing of only the newest version, by the hint where it is valid.
 
-        Three requests, and a listing more where the hint is missing or wrong.
+        Three requests, and one more listing where the hint is missing or wrong.
 
         Raises:
-            TableNotFoundError: There were snapshots, and there are none any more.
-            StorageError: Snapshots are missing that were there, other than the oldest ones.
+            TableNotFoundError: All snapshots have disappeared.
+            StorageError: Snapshots other than the oldest ones have disappeared.
 
-        Source: paimon SnapshotManager.latestSnapshotId, HintFileUtils; here the hinted file must exist too.
+        Source: paimon SnapshotManager.latestSnapshotId, HintFileUtils; in addition, the hinted file must exist.
         """
         return self._checked(self._newest_listing)
 
     def _checked(self, make: Callable[[], Listing]) -> Listing:
-        """Return a listing that shows no less than the last one, made again a few times if it does."""
+        """Return a listing that contains no fewer versions than the last one. Retries a few times."""
         for left in reversed(range(TRIES)):
             try:
                 return make()
@@ -114,7 +114,7 @@ class History:
         raise self._restless()
 
     def _read_newest(self, versions: Sequence[int], hint: int | None) -> Snapshot | None:
-        """Return the newest of the snapshots listed, None if it has vanished, and notice if history was rewritten.
+        """Return the newest of the listed snapshots, None if it has vanished. Detects a rewritten history.
 
         Args:
             versions: The snapshots listed, ascending.
@@ -130,9 +130,9 @@ class History:
         return newest
 
     def all_from(self, start: int) -> Listing:
-        """Return a listing of every version from `start` on: snapshots, what only a tag holds, changelogs.
+        """Return a listing of every version from `start` on: snapshots, versions kept only by a tag, and changelogs.
 
-        Three listings at once, and a small file per tag.
+        Three concurrent listings, and a small file per tag.
 
         Raises: as `newest`.
         """
@@ -167,13 +167,13 @@ class History:
         return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
 
     def _check_empty(self, hint: int | None) -> None:
-        """Refuse to show no snapshot where there were some, or where the hint names one."""
+        """Raise where a listing without snapshots contradicts an earlier one or the hint."""
         folder = self._layout.folder("snapshot")
         if self._newest is not None:
             what = f"its folder {folder}"
-            raise _ShortfallError(table_gone(self._storage.root, what, self._newest.id, self._seen_at))
+            raise _ShortfallError(missing_table_error(self._storage.root, what, self._newest.id, self._seen_at))
         path = self._layout.hint("snapshot", "LATEST")
-        # A hint that cannot be read is one all the same: a storage that answers wrongly may do so more than once.
+        # An unreadable hint still counts as a hint: a faulty storage may return more than one wrong answer.
         content = None if hint is not None else self._storage.read_present([path])[0]
         hint = hint if content is None else parse_hint(content)
         if hint is not None or content is not None:
@@ -186,7 +186,7 @@ class History:
             )
 
     def _oddities(self, snapshots: Sequence[int], hint: int | None) -> list[str]:
-        """Return what is odd about the hint and the numbers, a sentence each."""
+        """Return a sentence for each inconsistency of the hint and the version numbers."""
         notes = self._hint_notes(hint, snapshots[-1])
         missing = snapshots[-1] - snapshots[0] + 1 - len(snapshots)
         if missing:
@@ -199,15 +199,15 @@ class History:
     def _hint_notes(self, hint: int | None, newest: int) -> list[str]:
         name = self._layout.hint("snapshot", "LATEST")
         if hint is None:
-            # Paimon makes branches without hints: nothing is odd about that.
+            # Paimon creates branches without hints.
             return [] if self._layout.branch else [f"The hint {name} is missing or unreadable; the folder was scanned."]
-        return [] if hint == newest else [f"The hint {name} says {hint}, but the newest snapshot is {newest}."]
+        return [] if hint == newest else [f"The hint {name} contains {hint}, but the newest snapshot is {newest}."]
 
     def snapshots(self, versions: Sequence[int]) -> list[Snapshot]:
-        """Return the snapshots of these versions, in order. A small file for each that was not read before.
+        """Return the snapshots of these versions, in order. Reads a small file for each that is not cached.
 
         Raises:
-            SnapshotNotFoundError: A version does not exist; the message says which do.
+            SnapshotNotFoundError: A version does not exist; the message lists the available ones.
             CorruptTableError: A file is cut short; the message names it.
         """
         found = self.present(versions)
@@ -217,7 +217,7 @@ class History:
         return [found[version] for version in versions]
 
     def present(self, versions: Sequence[int]) -> dict[int, Snapshot]:
-        """Return those of the versions that there are. A small file for each that was not read before.
+        """Return the existing ones of these versions. Reads a small file for each that is not cached.
 
         Raises:
             CorruptTableError: A file is cut short; the message names it.
@@ -235,7 +235,7 @@ class History:
         return found
 
     def read_again(self, versions: Sequence[int]) -> dict[int, Snapshot]:
-        """Return those of the versions that are still there, read anew; the others are forgotten."""
+        """Return the existing ones of these versions, read again. The others are removed from the cache."""
         with self._lock:
             for version in versions:
                 self._known.pop(version, None)
@@ -254,7 +254,7 @@ class History:
         return {name: tag for name, tag in zip(names, read, strict=True) if tag}
 
     def _readable_tags(self, files: Sequence[str]) -> tuple[dict[str, Snapshot], list[str]]:
-        """Return the tags that can be read, and a sentence on each that cannot."""
+        """Return the readable tags, and a sentence for each unreadable one."""
         names = self._tag_names(files)
         paths = [self._layout.tag(name) for name in names]
         tags: dict[str, Snapshot] = {}
@@ -271,7 +271,7 @@ class History:
         return tags, notes
 
     def tags_by_version(self) -> Mapping[int, Sequence[str]]:
-        """Return the names of the tags on each version; tags that cannot be read are left out with a warning."""
+        """Return the names of the tags on each version. Unreadable tags are skipped with a warning."""
         names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
         tagged: dict[int, list[str]] = {}
         for name, tag in self._readable_tags(names)[0].items():
@@ -283,7 +283,7 @@ class History:
         return sorted(name.removeprefix("tag-") for name in files if name.startswith("tag-") and len(name) > 4)  # noqa: PLR2004
 
     def _elsewhere(self, versions: Sequence[int]) -> dict[int, Snapshot]:
-        """Return those of the versions that a tag or a long-lived changelog holds; the tag holds more."""
+        """Return the versions kept by a tag or a long-lived changelog. A tag is preferred: it contains more."""
         if not versions:
             return {}
         paths = [self._layout.numbered("changelog", version) for version in versions]
@@ -296,15 +296,15 @@ class History:
     def _unknown(self, version: int) -> SnapshotNotFoundError:
         versions = self.all_from(0).versions
         if not versions:
-            return SnapshotNotFoundError(f"Version {version} does not exist: {self._storage.root} has no version yet.")
+            return SnapshotNotFoundError(f"Version {version} does not exist. {self._storage.root} has no versions yet.")
         first, last = versions[0], versions[-1]
-        if first == last:
-            exist = f"Only version {first} exists"
-        else:
-            gaps = ", with gaps" if len(versions) < last - first + 1 else ""
-            exist = f"Versions {first} to {last} exist{gaps}"
-        expired = "has expired" if 0 < version < first or (first < version < last) else "does not exist"
-        return SnapshotNotFoundError(f"Version {version} {expired}. {exist}; `latest` is {last}.")
+        gaps = ", with gaps" if len(versions) < last - first + 1 else ""
+        available = f"{first} to {last}{gaps}" if first != last else f"{first}"
+        state = "has expired" if 0 < version < last else "does not exist"
+        nearest = min(versions, key=lambda number: abs(number - version))
+        return SnapshotNotFoundError(
+            f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
+        )
 
     def _restless(self) -> CorruptTableError:
         return CorruptTableError(
@@ -317,14 +317,14 @@ class History:
 
     @staticmethod
     def _numbers(entries: Sequence[object], kind: str) -> list[int]:
-        """Return the numbers of files called `kind-N`, ascending; other names, such as temporary files, are ignored."""
+        """Return the numbers of the files named `kind-N`, ascending. Ignores other names, such as temporary files."""
         numbers = (number_of(str(getattr(entry, "name", "")), kind) for entry in entries)
         return sorted(number for number in numbers if number is not None)
 
     def _keep(self, snapshots: Sequence[Snapshot], rewrites: int) -> None:
         with self._lock:
             if rewrites != self._rewrites:
-                # Read before history was seen to be rewritten: it may be the old one.
+                # Read before the rewrite was detected: it may be outdated.
                 return
             for snapshot in snapshots:
                 self._known[snapshot.id] = snapshot
@@ -341,17 +341,17 @@ class History:
         hint: int | None,
         versions: Sequence[int] = (),
     ) -> None:
-        """Drop what is kept if history was rewritten since: rolled back, or committed again under old numbers.
+        """Clear the cache if history was rewritten: rolled back, or committed again under old version numbers.
 
         Args:
             newest: The newest snapshot now.
-            before: The one that was the newest when last looked at.
-            before_now: The bytes that are now under its name; None if there are none, or it is the newest still.
-            hint: The version that the hint names.
-            versions: All snapshots listed, ascending, where they were listed.
+            before: The newest snapshot of the previous check.
+            before_now: The current content of its file; None if the file is missing, or it is still the newest.
+            hint: The version in the hint file.
+            versions: All listed snapshots, ascending; empty without a listing.
 
         Raises:
-            _ShortfallError: Snapshots are missing that were there, and nothing says that the table went back.
+            _ShortfallError: Snapshots have disappeared without a sign of a rollback.
         """
         with self._lock:
             went_back = before is not None and newest.id < before.id
@@ -362,9 +362,9 @@ class History:
                 lost = (*lost, before.id)
             if lost:
                 shown = versions or (newest.id,)
-                raise _ShortfallError(fewer_versions(self._storage.root, lost, shown, self._seen_at))
+                raise _ShortfallError(missing_versions_error(self._storage.root, lost, shown, self._seen_at))
             if self._newest is not before and self._newest is not None and newest.id < self._newest.id:
-                return  # another thread has seen more meanwhile
+                return  # another thread has read a newer one meanwhile
             same = self._known.get(newest.id)
             changed = same is not None and same.digest != newest.digest
             shorter = any(version > newest.id for version in self._known)
@@ -376,11 +376,11 @@ class History:
                 self._rewrites += 1
             if before is not None and (went_back or replaced or again):
                 log.warning(
-                    "%s went back: version %s, the newest before, is %s. The newest version is %s now. The table was "
-                    "rolled back, or dropped and made anew.",
+                    "%s was rolled back, or dropped and recreated: version %s, the newest before, is %s. The newest "
+                    "version is %s now.",
                     self._storage.root,
                     before.id,
-                    "another commit now" if replaced or again else "not there any more",
+                    "another commit now" if replaced or again else "gone",
                     newest.id,
                 )
             self._newest, self._seen_at = newest, now()
@@ -393,13 +393,13 @@ def _identity(newest: Snapshot) -> tuple[object, ...]:
 
 
 def _numbered(snapshot: Snapshot, version: int) -> Snapshot:
-    """Return the snapshot if it is the version that its file name says.
+    """Return the snapshot if its id is the version in its file name.
 
     Raises:
-        CorruptTableError: It is another.
+        CorruptTableError: The ids differ.
     """
     if snapshot.id != version:
         raise CorruptTableError(
-            f"{snapshot.path} says that it is snapshot {snapshot.id}. It was copied or damaged; choose another version."
+            f"{snapshot.path} contains snapshot {snapshot.id}. It was copied or damaged; choose another version."
         )
     return snapshot

@@ -1,4 +1,4 @@
-"""Where a Paimon table keeps its files: names from the metadata to paths under the table's root."""
+"""The file layout of a Paimon table: from names in the metadata to paths under the table's root."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ MANIFESTS = "manifest"
 INDEXES = "index"
 MAIN = "main"
 POSTPONED = -2
-"""The bucket of files that wait for their bucket."""
+"""The bucket of files whose real bucket is assigned later."""
 
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{}\[\]^]')
 _UNSAFE = r"[/\\\x00]|\.\."
@@ -21,10 +21,10 @@ _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class Layout:
-    """The folders of one branch. Manifests, data and index files of all branches are the main branch's."""
+    """The folders of one branch. All branches share the manifest, data and index folders of the main branch."""
 
     def __init__(self, branch: str | None = None) -> None:
-        """Bind to a branch that is there; None or `main` is the main one."""
+        """Bind to an existing branch; None or `main` is the main one."""
         self.branch = None if branch in (None, MAIN) else branch
         self._root = f"branch/branch-{self.branch}/" if self.branch else ""
 
@@ -37,7 +37,7 @@ class Layout:
         return f"{self._root}{kind}/{kind}-{number}"
 
     def tag(self, name: str) -> str:
-        """Return the path of the file of a tag that is there."""
+        """Return the path of the file of an existing tag."""
         return f"{self._root}tag/tag-{name}"
 
     def hint(self, kind: str, name: str) -> str:
@@ -46,19 +46,19 @@ class Layout:
 
 
 def number_of(name: str, kind: str) -> int | None:
-    """Return N of a file called `kind-N`, None for any other name, such as a temporary file's."""
+    """Return N of a file named `kind-N`, None for any other name, such as a temporary file's."""
     prefix, _, number = name.partition("-")
     return int(number) if prefix == kind and _NUMBER.fullmatch(number) else None
 
 
 def parse_hint(content: bytes | None) -> int | None:
-    """Return the number that a hint file holds; None where it is missing, empty or garbage."""
+    """Return the number in a hint file; None if the file is missing, empty or invalid."""
     text = (content or b"").strip().decode("ascii", "replace")
     return int(text) if _NUMBER.fullmatch(text) and int(text) > 0 else None
 
 
 def safe_name(name: str, source: str) -> str:
-    """Return a file name from the metadata, unless it could lead out of its folder.
+    """Return a file name from the metadata if it cannot lead out of its folder.
 
     Raises:
         CorruptTableError: The name holds a separator or two dots.
@@ -72,13 +72,13 @@ def safe_name(name: str, source: str) -> str:
 
 
 def check_names(names: pa.ChunkedArray, source: str) -> None:
-    """Refuse a column of file names that holds an unsafe one; see `safe_name`.
+    """Raise if a column of file names contains an unsafe one; see `safe_name`.
 
     Raises:
         CorruptTableError: A name holds a separator or two dots.
     """
     unsafe = pc.equal(pc.binary_length(names), 0)
-    # All names as one text first: to look for words in it is quicker than for a pattern in each.
+    # Search all names as one text first: this is faster than matching a pattern on each.
     text = b"".join(chunk.buffers()[2] or b"" for chunk in names.chunks)
     if any(part in text for part in _UNSAFE_PARTS):
         unsafe = pc.or_(unsafe, pc.match_substring_regex(names, _UNSAFE))
@@ -87,7 +87,7 @@ def check_names(names: pa.ChunkedArray, source: str) -> None:
 
 
 def manifest_path(name: str, source: str) -> str:
-    """Return the path of a manifest list, manifest or index manifest that `source` names.
+    """Return the path of a manifest list, manifest or index manifest named in `source`.
 
     Raises:
         CorruptTableError: The name could lead out of the folder.
@@ -96,7 +96,7 @@ def manifest_path(name: str, source: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return the text of a partition column or value as it stands in a path.
+    """Return the text of a partition column or value, escaped for a path.
 
     Source: paimon PartitionPathUtils.escapePathName.
     """
@@ -107,7 +107,7 @@ def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, opti
     """Return the folder of a partition's bucket.
 
     Args:
-        partition: Partition columns, outermost first, with the text of their values as paths spell them.
+        partition: Partition columns, outermost first, with the text of their values in paths.
         bucket: The bucket; -2 is `bucket-postpone`.
         options: The table's options.
 
@@ -131,15 +131,15 @@ def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, opti
 
 
 def data_path(folder: str, name: str, external: str | None) -> str:
-    """Return where a data file is: its path under the root, or the full location that its entry names.
+    """Return the location of a data file: its path under the root, or the full location in its entry.
 
-    A full location is to be resolved by `Storage.resolve_external`.
+    `Storage.resolve_external` resolves a full location.
     """
     return external or f"{folder}/{name}"
 
 
 def index_path(folder: str, name: str, external: str | None, options: Mapping[str, str]) -> str:
-    """Return where an index file is: its path under the root, or the full location that its entry names.
+    """Return the location of an index file: its path under the root, or the full location in its entry.
 
     Args:
         folder: The folder of its partition's bucket.

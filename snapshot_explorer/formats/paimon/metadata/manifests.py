@@ -1,12 +1,13 @@
-"""Manifest lists, manifests and index manifests as Arrow tables, and which of their files are live."""
+"""Manifest lists, manifests and index manifests as Arrow tables, and the live files among their entries."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
@@ -19,7 +20,7 @@ log = logger_of(__name__)
 ADD, DELETE = 0, 1
 _VERSION = 2
 _PART_BYTES = 8 * 2**20
-"""Bytes of manifests that are decoded together: one as Paimon's writers cut them, or many small ones."""
+"""Bytes of manifests decoded together: one manifest of Paimon's target size, or many small ones."""
 
 LIST = pa.schema(
     [
@@ -35,9 +36,9 @@ LIST = pa.schema(
         pa.field("max_row_id", pa.int64()),
     ]
 )
-"""A row is a manifest of a manifest list: its file name, size, ADD and DELETE entries, BinaryRows with the least
-and greatest value of each partition column and how many entries have null in it, the newest schema of its entries, and
-the range of their row ids."""
+"""A row is a manifest in a manifest list: its file name, size, numbers of ADD and DELETE entries, BinaryRows with the
+least and greatest value of each partition column, the null count of each, the newest schema of its entries, and the
+range of their row ids."""
 
 ENTRIES = pa.schema(
     [
@@ -72,13 +73,13 @@ ENTRIES = pa.schema(
     ]
 )
 """A row is a manifest entry: one data file added (`kind` 0) or deleted (1). `value_stats_columns` null means all
-columns, `deleted_rows` counts rows of kind -D and -U, null where the writer did not say. `created_at` is the
+columns, `deleted_rows` counts rows of kind -D and -U, null where not recorded. `created_at` is the
 writer's local clock. `source` is 0 for appended, 1 for compacted files."""
 
 IDENTITY = ("partition", "bucket", "level", "file_name", "embedded_index", "external_path", "extra_files")
-"""The columns of ENTRIES that tell one file from another."""
+"""The columns of ENTRIES that identify a file."""
 FILE_COLUMNS = ("kind", *IDENTITY, "size_bytes", "rows", "schema_id", "deleted_rows", "source")
-"""The columns of ENTRIES that FILES and CHANGES are made of: no keys and no statistics, which are most of the bytes."""
+"""The columns of ENTRIES needed for FILES and CHANGES. Keys and statistics, most of the bytes, are not among them."""
 PLAN_COLUMNS = (
     *FILE_COLUMNS,
     "min_key",
@@ -88,7 +89,7 @@ PLAN_COLUMNS = (
     "first_row_id",
     "write_columns",
 )
-"""The columns of ENTRIES that reading all rows is planned by."""
+"""The columns of ENTRIES needed to plan a scan without a condition."""
 
 INDEX_ENTRIES = pa.schema(
     [
@@ -105,8 +106,8 @@ INDEX_ENTRIES = pa.schema(
         pa.field("cardinality", pa.int64()),
     ]
 )
-"""A row is one deletion vector: where it is, and how many rows it deletes (null where the writer did not say). An
-index of another type has one row, without a data file."""
+"""A row is one deletion vector: its location, and the number of rows it deletes (null where not recorded). An index of
+another type has one row, without a data file."""
 
 
 def _field(kind: pa.DataType, *names: str) -> Mapping[str, pa.DataType]:
@@ -224,11 +225,11 @@ def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) 
 
     Args:
         files: Path, for messages, and content of each manifest list.
-        limits: What a file may cost.
+        limits: Limits on the size of a file.
 
     Raises:
-        CorruptTableError: One is cut short or contradicts the format; the message names it.
-        LimitError: One unfolds to more than it may.
+        CorruptTableError: A file is cut short or violates the format; the message names it.
+        LimitError: One decompresses to more than the limits allow.
 
     Source: paimon docs, "Manifest".
     """
@@ -246,38 +247,31 @@ def read_entries(
 
     Args:
         files: Path, for messages, and content of each manifest.
-        limits: What a file may cost.
-        columns: The columns to decode and return, in the order of ENTRIES; all without it. `kind` and `file_name` are
-            always among them.
+        limits: Limits on the size of a file.
+        columns: The columns to decode and return, in the order of ENTRIES; None for all. `kind` and `file_name` are
+            always included.
 
     Raises:
-        CorruptTableError: One is cut short or contradicts the format; the message names it.
-        LimitError: One unfolds to more than it may.
+        CorruptTableError: A file is cut short or violates the format; the message names it.
+        LimitError: One decompresses to more than the limits allow.
 
     Source: paimon docs, "Manifest".
     """
     wanted = pa.schema([field for field in ENTRIES if columns is None or field.name in (*columns, "kind", "file_name")])
     stored = _only(_ENTRY, {_ENTRY_PATHS[name] for name in wanted.names} | {"_VERSION"})
-    # What is decoded takes many times the space of the file, so only some are at a time.
-    parts = [_entries(some, wanted, stored, limits) for some in _in_parts(files)]
+    # Decoded entries take many times the space of the files, so only some files are decoded at a time.
+    parts = [_entries(some, wanted, stored, limits) for some in pack(files, _size, target=_PART_BYTES)]
     if not parts:
         return wanted.empty_table(), []
     return pa.concat_tables([table for table, _ in parts]), [count for _, counts in parts for count in counts]
 
 
-def _in_parts(files: Sequence[tuple[str, bytes]]) -> Iterator[Sequence[tuple[str, bytes]]]:
-    begin = size = 0
-    for index, (_, content) in enumerate(files):
-        if index > begin and size + len(content) > _PART_BYTES:
-            yield files[begin:index]
-            begin, size = index, 0
-        size += len(content)
-    if begin < len(files):
-        yield files[begin:]
+def _size(file: tuple[str, bytes]) -> int:
+    return len(file[1])
 
 
 def _only(fields: pa.Schema, paths: Collection[str]) -> pa.Schema:
-    """Return the nested fields of these paths alone."""
+    """Return only the nested fields of these paths."""
 
     def kept(field: pa.Field, path: str) -> pa.Field | None:
         if path in paths:
@@ -310,11 +304,11 @@ def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
 
     Args:
         files: Path, for messages, and content of each index manifest.
-        limits: What a file may cost.
+        limits: Limits on the size of a file.
 
     Raises:
-        CorruptTableError: One is cut short or contradicts the format; the message names it.
-        LimitError: One unfolds to more than it may.
+        CorruptTableError: A file is cut short or violates the format; the message names it.
+        LimitError: One decompresses to more than the limits allow.
 
     Source: paimon docs, "Table Index"; paimon IndexManifestEntry.
     """
@@ -329,7 +323,7 @@ def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
 
 
 def _flat_ranges(table: pa.Table, ranges: pa.Array, counts: Sequence[int]) -> tuple[pa.Table, list[int]]:
-    """Return a row per deletion vector, or one for an index without vectors, and the rows of each file."""
+    """Return a row per deletion vector, or one for an index without vectors, and the number of rows of each file."""
     sizes = pc.fill_null(pc.list_value_length(ranges), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     repeats = np.maximum(sizes, 1)
     parents = np.repeat(np.arange(len(table)), repeats)
@@ -356,7 +350,7 @@ def _check_version(raw: pa.Table, what: str, newest: int) -> None:
 
 
 def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: Sequence[tuple[str, bytes]]) -> pa.Table:
-    """Return nested columns under our names; refuse nulls where there must be a value."""
+    """Return nested columns under the names of `schema`. Raise for null in a required column."""
     parts: dict[str, pa.Array] = {}
 
     def opened(path: str) -> pa.Array:
@@ -388,9 +382,9 @@ def _named(files: Sequence[tuple[str, bytes]]) -> str:
 
 
 def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
-    """Return the ADD entries that no DELETE entry takes away, in order.
+    """Return the ADD entries without a matching DELETE entry, in order.
 
-    A DELETE without its ADD is tolerated, with a warning unless the entries are only some.
+    A DELETE without its ADD is ignored, with a warning unless `is_partial`.
 
     Source: paimon FileEntry.Identifier and FileEntry.mergeEntries.
     """
@@ -399,7 +393,7 @@ def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
     if not deleted.any():
         return entries
     names = single_chunk(entries.column("file_name"))
-    # Mostly few are deleted. Only files of the same name can be the same file.
+    # Usually few files are deleted. Only files of the same name can be identical.
     alike = np.flatnonzero(pc.is_in(names, names.filter(pa.array(deleted))).to_numpy(zero_copy_only=False))
     keys = _identities(entries.select(list(IDENTITY)).take(pa.array(alike)))
     dead = keys[deleted[alike]]
@@ -407,7 +401,7 @@ def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
     if orphans.any() and not is_partial:
         row = int(np.flatnonzero(deleted)[np.argmax(orphans)])
         log.warning(
-            "%d DELETE entries take away files that were never added, such as %s",
+            "%d DELETE entries remove files that were never added, such as %s",
             int(orphans.sum()),
             entries.column("file_name")[row].as_py(),
         )
@@ -417,26 +411,26 @@ def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
 
 
 def _identities(entries: pa.Table) -> npt.NDArray[np.int64]:
-    """Return a number per entry, equal where all that makes an entry's identity is equal."""
+    """Return a code per entry, equal for entries of the same file."""
     codes = np.zeros(len(entries), np.int64)
     for name in IDENTITY:
         column = entries.column(name)
         more = _codes(column)
         if more is None:
             continue
-        # Numbered anew after each column, the codes never overflow.
+        # Renumbered after each column, so that the codes never overflow.
         together = codes * (int(more.max()) + 1) + more
         codes = np.unique(together, return_inverse=True)[1].astype(np.int64)
     return codes
 
 
 def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
-    """Return a number per value, equal where the values are; None where all are equal."""
+    """Return a code per value, equal for equal values; None if all values are equal."""
     if len(column) == column.null_count:
         return None
     if pa.types.is_list(column.type):
         if not pc.sum(pc.list_value_length(column)).as_py():
-            # A missing list of extra files is an empty one.
+            # A missing list of extra files equals an empty one.
             return None
         seen: dict[tuple[str, ...], int] = {}
         lists = (tuple(value or ()) for value in column.to_pylist())

@@ -1,4 +1,4 @@
-"""The partitions of a table's entries: typed values, text, and folders, worked out once per distinct partition."""
+"""The partitions of manifest entries: typed values, text and folders, computed once per distinct partition."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -21,17 +21,17 @@ from snapshot_explorer.storage import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitions:
-    """The distinct partitions of some entries."""
+    """The distinct partitions of a set of entries."""
 
     of_rows: pa.Array
-    """For each entry the position of its partition among the distinct ones."""
+    """For each entry, the index of its partition among the distinct ones."""
     values: pa.Table
     """The distinct partitions, a typed column per partition key."""
     texts: tuple[Mapping[str, str | None], ...]
-    """The distinct partitions as text, as SQL prints values; null is None."""
+    """The distinct partitions as text, in SQL's form; None for null."""
 
     def where(self, kept: npt.NDArray[np.bool_]) -> "Partitions":
-        """Return the partitions of some of the entries."""
+        """Return the partitions of the selected entries."""
         return replace(self, of_rows=self.of_rows.filter(pa.array(kept)))
 
     def column(self) -> pa.Array:
@@ -68,7 +68,7 @@ def folders_of(
         partitions: The entries' partitions.
         buckets: The entries' buckets.
         schema: The schema of the partition columns.
-        options: The newest options, which say how folders are called.
+        options: The newest options, which define the names of folders.
 
     Source: paimon docs, "File Layouts".
     """
@@ -76,7 +76,7 @@ def folders_of(
     spell = legacy_text if legacy else sql_text
     fields = [schema.field(name) for name in schema.partition_keys]
     columns = [spell(partitions.values.column(index), field.type) for index, field in enumerate(fields)]
-    # Partition and bucket in one number: the distinct pairs are found by sorting numbers.
+    # Partition and bucket in one integer: np.unique then finds the distinct pairs.
     pairs = _numbers(partitions.of_rows) << 32 | _numbers(buckets) & 0xFFFFFFFF
     distinct, of_rows = np.unique(pairs, return_inverse=True)
     folders = [
@@ -99,7 +99,7 @@ def data_paths(entries: pa.Table, folders: pa.Array, storage: Storage, *, strict
         entries: ENTRIES.
         folders: The folder of each.
         storage: The table's storage, which resolves files at full locations.
-        strict: Refuse a location on another storage; otherwise it is returned as it is stored, to be shown.
+        strict: Raise for a location on another storage; otherwise it is returned as stored.
 
     Raises:
         UnsupportedFeatureError: With `strict`, a file is on another storage.
@@ -135,7 +135,7 @@ _PLAIN_UNTIL = 1e7
 
 
 def sql_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str | None]:
-    """Return each value as SQL's cast to string prints it, None for null.
+    """Return each value as SQL casts it to a string, None for null.
 
     DATE `2026-01-01`; TIMESTAMP `2026-01-01 12:00:00.123` with as many digits as its precision, local-zone ones in
     UTC; true, false; decimals plain; bytes in hexadecimal.
@@ -146,13 +146,13 @@ def sql_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str | N
 
 
 def legacy_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str | None]:
-    """Return each value as Java prints its internal form, which is how folders spell it by default.
+    """Return each value as Java prints its internal form, which folder names use by default.
 
     DATE as days since 1970, TIME as milliseconds of the day, TIMESTAMP `2026-01-01T12:00:00.123` with seconds left
     out when zero and 0, 3, 6 or 9 digits, FLOAT and DOUBLE as `1.0E20`.
 
     Raises:
-        UnsupportedFeatureError: Bytes have no such form.
+        UnsupportedFeatureError: The values are bytes, which have no text form.
 
     Source: paimon docs, "partition.legacy-name"; java.time.LocalDateTime.toString, java.lang.Double.toString.
     """
@@ -162,7 +162,7 @@ def legacy_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str 
 def _text(
     values: pa.Array | pa.ChunkedArray, kind: DataType, spelled: "dict[str, Callable[[Any, DataType], str]]"
 ) -> list[str | None]:
-    """Return the text of each value, from its whole number where the type is a time."""
+    """Return the text of each value. Temporal values are formatted from their integers."""
     if pa.types.is_temporal(values.type):
         width = pa.int32() if values.type.bit_width == 32 else pa.int64()  # noqa: PLR2004
         values = values.cast(width)

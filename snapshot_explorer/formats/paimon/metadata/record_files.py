@@ -1,15 +1,16 @@
-"""Rows of metadata files as Arrow: manifests and manifest lists in Avro, ORC or parquet, told by their first bytes.
+"""Rows of metadata files as Arrow: manifests and manifest lists in Avro, ORC or Parquet, detected by their first bytes.
 
-The file names have no extension. What is read is asked for by an Arrow schema, by field name: a field that a
-file lacks is null, one that nobody asked for is skipped.
+The file names have no extension. An Arrow schema selects the fields to read, by name: a field that a file lacks is
+null, a field outside of the schema is skipped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import orc_tail, parquet_pages
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError
@@ -36,18 +37,18 @@ def rows(
 ) -> tuple[pa.Table, list[int]]:
     """Return the rows of metadata files, in the order of the files, and the number of rows of each.
 
-    Files of one writer are decoded together, so that many small files cost little more than one large one.
+    Files with one Avro schema are decoded together, so that many small files cost little more than one large one.
 
     Args:
         files: Path, for messages, and content of each.
-        schema: The fields to read, nested as in the files. A field that is not nullable must be there.
+        schema: The fields to read, nested as in the files. A field that is not nullable is required.
         limits: What a file may cost.
 
     Raises:
-        CorruptTableError: A file is cut short, is of none of the three formats, lacks a field that must be
-            there, or holds what does not fit; the message names it.
-        UnsupportedFeatureError: A codec is not known.
-        LimitError: A file has too many rows, or unfolds to too many bytes.
+        CorruptTableError: A file is cut short, has none of the three formats, lacks a required field, or contains a
+            value of another type; the message names it.
+        UnsupportedFeatureError: A codec is not supported.
+        LimitError: A file has too many rows, or decompresses to too many bytes.
 
     Source: paimon docs, "Manifest"; Avro specification.
     """
@@ -67,22 +68,14 @@ def rows(
     for group in groups.values():
         _check_fields(group[0][1].shape, pa.struct(list(schema)), group[0][1].path)
         tables += [
-            ([index for index, _ in batch], _decoded([file for _, file in batch], schema)) for batch in _batches(group)
+            ([index for index, _ in batch], _decoded([file for _, file in batch], schema))
+            for batch in pack(group, _size, target=_BATCH)
         ]
     return _ordered(tables, counts, schema), counts
 
 
-def _batches(group: Sequence[tuple[int, Container]]) -> Iterator[list[tuple[int, Container]]]:
-    batch: list[tuple[int, Container]] = []
-    size = 0
-    for index, container in group:
-        more = sum(len(block) for _, block in container.blocks)
-        if batch and size + more > _BATCH:
-            yield batch
-            batch, size = [], 0
-        batch.append((index, container))
-        size += more
-    yield batch
+def _size(one: tuple[int, Container]) -> int:
+    return sum(len(block) for _, block in one[1].blocks)
 
 
 def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
@@ -95,7 +88,7 @@ def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
             found = avro_records.decode(blocks, files[0].shape, wanted)
     except (Cut, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
-            # One of them is broken: find out which.
+            # One of them is corrupt: decode each to find out which.
             return pa.concat_tables([_decoded([file], schema) for file in files])
         raise _broken(files[0].path, str(error)) from error
     return _table(found, schema, files[0].path)
@@ -130,7 +123,7 @@ def _ordered(tables: Sequence[tuple[list[int], pa.Table]], counts: Sequence[int]
 
 
 def _check_fields(shape: Shape, wanted: pa.DataType, path: str, name: str = "") -> None:
-    """Refuse a file whose fields cannot be what is asked for."""
+    """Raise if the fields of a file do not have the types of the schema."""
     match shape:
         case Union(branches):
             for branch in branches:
@@ -143,11 +136,11 @@ def _check_fields(shape: Shape, wanted: pa.DataType, path: str, name: str = "") 
             pass
         case _:
             expected = "record" if pa.types.is_struct(wanted) else wanted
-            raise _broken(path, f"its field {name or 'at the top'} is no {expected}")
+            raise _broken(path, f"its field {name or 'at the top'} is not of type {expected}")
 
 
 def _holds(kind: str, wanted: pa.DataType) -> bool:
-    """Return whether a value without parts can be what is asked for."""
+    """Return whether values of an Avro primitive type can be read as an Arrow type."""
     if kind in ("int", "long"):
         return bool(pa.types.is_integer(wanted) or pa.types.is_timestamp(wanted))
     if kind in ("bytes", "string"):
@@ -164,16 +157,16 @@ def _check_record(fields: dict[str, Shape], wanted: pa.StructType, path: str, na
 
 
 def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
-    """Return the rows of an ORC or parquet file."""
+    """Return the rows of an ORC or Parquet file."""
     if not (content[:3] == b"ORC" or content[:4] == b"PAR1"):
         raise _broken(
-            path, f"it begins with {content[:4]!r}, which is no Avro, ORC or parquet" if content else "it is empty"
+            path, f"it begins with {content[:4]!r}, which is not Avro, ORC or Parquet" if content else "it is empty"
         )
     try:
         read = _orc if content[:3] == b"ORC" else _parquet
         table = read(content, path, schema, limits)
         conformed = _conformed(table, schema, path)
-        # Text that is not UTF-8 passes until here.
+        # Detects text that is not UTF-8.
         conformed.validate(full=True)
     except (pa.ArrowException, OSError, Cut, CorruptBytesError, UnicodeDecodeError) as error:
         raise _broken(path, str(error)) from error

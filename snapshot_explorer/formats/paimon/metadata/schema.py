@@ -51,7 +51,7 @@ class Schema:
     primary_keys: tuple[str, ...]
     """Names of the primary key columns, partition columns included."""
     options: Mapping[str, str]
-    """The table's options, with the defaults that its version implies."""
+    """The table's options, with the defaults of its schema version."""
     comment: str | None
     """The table's comment."""
 
@@ -64,24 +64,26 @@ class Schema:
         """Return the column of that name.
 
         Raises:
-            CorruptTableError: A key or a file names a column that the schema lacks.
+            CorruptTableError: The schema has no column of that name.
         """
         for column in self.fields:
             if column.name == name:
                 return column
-        raise CorruptTableError(f"schema/schema-{self.id} has no column {name!r}, which the table's metadata names.")
+        raise CorruptTableError(
+            f"schema/schema-{self.id} has no column {name!r}, which the table's metadata references."
+        )
 
     def flag(self, option: str) -> bool:
-        """Return whether a boolean option is on; absent is off."""
+        """Return whether a boolean option is on. A missing option is off."""
         return self.options.get(option, "false").strip().lower() == "true"
 
 
 def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Schema:
-    """Return the schema that a schema file holds.
+    """Return the schema in a schema file.
 
     Raises:
         CorruptTableError: The file is not a schema; the message names it.
-        UnsupportedFeatureError: A column has a type that is not known, named in the message.
+        UnsupportedFeatureError: The type of a column is not supported; the message names it.
 
     Source: paimon docs, "Schema"; defaults of older versions from paimon TableSchema.fromJson.
     """
@@ -96,7 +98,7 @@ def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Sche
         keys = _names(raw, "primaryKeys")
         columns = parse_fields(raw["fields"])
         if len({column.name for column in columns}) < len(columns):
-            raise ValueError("two columns have one name")  # noqa: TRY301 - told with the file's name, like the rest
+            raise ValueError("two columns have one name")  # noqa: TRY301 - wrapped with the file's name below
         return Schema(
             id=_number(raw, "id"),
             fields=tuple(_not_null(column, keys) for column in columns),
@@ -131,7 +133,7 @@ def _names(raw: Mapping[str, object], name: str) -> tuple[str, ...]:
     found = raw.get(name)
     names = () if found is None else found
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
-        raise TypeError(f"its {name} are no list of names")
+        raise TypeError(f"its {name} are not a list of names")
     return tuple(names)
 
 
@@ -143,7 +145,7 @@ def _comment(raw: Mapping[str, object]) -> str | None:
 
 
 def _not_null(column: Field, primary_keys: Iterable[str]) -> Field:
-    """Return the column as NOT NULL if it is in the primary key, whatever the file prints."""
+    """Return the column as NOT NULL if it is in the primary key, whatever the file declares."""
     if column.name not in primary_keys:
         return column
     return replace(column, type=replace(column.type, nullable=False))
@@ -173,7 +175,7 @@ _TYPES = ("table", "materialized-table")
 
 
 class Schemas:
-    """Reads schema files and keeps them. Thread-safe."""
+    """Reads and caches schema files. Thread-safe."""
 
     def __init__(self, storage: Storage, layout: Layout) -> None:
         """Bind to a branch. Reads nothing."""
@@ -184,17 +186,17 @@ class Schemas:
         self._hidden: frozenset[str] = frozenset()
 
     def without(self, options: frozenset[str]) -> "Schemas":
-        """Return the same schemas, of which the newest lacks these options. Reads nothing."""
+        """Return the same schemas, with these options removed from the newest one. Reads nothing."""
         found = Schemas(self._storage, self._layout)
         found._known, found._lock, found._hidden = self._known, self._lock, options
         return found
 
     def newest(self) -> Schema:
-        """Return the newest schema, whose options are in force at every version. One listing, one small file.
+        """Return the newest schema, whose options apply to every version. One listing, one small file.
 
         Raises:
             TableNotFoundError: There is no schema file.
-            StorageError: The listing shows less than has been read.
+            StorageError: The listing lacks a schema that was read before.
             UnsupportedFeatureError: The table is of a kind that is not read, such as `format-table`.
 
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
@@ -203,7 +205,7 @@ class Schemas:
         numbers = [number for entry in entries if (number := number_of(entry.name, "schema")) is not None]
         if not numbers:
             raise TableNotFoundError(
-                f"{self._storage.root} has no schema file in {self._layout.folder('schema')}/, so it is no readable "
+                f"{self._storage.root} has no schema file in {self._layout.folder('schema')}/, so it is not a readable "
                 "Paimon table. Check the path; if the folder was copied, copy it whole."
             )
         with self._lock:
@@ -211,7 +213,7 @@ class Schemas:
         if read > max(numbers):
             raise StorageError(
                 f"The listing of {self._layout.folder('schema')} in {self._storage.root} ends at schema "
-                f"{max(numbers)}, but schema {read} has been read: the storage answered with less than it has. "
+                f"{max(numbers)}, but schema {read} was read before: the listing is incomplete. "
                 "Try again."
             )
         schema = self.by_id([max(numbers)])[max(numbers)]
@@ -227,7 +229,7 @@ class Schemas:
         return schema
 
     def by_id(self, ids: Iterable[int]) -> Mapping[int, Schema]:
-        """Return schemas by their numbers. A small file for each that was not read before, all at once.
+        """Return schemas by id. Reads a small file for each that is not cached, all concurrently.
 
         Raises:
             CorruptTableError: A schema file is missing or unreadable; the message names it.
@@ -240,8 +242,8 @@ class Schemas:
         for number, path, content in zip(missing, paths, self._storage.read_present(paths), strict=True):
             if content is None:
                 raise CorruptTableError(
-                    f"{path} is missing, which the table's metadata names. Without it files of schema {number} "
-                    "cannot be read; restore it, or choose a version that does not need it."
+                    f"The table's metadata references {path}, which is missing. Files of schema {number} cannot be "
+                    "read without it; restore it, or choose a version that does not need it."
                 )
             found[number] = self._checked(parse_schema(content, path, limits=self._storage.limits), number, path)
         with self._lock:
@@ -251,7 +253,7 @@ class Schemas:
         return found
 
     def forget(self) -> None:
-        """Drop what is kept."""
+        """Clear the cache."""
         with self._lock:
             self._known.clear()
 
@@ -259,6 +261,6 @@ class Schemas:
     def _checked(schema: Schema, number: int, path: str) -> Schema:
         if schema.id != number:
             raise CorruptTableError(
-                f"{path} says that it is schema {schema.id}. It was copied or damaged; compare it with a copy."
+                f"{path} contains schema {schema.id}. It was copied or damaged; compare it with a copy."
             )
         return schema

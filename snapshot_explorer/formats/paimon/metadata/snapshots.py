@@ -15,7 +15,7 @@ from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
 
 NO_WATERMARK = -(2**63)
-"""What writers store where they have seen no watermark."""
+"""The value that writers store without a watermark."""
 _TRIES = 3
 _PAUSE_SECONDS = 0.1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ Held = Literal["snapshot", "tag", "changelog"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A snapshot file, or a tag or long-lived changelog file, which hold the same."""
+    """A snapshot file, or a tag or long-lived changelog file, which have the same fields."""
 
     id: int
     """The version; N of `snapshot-N`."""
@@ -43,7 +43,7 @@ class Snapshot:
     delta_manifest_list_bytes: int | None
     """Its size; null before Paimon 1.1."""
     changelog_manifest_list: str | None
-    """Manifest list of files of row changes."""
+    """Manifest list of changelog files."""
     changelog_manifest_list_bytes: int | None
     """Its size; null before Paimon 1.1."""
     index_manifest: str | None
@@ -63,15 +63,15 @@ class Snapshot:
     changelog_rows: int | None
     """Rows in changelog files."""
     watermark: int | None
-    """Milliseconds since 1970; null where no watermark was seen."""
+    """Milliseconds since 1970; null without a watermark."""
     statistics: str | None
     """Name of the file with the statistics of an ANALYZE."""
     properties: Mapping[str, str]
-    """What the writer wanted to note."""
+    """Custom properties of the writer."""
     next_row_id: int | None
     """The next free row id."""
     operation: str | None
-    """The writer's word, such as WRITE or MERGE; since Paimon 2.0."""
+    """The writer's name of the operation, such as WRITE or MERGE; since Paimon 2.0."""
     uuid: str | None
     """A random id of the commit; since Paimon 2.0."""
     writer_version: str | None
@@ -79,19 +79,19 @@ class Snapshot:
     tag_created_at: datetime | None
     """When a tag was made, by the writer's local clock, without zone; null without a retention."""
     tag_retained: timedelta | None
-    """How long a tag is kept; null is for ever."""
+    """How long a tag is kept; null is forever."""
     stored: str = field(repr=False)
-    """The file as it is, JSON text with fields that this version does not know."""
+    """The file's JSON text, including unknown fields."""
     digest: str
-    """Tells this file from another under the same name."""
+    """A hash of the content, to detect another file under the same name."""
     path: str
     """The file."""
     held: Held
-    """What sort of file it is. A changelog has lost its state."""
+    """The kind of file. For a changelog, the version's data files are no longer known."""
 
 
 def parse_snapshot(content: bytes, path: str, held: Held = "snapshot", *, limits: Limits = DEFAULT) -> Snapshot:
-    """Return what a snapshot, tag or changelog file holds. Unknown fields stay in `stored`.
+    """Return the record of a snapshot, tag or changelog file. Unknown fields are kept in `stored`.
 
     Raises:
         CorruptTableError: The file is cut short or contradicts the format; the message names it.
@@ -149,7 +149,7 @@ def _parsed(raw: Mapping[str, Any], content: bytes, path: str, held: Held) -> Sn
 
 
 def digest_of(content: bytes) -> str:
-    """Return what tells a file's bytes from others."""
+    """Return a hash of a file's content."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -178,7 +178,7 @@ def _text(raw: Mapping[str, Any], name: str) -> str | None:
 def _moment(parts: Any) -> datetime | None:
     """Return a time from [year, month, day, hour, minute, second, nanosecond], without trailing zeros.
 
-    It is only shown, so that one that is not valid counts as none.
+    It is only displayed, so that an invalid time is None.
     """
     if not isinstance(parts, list) or not 3 <= len(parts) <= 7:  # noqa: PLR2004 - a date, up to nanoseconds
         return None
@@ -198,9 +198,9 @@ def _duration(seconds: Any) -> timedelta | None:
 
 
 def read_snapshots(storage: Storage, paths: Sequence[str], held: Held = "snapshot") -> list[Snapshot | None]:
-    """Return what is in these files, None for one that is not there. Read concurrently, a request each.
+    """Return the records in these files, None for a missing file. One concurrent request each.
 
-    A file that does not parse is read again a few times: object stores may show one that is half written.
+    A file that does not parse is read again a few times: some object stores expose partly written files.
 
     Raises:
         CorruptTableError: A file stays unreadable; the message names it.
@@ -211,7 +211,7 @@ def read_snapshots(storage: Storage, paths: Sequence[str], held: Held = "snapsho
 def reparse(
     storage: Storage, paths: Sequence[str], contents: Sequence[bytes | None], held: Held = "snapshot"
 ) -> list[Snapshot | None]:
-    """Return what files hold that have been read, reading those again that do not parse; see `read_snapshots`."""
+    """Return the records of files from their content. Reads files that do not parse again; see `read_snapshots`."""
     found: list[Snapshot | None] = [None] * len(paths)
     pending = list(zip(range(len(paths)), contents, strict=True))
     for attempt in range(1, _TRIES + 1):

@@ -1,4 +1,4 @@
-"""What entries say of the values in their files: least, greatest and number of nulls per column, and key ranges."""
+"""Column statistics of manifest entries: lower and upper bounds, null counts and key ranges."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,11 +24,11 @@ _ROW_TRACKING = {
 def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> pa.Table:
     """Return the FILES frame with `lower`, `upper`, `null_count`, and for keyed tables `min_key` and `max_key`.
 
-    Each is a struct with a field per column of `schema`. Columns are followed by field id from the schema that a
-    file was written with. Null is unknown: no statistics, a type without order, a column whose type has changed
-    since, a column that another file may have for the same rows. A column that a file lacks otherwise has as many nulls
-    as the file has rows. Bounds of text may be cut: the least
-    is at most the real one, the greatest at least.
+    Each is a struct with a field per column of `schema`. Columns are matched by field id with the schema that a
+    file was written with. Null is unknown: no statistics, an unordered type, a column whose type has changed since, or
+    a column that another file may contain for the same rows. Otherwise a column that a file lacks has as many nulls
+    as the file has rows. Bounds of text may be truncated: a lower bound is never greater and an upper bound never less
+    than the actual values.
 
     Source: paimon docs, "Manifest"; paimon SimpleStatsEvolution.
     """
@@ -46,7 +46,7 @@ def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_sch
 
 
 def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int, Schema]) -> Bounds:
-    """Return what entries say of the values of columns, as `with_statistics` describes it.
+    """Return the bounds and null counts of columns; see `with_statistics`.
 
     Args:
         entries: ENTRIES of files, with the rows of each.
@@ -54,7 +54,7 @@ def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int
         file_schemas: The schemas that the files were written with, by id.
 
     Raises:
-        CorruptTableError: Statistics do not fit the schema that their file names.
+        CorruptTableError: Statistics do not match the schema of their file.
     """
     lower, upper, nulls = _values(entries, fields, file_schemas)
     types = [arrow_type(field.type) for field in fields]
@@ -68,13 +68,13 @@ def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int
 
 
 def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> Bounds:
-    """Return what entries say of the key of a bucket: by column, from the least and greatest key and from statistics.
+    """Return the bounds of the key columns, from the least and greatest keys and from key statistics.
 
-    The least and greatest whole key bound only its first column. A file written with another key or other types of it
-    is unknown.
+    The least and greatest whole keys bound only the first column. Bounds are unknown for a file written with another
+    key or with other key types.
 
     Raises:
-        CorruptTableError: A key does not fit the schema.
+        CorruptTableError: A key does not match the schema.
 
     Source: paimon docs, "Manifest"; paimon KeyValueFileStoreScan.
     """
@@ -116,7 +116,7 @@ def _table(
     types: Sequence[pa.DataType],
     rows: int,
 ) -> pa.Table:
-    """Return a table with these columns, from pieces: row numbers and values."""
+    """Return a table with these columns, each assembled from parts: row numbers and their values."""
     arrays = []
     for pieces, kind in zip(columns, types, strict=True):
         places = np.full(rows, -1, np.int64)
@@ -134,7 +134,7 @@ def _table(
 def _values(
     entries: pa.Table, wanted: Sequence[Field], file_schemas: Mapping[int, Schema]
 ) -> tuple[list[list[Piece]], list[list[Piece]], list[list[Piece]]]:
-    """Return for each wanted column the pieces of lower, upper and null count."""
+    """Return for each wanted column the parts of its lower bounds, upper bounds and null counts."""
     lower: list[list[Piece]] = [[] for _ in wanted]
     upper: list[list[Piece]] = [[] for _ in wanted]
     nulls: list[list[Piece]] = [[] for _ in wanted]
@@ -150,7 +150,7 @@ def _values(
                 if field.id not in in_file:
                     nulls[index].append((at, _without(group)))
                 continue
-            # A cast may cut values, round them or make them null: of another type nothing is known.
+            # A cast may truncate or round values, or make them null: bounds of another type are unknown.
             if replace(covered[position].type, nullable=True) == replace(field.type, nullable=True):
                 nulls[index].append((at, null_counts(group.column("value_null_counts"), position)))
                 lower[index].append((at, single_chunk(least.column(position))))
@@ -159,13 +159,13 @@ def _values(
 
 
 def _without(group: pa.Table) -> pa.Array:
-    """Return how many nulls a column has that a file lacks: unknown where another file may have it for these rows."""
+    """Return the null counts of a column that files lack: unknown where another file may contain it for these rows."""
     spread = pc.is_valid(group.column("first_row_id"))
     return pc.if_else(spread, pa.scalar(None, pa.int64()), group.column("rows")).combine_chunks()
 
 
 def null_counts(column: pa.ChunkedArray, position: int) -> pa.Array:
-    """Return the number at a position of each list in a column; null where a list is shorter or null."""
+    """Return the element at a position of each list in a column; null where a list is shorter or null."""
     lists = single_chunk(column)
     sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     begins = np.cumsum(sizes) - sizes
@@ -176,7 +176,10 @@ def null_counts(column: pa.ChunkedArray, position: int) -> pa.Array:
 def _groups(
     entries: pa.Table, file_schemas: Mapping[int, Schema]
 ) -> Sequence[tuple[Sequence[Field], Sequence[Field], npt.NDArray[np.int64]]]:
-    """Return entries by what their statistics cover: the file's columns, the covered ones, and the row numbers."""
+    """Return groups of entries whose statistics cover the same columns.
+
+    Each is the columns of the files, the columns with statistics, and the row numbers.
+    """
     groups: dict[tuple[int, Names, Names], npt.NDArray[np.int64] | list[int]] = {}
     numbers, lists = (
         entries.column("schema_id"),

@@ -1,4 +1,4 @@
-"""The buckets in which rows of given keys lie: Paimon's hash over the bucket key as a BinaryRow."""
+"""Bucket pruning: Paimon's hash of the bucket key, encoded as a BinaryRow."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Sc
 from snapshot_explorer.model import Predicate
 
 _MOST_KEYS = 1_000
-"""Keys that are hashed for a condition; one that allows more is not looked at."""
+"""The most keys that are hashed for a condition. A condition with more keys skips no buckets."""
 _PACKED = {
     "BOOLEAN": "<?7x",
     "TINYINT": "<b7x",
@@ -23,7 +23,7 @@ _PACKED = {
     "BIGINT": "<q",
 }
 _TEXTS = ("VARCHAR",)
-"""Not CHAR: ORC files do not keep the blanks at its end, by which the writer hashed it."""
+"""Not CHAR: the writer hashes trailing blanks, which ORC files do not keep."""
 _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _INLINE = 7
 _COMPACT_DECIMAL = 18
@@ -35,11 +35,11 @@ _BITS = 0xFFFF_FFFF
 def ruled_out(
     entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema], predicate: Predicate
 ) -> npt.NDArray[np.bool_]:
-    """Return for each entry whether no row that passes can be in its bucket.
+    """Return for each entry whether its bucket cannot contain a matching row.
 
-    That is so where the condition fixes every column of the bucket key to values that all hash to other buckets. Only
-    buckets that Paimon's default function chose are judged, among as many as the entry itself says; a file whose
-    schema had another bucket key is left alone.
+    This is the case if the condition restricts every column of the bucket key to values that all hash to other buckets.
+    Only buckets of Paimon's default function are tested, with the bucket count of the entry. Files whose schema has
+    another bucket key are kept.
 
     Source: paimon docs, "Data Distribution"; paimon DefaultBucketFunction, FixedBucketRowKeyExtractor.
     """
@@ -60,7 +60,7 @@ def ruled_out(
 
 
 def bucket_key(schema: Schema) -> tuple[Field, ...] | None:
-    """Return the columns whose hash is the bucket; None where rows are put into buckets in another way."""
+    """Return the columns whose hash is the bucket; None where buckets are assigned in another way."""
     options = schema.options
     if options.get("bucket", "").strip() in ("-1", "-2"):
         return None
@@ -84,7 +84,7 @@ def _identity(key: Sequence[Field] | None) -> list[tuple[object, ...]]:
 
 
 def encode(values: Sequence[pa.Scalar], fields: Sequence[Field]) -> bytes:
-    """Return values as a BinaryRow, without the arity in front. They are of the types that a bucket key may have.
+    """Return values, of types that a bucket key allows, as a BinaryRow without its arity prefix.
 
     Source: paimon BinaryRow, BinaryRowWriter.
     """
@@ -100,7 +100,7 @@ def encode(values: Sequence[pa.Scalar], fields: Sequence[Field]) -> bytes:
 
 
 def _slot(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
-    """Return what stands in a field's slot, and what is appended to the row, whose end is given."""
+    """Return the content of a field's slot, and the bytes to append to the row at the offset `end`."""
     if kind.root in _TEXTS:
         content = value.as_py().encode() if value.is_valid else b""
         if len(content) <= _INLINE:
@@ -126,7 +126,7 @@ def _decimal(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
 
 
 def _width(number: int) -> int:
-    """Return how many bytes Java's BigInteger takes for a number."""
+    """Return the number of bytes of a number as a Java BigInteger."""
     return (number if number >= 0 else ~number).bit_length() // 8 + 1
 
 
@@ -161,5 +161,5 @@ def _rotated(word: int, bits: int) -> int:
 
 
 def bucket_of(hashed: int, total: int) -> int:
-    """Return the bucket of a hash among so many. Java's remainder keeps the sign, which is then dropped."""
+    """Return the bucket of a hash among `total`. Java's remainder keeps the sign, which is then dropped."""
     return abs(hashed) % total

@@ -1,9 +1,9 @@
-"""Files in which no row can pass a condition, found in metadata alone, and why.
+"""Data skipping: files in which no row can match a condition, found in metadata alone, and the reasons.
 
-What is dropped, and when. A partition or a bucket goes as a whole. A file of an append table goes by its statistics.
-In a primary-key table a file goes by its keys, whatever overlaps it: all rows of a key have the key. By its other
-values it goes only if it is read without a merge: elsewhere an old row, whose newer version or delete would be
-dropped with it, would come back, and merged values may pass where those of no single file do.
+A partition or a bucket is skipped as a whole. A file of an append table is skipped by its statistics. A file of a
+primary-key table is skipped by its key range, even if it overlaps others: all rows of a key have the same key. It is
+skipped by other columns only if it is read without a merge. Otherwise an old row would reappear if the file with its
+update or delete is skipped, and merged values might match although no single file does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.paimon.features import flag
 from snapshot_explorer.formats.paimon.metadata import binary_row, statistics
 from snapshot_explorer.formats.paimon.metadata.contents import Keep
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
 from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import buckets
 from snapshot_explorer.formats.paimon.scan.plans import Plan
 from snapshot_explorer.formats.skipped import skipped_frame
@@ -33,12 +33,12 @@ log = logger_of(__name__)
 _ORC_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 
 Reasons = npt.NDArray[np.object_]
-"""For each entry why it is not read; None where it is."""
+"""For each entry, the reason to skip it; None if it is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """Live files, and what is needed to judge them."""
+    """Live files, with the metadata that data skipping needs."""
 
     entries: pa.Table
     """ENTRIES."""
@@ -52,12 +52,12 @@ class Files:
     """The newest options."""
 
     def where(self, kept: npt.NDArray[np.bool_]) -> "Files":
-        """Return some of the files."""
+        """Return the selected files."""
         return replace(self, entries=self.entries.filter(pa.array(kept)), partitions=self.partitions.where(kept))
 
 
 def by_partition(partitions: Partitions, schema: Schema, predicate: Predicate | None) -> npt.NDArray[np.bool_]:
-    """Return for each entry whether rows of its partition may pass."""
+    """Return for each entry whether rows of its partition might match."""
     part = predicate.on(frozenset(schema.partition_keys)) if predicate and schema.partition_keys else None
     if part is None:
         return np.ones(len(partitions.of_rows), np.bool_)
@@ -65,9 +65,9 @@ def by_partition(partitions: Partitions, schema: Schema, predicate: Predicate | 
 
 
 def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
-    """Return what says which manifests may have entries of partitions that the predicate may match; None for all.
+    """Return a filter of the manifests whose partitions might match the predicate; None to read all manifests.
 
-    Judged is the least and greatest value of each partition column in a manifest list, and the number of nulls.
+    The filter tests the bounds and null counts of the partition columns in a manifest list.
 
     Source: paimon ManifestsReader.
     """
@@ -99,7 +99,7 @@ def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
 
 
 def before_planning(files: Files, predicate: Predicate) -> Reasons:
-    """Return why files are not read whatever they overlap: their bucket and, without a primary key, their values."""
+    """Return the reasons to skip files before planning: their bucket and, without a primary key, their statistics."""
     reasons = _none(len(files.entries))
     out = buckets.ruled_out(files.entries, files.schema, files.file_schemas, predicate)
     reasons[out] = "bucket"
@@ -111,9 +111,9 @@ def before_planning(files: Files, predicate: Predicate) -> Reasons:
 def after_planning(
     splits: Sequence[Split], files: Files, paths: Sequence[str], predicate: Predicate
 ) -> tuple[list[Split], Reasons]:
-    """Return the splits without the files of a primary-key table that cannot match, and why those are not read.
+    """Return the splits without the files of a primary-key table that cannot match, and the reasons to skip these.
 
-    What is merged and what is not stays as it was planned with all files.
+    Which files are merged does not change: it was planned with all files.
     """
     reasons = _none(len(files.entries))
     if not files.schema.primary_keys or not _holds_whole_rows(files):
@@ -148,16 +148,16 @@ def after_planning(
 
 
 def partitions_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
-    """Return for each file whether rows of its partition and bucket may pass."""
+    """Return for each file whether rows of its partition and bucket might match."""
     kept = by_partition(files.partitions, files.schema, predicate).copy()
     kept[kept] = ~buckets.ruled_out(files.where(kept).entries, files.schema, files.file_schemas, predicate)
     return kept
 
 
 def keys_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
-    """Return for each file of a primary-key table whether it may have a key of which a row may pass.
+    """Return for each file of a primary-key table whether it might contain a key that matches.
 
-    A file without one can be left out of a merge: of a key that passes it has nothing.
+    Other files can be left out of a merge: they contain no row of a matching key.
     """
     kept = partitions_might_match(files, predicate)
     kept[kept] = [reason is None for reason in _of_keys(files.where(kept), predicate)]
@@ -165,7 +165,7 @@ def keys_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_
 
 
 def rows_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
-    """Return for each file whether a row of it may pass, where rows are judged as they are, before any merge."""
+    """Return for each file whether one of its rows, before any merge, might match."""
     kept = keys_might_match(files, predicate) if files.schema.primary_keys else partitions_might_match(files, predicate)
     if _holds_whole_rows(files):
         kept[kept] = [reason is None for reason in _of_values(files.where(kept), predicate)]
@@ -181,7 +181,7 @@ def _truths(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
 
 
 def _holds_whole_rows(files: Files) -> bool:
-    """Return whether each file has all columns of its rows; otherwise its statistics say little of the rows."""
+    """Return whether each file contains all columns of its rows. Otherwise its statistics do not describe the rows."""
     if flag(files.options, "data-evolution.enabled") or files.schema.flag("data-evolution.enabled"):
         return False
     written = files.entries.column("write_columns")
@@ -196,7 +196,7 @@ def _holds_whole_rows(files: Files) -> bool:
 
 
 def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
-    """Return why files have no key that passes: by the part of the condition on the primary key and partition."""
+    """Return the reasons to skip files by the part of the condition on the primary key and partition columns."""
     keys = {*files.schema.primary_keys, *files.schema.partition_keys}
     part = predicate.on(frozenset(keys))
     if part is None or not len(files.entries):
@@ -206,14 +206,14 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
     except CorruptTableError as error:
         return _unjudged(files, error)
     first, *others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys]
-    # The least and greatest whole key are by the writer, not by the file: so is what is known of the first column.
+    # The writer computes the least and greatest whole keys, which bound the first column, not the file's format.
     judged = _without_orc_ends(known, others if first.type.root in _ORC_TIMES else [first, *others], files)
     found = part.ruled_out(_with_partition(judged, files))
     return [None if columns is None else "key range" for columns in found.to_pylist()]
 
 
 def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
-    """Return why files have no value that passes, by their statistics."""
+    """Return the reasons to skip files by their column statistics."""
     fields = [field for field in files.schema.fields if field.name in predicate.columns]
     if not len(files.entries):
         return []
@@ -226,7 +226,7 @@ def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
 
 
 def _unjudged(files: Files, error: CorruptTableError) -> list[str | None]:
-    # The rows do not depend on them: a table that can be read without a condition can be read with one.
+    # The rows do not depend on statistics: a table readable without a condition is readable with one.
     log.warning("no file is skipped by its statistics: %s", error)
     return [None] * len(files.entries)
 
@@ -234,8 +234,8 @@ def _unjudged(files: Files, error: CorruptTableError) -> list[str | None]:
 def _without_orc_ends(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
     """Return bounds without those of timestamps and of CHAR in ORC files.
 
-    Those of a TIMESTAMP_LTZ are by the clock of the writer's zone, and writers are known whose greatest TIMESTAMP lies
-    below values that are there. Those of a CHAR have blanks behind them that its values have not.
+    Bounds of TIMESTAMP_LTZ are in the writer's local time, and some writers store upper bounds of TIMESTAMP that are
+    less than the greatest value. Bounds of CHAR have trailing blanks, which the values do not.
     """
     is_orc = _truths(pc.match_substring(files.entries.column("file_name"), ".orc"))
     lower, upper = known.lower, known.upper
@@ -252,7 +252,7 @@ def _masked(ends: pa.Table, name: str, hidden: npt.NDArray[np.bool_]) -> pa.Tabl
 
 
 def _with_partition(known: Bounds, files: Files) -> Bounds:
-    """Return bounds in which partition columns have their one value: that of the manifest, which rows are given."""
+    """Return bounds with partition columns: their value in the manifest, which all rows of a file have."""
     lower, upper, nulls = known.lower, known.upper, known.null_count
     for name in files.schema.partition_keys:
         values = files.partitions.values.column(name).take(files.partitions.of_rows)
@@ -270,12 +270,12 @@ def _put(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
 
 
 def without_partitions(skipped: pa.Table, *, files: int | None, rows: int | None) -> pa.Table:
-    """Return SKIPPED with one row for all that is skipped by partition, where not every manifest has been read.
+    """Return SKIPPED with one row for all files skipped by partition, for a scan that skipped manifests.
 
     Args:
-        skipped: SKIPPED, from the manifests that have been read.
-        files: How many files are skipped by partition, read of or not; None if unknown.
-        rows: How many rows they have; None if unknown.
+        skipped: SKIPPED of the manifests that were read.
+        files: The number of files skipped by partition, those in unread manifests included; None if unknown.
+        rows: The number of their rows; None if unknown.
     """
     told = skipped.filter(pc.not_equal(skipped.column("skipped"), "partition"))
     row = {"partition": None, "bucket": None, "files": files, "rows": rows, "size_bytes": None, "skipped": "partition"}
@@ -283,7 +283,7 @@ def without_partitions(skipped: pa.Table, *, files: int | None, rows: int | None
 
 
 def skipped_files(files: Files, reasons: Reasons) -> pa.Table:
-    """Return the SKIPPED frame: the files that are not read, by partition, bucket and reason."""
+    """Return the SKIPPED frame: the skipped files by partition, bucket and reason."""
     entries = files.entries
     listed = pa.table(
         {

@@ -19,8 +19,8 @@ _APPENDED = 0
 def files_frame(state: State, *, version: int, partitions: Partitions, paths: pa.Array, vectors: Vectors) -> pa.Table:
     """Return the FILES frame of live entries.
 
-    `data_change` is false for files that a compaction wrote, null where the writer did not say who wrote them.
-    `added_version` is known for files that this version's own commit added, otherwise null.
+    `data_change` is false for files that a compaction wrote, null where the source of a file is not recorded.
+    `added_version` is set for files that this version's own commit added, otherwise null.
     """
     entries = state.entries
     added = pc.if_else(entries.column("is_new"), pa.scalar(version, pa.int64()), pa.scalar(None, pa.int64()))
@@ -43,7 +43,7 @@ def changes_frame(
 ) -> pa.Table:
     """Return the CHANGES rows of the delta or changelog lists of several commits.
 
-    A deletion vector is the one that a file has at the version that added it. A compaction changes no data.
+    The deletion vector of a file is that of the version which added it. A compaction changes no data.
     """
     entries = changes.entries
     owners = changes.commits

@@ -1,4 +1,4 @@
-"""Splits for readers on other machines, and for readers other than this package's own."""
+"""Splits for distributed engines and for the native Parquet and ORC readers of other engines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ _WIDER = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
 
 
 def split_by_file(split: Split) -> Sequence[Split]:
-    """Return a split cut into one for each of its files; itself where they are merged, or hold parts of rows."""
+    """Return a split per file of a split; the split itself if its files are merged or contain parts of rows."""
     plan = split.detail
     if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
         return (split,)
@@ -34,10 +34,10 @@ def split_by_file(split: Split) -> Sequence[Split]:
 
 
 def native_files(storage: Storage, split: Split) -> NativeRows | None:
-    """Return where other readers find the rows of a split; None where they would not give them.
+    """Return the files from which other readers return the same rows; None if they would return other rows.
 
-    They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
-    in a narrower type.
+    These readers find columns by exact name, and return every row except those of `deleted_positions`. Old files may
+    contain a column in a narrower type.
     """
     plan = split.detail
     if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
@@ -73,12 +73,12 @@ def _deleted(file: DataFile) -> int:
 
 
 def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
-    """Return for each part, a file each, the positions of the rows that do not count. Reads their deletion vectors.
+    """Return for each single-file split the positions of its deleted rows. Reads the deletion vectors.
 
     Args:
-        storage: Where they are.
-        parts: Results of `split_by_file`, of splits that have `native_files`.
-        rows: How many rows each file has.
+        storage: The table's storage.
+        parts: Results of `split_by_file`, for splits with `native_files`.
+        rows: The number of rows of each file.
     """
     files = [part.detail.files[0] if isinstance(part.detail, Plan) else None for part in parts]
     vectors = [(file.path, file.vector, count) for file, count in zip(files, rows, strict=True) if file and file.vector]
@@ -87,7 +87,7 @@ def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[i
 
 
 def _names(plan: Plan, file: DataFile) -> Mapping[str, str | None] | None:
-    """Return what a file calls each column; None where one is not as the version has it."""
+    """Return the name of each column in a file; None if a column needs a cast that other readers do not do."""
     fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_keys]
     how = evolution.mapping(fields, plan.file_schemas[file.schema_id].fields, file.write_columns)
     for target, source in how.targets:
@@ -97,7 +97,7 @@ def _names(plan: Plan, file: DataFile) -> Mapping[str, str | None] | None:
 
 
 def _kept(source: DataType, target: DataType) -> bool:
-    """Return whether a value of a file is the table's as it is, or an integer or float of fewer bits."""
+    """Return whether values of a file need no cast, or only widening to an integer or float of more bits."""
     if evolution.same(source, target):
         return True
     if source.root in _WIDER and target.root in _WIDER:

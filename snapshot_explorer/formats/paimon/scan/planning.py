@@ -1,4 +1,4 @@
-"""Splits: which files are read together, which need a merge, and which anyone may read as they are."""
+"""Split planning: which files are read together, which are merged, and which any reader can read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,16 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.features import (
-    check_no_blobs,
-    check_table,
-    check_write_columns,
-    file_format,
-    flag,
-    refused,
-)
 from snapshot_explorer.formats.paimon.files import blobs, evolution
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB_FORMAT, ColumnGroup, column_groups
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
@@ -28,6 +21,14 @@ from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.formats.paimon.readable import (
+    check_no_blobs,
+    check_table,
+    check_write_columns,
+    file_format,
+    flag,
+    refused,
+)
 from snapshot_explorer.formats.paimon.scan.plans import Plan, has_plain_columns, is_plain
 from snapshot_explorer.formats.paimon.scan.sections import sections
 from snapshot_explorer.formats.paimon.scan.visibility import has_vectors, in_force, visible
@@ -39,7 +40,7 @@ _OPEN_BYTES = 4 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """What all splits of a version share."""
+    """The properties that all splits of a version share."""
 
     schema: Schema
     rules: Rules | None
@@ -50,10 +51,10 @@ class _Table:
     has_vectors: bool
     row_tracking: bool
     evolving: bool
-    """Whether the columns of a row may be spread over several files."""
+    """Whether the columns of a row can be in several files."""
     blob_bytes: Mapping[int, int]
     plain: dict[tuple[int, str, tuple[str, ...] | None], bool] = field(default_factory=dict)
-    """What `has_plain_columns` returned, by schema, format and written columns."""
+    """Results of `has_plain_columns`, by schema, format and written columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class _Group:
 
     files: tuple[DataFile, ...]
     rows: tuple[int, ...]
-    """The row of each in the entries."""
+    """The index of each file's entry."""
     values: pa.Table | None
     partition: Mapping[str, str | None]
     bucket: int
@@ -79,13 +80,13 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     file_schemas: Mapping[int, Schema],
     version: int,
 ) -> list[Split]:
-    """Return the units of reading the rows of a version. Reads no file.
+    """Return the splits of a version. Reads no file.
 
-    Files without overlapping keys are packed together up to 128 MB (a file counts 4 MB at least), in the order of
-    their sequence numbers for append tables; files that need a merge make a split per section of overlapping keys.
-    A split is raw where its files are parquet or ORC, have the version's own columns, and every row counts: Avro
-    files never are, as their times mean other than Avro says. Nor are files with a deletion vector, which travels in
-    the split's detail, or files that hold only some columns of their rows.
+    Files without overlapping keys are packed together up to 128 MB (a file counts as at least 4 MB), in the order of
+    their sequence numbers for append tables. Files that need a merge form a split per section of overlapping keys.
+    A split is raw if its files are Parquet or ORC, have the version's own columns, and every row is live. Avro files
+    are never raw: their times do not follow Avro's logical types. Nor are files with a deletion vector, which is part
+    of the split's detail, or files with only some columns of their rows.
 
     Args:
         schema: The version's schema.
@@ -99,7 +100,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
 
     Raises:
         UnsupportedFeatureError: The rows need a feature that is not read; the message names it.
-        CorruptTableError: An entry names a schema that is not there.
+        CorruptTableError: The schema of an entry does not exist.
 
     Source: paimon MergeTreeSplitGenerator, AppendOnlySplitGenerator, IntervalPartition.
     """
@@ -147,12 +148,12 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
 ) -> list[Split]:
     """Return a split per partition and bucket, in the order in which the entries first name them. Reads no file.
 
-    Its files are all the entries', in their order, and are for who reads them one by one; arguments as `splits`, but
-    that the vectors are those to apply.
+    A split contains the files of all entries, in their order, to be read one by one. Arguments as `splits`, except that
+    `vectors` are the ones to apply.
 
     Raises:
-        UnsupportedFeatureError: A file is of a format that is not read, or holds only some columns.
-        CorruptTableError: An entry names a schema that is not there.
+        UnsupportedFeatureError: The format of a file is not supported, or a file has only some columns.
+        CorruptTableError: The schema of an entry does not exist.
     """
     table = _Table(
         schema=_bare(schema),
@@ -170,7 +171,7 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
 
 
 def _bare(schema: Schema) -> Schema:
-    """Return the schema without options: splits travel, and options may hold what should not."""
+    """Return the schema without options: splits are sent to other machines, and options may contain secrets."""
     return replace(schema, options={}, comment=None)
 
 
@@ -257,7 +258,7 @@ def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataF
 
 
 def _values(column: pa.ChunkedArray) -> Iterable[Any]:
-    """Return the values of a column; quickly where none or all are null."""
+    """Return the values of a column. Faster where no value or every value is null."""
     if column.null_count == len(column):
         return repeat(None, len(column))
     values: list[Any] = column.to_pylist() if column.null_count else column.to_numpy().tolist()
@@ -273,11 +274,11 @@ def _vectors_of(entries: pa.Table, vectors: Vectors) -> Iterable[Vector | None]:
 
 
 def _check_file(file: DataFile, name: str, table: _Table) -> None:
-    """Refuse a file whose columns cannot become the version's."""
+    """Raise if the columns of a file cannot be read as the version's."""
     found = table.file_schemas.get(file.schema_id)
     if found is None:
         raise CorruptTableError(
-            f"The data file {file.path} was written with schema/schema-{file.schema_id}, which is not there. "
+            f"The data file {file.path} was written with schema/schema-{file.schema_id}, which does not exist. "
             "Compare the table with a copy of it."
         )
     if not table.evolving or file.first_row_id is None:
@@ -293,12 +294,12 @@ def _check_file(file: DataFile, name: str, table: _Table) -> None:
 
 
 def _from_files(fields: Sequence[Field], schema: Schema) -> list[Field]:
-    """Return the columns that files are read for: partition columns come from the manifests."""
+    """Return the columns to read from files, without the partition columns, which come from the manifests."""
     return [field for field in fields if field.name not in schema.partition_keys]
 
 
 def _merge_splits(group: _Group, keys: pa.Table, table: _Table, rules: Rules) -> Iterator[Split]:
-    """Yield the splits of a primary-key bucket: what stands alone is packed, what overlaps is merged."""
+    """Yield the splits of a primary-key bucket: files without overlap are packed, overlapping files merged."""
     files = group.files
     if not files:
         return
@@ -318,20 +319,16 @@ def _merge_splits(group: _Group, keys: pa.Table, table: _Table, rules: Rules) ->
 
 
 def _packed(group: _Group, files: Sequence[DataFile], table: _Table) -> Iterator[Split]:
-    """Yield splits of files that need no merge, raw ones apart from others, each up to the target size."""
+    """Yield splits of files that need no merge, raw files separate from others, each up to the target size."""
     plain = [is_plain(file, table.schema) and _has_plain_columns(file, table) for file in files]
     for wanted in (True, False):
-        pack: list[DataFile] = []
-        weight = 0
-        for file in (file for file, found in zip(files, plain, strict=True) if found is wanted):
-            cost = max(file.size_bytes, _OPEN_BYTES)
-            if pack and weight + cost > _TARGET_BYTES:
-                yield _split(group, pack, table, None, raw=wanted)
-                pack, weight = [], 0
-            pack.append(file)
-            weight += cost
-        if pack:
-            yield _split(group, pack, table, None, raw=wanted)
+        alike = [file for file, found in zip(files, plain, strict=True) if found is wanted]
+        for some in pack(alike, _cost, target=_TARGET_BYTES):
+            yield _split(group, some, table, None, raw=wanted)
+
+
+def _cost(file: DataFile) -> int:
+    return max(file.size_bytes, _OPEN_BYTES)
 
 
 def _has_plain_columns(file: DataFile, table: _Table) -> bool:
@@ -342,24 +339,17 @@ def _has_plain_columns(file: DataFile, table: _Table) -> bool:
 
 
 def _evolving_splits(group: _Group, table: _Table) -> Iterator[Split]:
-    """Yield the splits of a bucket whose rows may be spread over several files: whole rows apart from others."""
+    """Yield the splits of a bucket whose rows can span several files. Files with whole rows get splits of their own."""
     groups = column_groups(group.files)
     whole = [one.files[0] for one in groups if len(one.everything) == 1]
     yield from _packed(group, whole, table)
-    pack: list[ColumnGroup] = []
-    weight = 0
-    for one in (one for one in groups if len(one.everything) > 1):
+    spread = [one for one in groups if len(one.everything) > 1]
+    for one in spread:
         if any(file.vector for file in one.everything):
             where = f"the data file {one.files[0].path}"
             raise refused(table.version, "deletion vectors of rows that are spread over several files", where)
-        cost = sum(max(file.size_bytes, _OPEN_BYTES) for file in one.everything)
-        if pack and weight + cost > _TARGET_BYTES:
-            yield _split(group, [file for member in pack for file in member.everything], table, None, groups=pack)
-            pack, weight = [], 0
-        pack.append(one)
-        weight += cost
-    if pack:
-        yield _split(group, [file for member in pack for file in member.everything], table, None, groups=pack)
+    for some in pack(spread, lambda one: sum(map(_cost, one.everything)), target=_TARGET_BYTES):
+        yield _split(group, [file for one in some for file in one.everything], table, None, groups=some)
 
 
 def _split(
@@ -395,7 +385,7 @@ def _split(
 
 
 def _counted(parts: Sequence[DataFile | ColumnGroup], table: _Table) -> int | None:
-    """Return how many rows count, where the metadata tells."""
+    """Return the number of live rows; None if the metadata does not determine it."""
     total = 0
     for part in parts:
         total += part.rows

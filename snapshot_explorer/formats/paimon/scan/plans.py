@@ -1,4 +1,4 @@
-"""What reading a split needs, and whether any reader may read a file of it as it is."""
+"""The read plan of a split, and the checks whether any reader can read its files."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import DataType, Schema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What reading a split needs beyond its files. `Split.detail` of a Paimon split; picklable."""
+    """How to read a split. `Split.detail` of a Paimon split; picklable."""
 
     files: tuple[DataFile, ...]
     """The files, in the order to read."""
@@ -25,24 +25,24 @@ class Plan:
     partition: pa.Table | None
     """One row: the typed value of each partition column. None for a table without partitions."""
     merge: Rules | None
-    """How to merge; None where no two rows have one key."""
+    """The merge rules; None where every row has its own key."""
     legacy_zones: bool
-    """Whether ORC files hold TIMESTAMP_LTZ as clock times of the writer's zone."""
+    """Whether ORC files store TIMESTAMP_LTZ in the writer's local time."""
     row_tracking: bool
     """Whether the rows have ids."""
     groups: tuple[ColumnGroup, ...]
-    """The files again, where the columns of a row are spread over several. Empty where each has whole rows."""
+    """The files by row id range, where the columns of a row are in several files. Empty where files have whole rows."""
     blob_bytes: Mapping[int, int]
-    """Of each blob column, by id, the size of all its files in the version."""
+    """The size of all files of each blob column in the version, by field id."""
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read; see `Split.identity`.
+        """Return a value that is equal for plans that return the same rows; see `Split.identity`.
 
-        Levels and sequence numbers count only where rows are merged: a compaction may move a file to another level
-        without writing it again.
+        Levels and sequence numbers are part of it only where rows are merged: a compaction may move a file to another
+        level without rewriting it.
         """
-        # Rules hold mappings, which have no hash; their text is made of the same values in the same order.
+        # Rules contain mappings, which are not hashable; their repr has the same values in the same order.
         rules = None if self.merge is None else repr(self.merge)
         files: tuple[Hashable, ...] = self.files
         if self.merge is None:
@@ -51,14 +51,14 @@ class Plan:
 
 
 def is_plain(file: DataFile, schema: Schema) -> bool:
-    """Return whether every row of a file that needs no merge counts, and other readers read its format."""
+    """Return whether every row of a file that needs no merge is live, and other readers support its format."""
     return not (file.format == "avro" or file.vector or (schema.primary_keys and file.deleted_rows != 0))
 
 
 def has_plain_columns(file: DataFile, schema: Schema, theirs: Schema) -> bool:
-    """Return whether any reader of the file's format finds in it the version's columns, under the version's names.
+    """Return whether a file contains the version's columns, under the version's names and in its types.
 
-    The same for all files of one schema, format and list of written columns.
+    The result is the same for all files with the same schema, format and written columns.
 
     Args:
         file: The file.
@@ -79,10 +79,10 @@ def has_plain_columns(file: DataFile, schema: Schema, theirs: Schema) -> bool:
 
 
 def is_peculiar(kind: DataType, file_format: str) -> bool:
-    """Return whether a type is stored in a way that other readers take for something else.
+    """Return whether other readers return another type or value for a stored type.
 
-    INT96 says nothing of zones; ORC holds a TIME as an integer, a TIMESTAMP_LTZ by the writer's clock, and blanks
-    behind a CHAR, of which its readers and their filters think differently.
+    INT96 has no zone. ORC stores a TIME as an integer, a TIMESTAMP_LTZ in the writer's local time, and a CHAR with
+    trailing blanks, which its readers and filters treat differently.
     """
     if file_format == "parquet" and kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (kind.precision or 0) > 6:  # noqa: PLR2004 - microseconds
         return True

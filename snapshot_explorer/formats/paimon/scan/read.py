@@ -1,4 +1,4 @@
-"""Rows of a split: files opened, their columns brought to the read schema, keys merged."""
+"""Reads the rows of a split: opens files, converts their columns to the read schema and merges keys."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,24 +35,24 @@ _KIND = Field(id=2_147_483_645, name="_VALUE_KIND", type=DataType(root="TINYINT"
 def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
-    Files that need no merge are streamed. A section of overlapping files is merged in memory: all its rows, in
-    the columns asked for and those of the key, are held at once.
+    Files that need no merge are streamed. A section of overlapping files is merged in memory: all its rows, with
+    the requested columns and those of the key, are in memory at once.
 
     Args:
-        storage: Where the files are.
-        split: One that `splits` returned, here or on another machine.
-        columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
-            them the batches hold rows without columns.
+        storage: The table's storage.
+        split: A split from `splits`, on this or another machine.
+        columns: Names of the version's columns, and of hidden columns if the table has row tracking. Without names the
+            batches have rows but no columns.
 
     Raises:
         InvalidArgumentError: A column is not in the version's schema.
         CorruptTableError: A file is missing or damaged; the message names it.
-        UnsupportedFeatureError: A value cannot be cast or held as the schema asks; the message names file and
+        UnsupportedFeatureError: A value cannot be converted to the type in the schema; the message names file and
             column.
     """
     plan = split.detail
     if not isinstance(plan, Plan):
-        raise InvalidArgumentError("The split is not one of a Paimon table. Give one that splits() returned.")
+        raise InvalidArgumentError("The split is not from a Paimon table. Pass a split returned by plan().")
     fields = _fields(plan, columns)
     blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
     gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
@@ -67,7 +67,7 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
-    """Return the columns asked for."""
+    """Return the requested columns."""
     known = {field.name: field for field in plan.schema.fields}
     known |= {field.name: field for field in blobs.descriptor_fields(columns, plan.schema)}
     unknown = [name for name in columns if name not in known]
@@ -75,7 +75,7 @@ def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
     for name in unknown:
         if name not in hidden:
             there = ", ".join(field.name for field in plan.schema.fields)
-            raise InvalidArgumentError(f"The version has no column {name!r}. Columns: {there}.")
+            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {there}.")
     return [known.get(name) or hidden[name] for name in columns]
 
 
@@ -86,7 +86,7 @@ def _schema(fields: Sequence[Field]) -> pa.Schema:
 def _streamed(
     storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field], gone: Mapping[str, Positions]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that needs no merge; retracts that the writer may not have counted are dropped."""
+    """Yield the rows of a file that needs no merge, without retract rows, which the writer may not have counted."""
     filtered = bool(plan.schema.primary_keys) and file.deleted_rows != 0
     system = (_KIND,) if filtered else ()
     for batch, kinds in _alive(storage, plan, file, fields, gone, system=system):
@@ -106,13 +106,13 @@ def _alive(
     *,
     system: Sequence[Field],
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield a file's rows that no deletion vector takes away, as columns of the read schema, beside its own."""
+    """Yield the rows of a file that no deletion vector removes: columns of the read schema, and system columns."""
     rows = _evolved(storage, plan, file, fields, system=system)
     return without(rows, gone[file.path]) if file.path in gone else rows
 
 
 def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of files that hold columns of the same rows."""
+    """Yield the rows of files that contain columns of the same rows."""
     streams: list[Iterator[pa.RecordBatch]] = [
         (batch for batch, _ in _evolved(storage, plan, file, wanted, system=()))
         for file, wanted in column_groups.sources(
@@ -136,14 +136,14 @@ def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[
 
 
 def _is_of_blob(field: Field, plan: Plan) -> bool:
-    """Return whether a column is one of blobs or of their descriptors, which have the blob column's id."""
+    """Return whether a column contains blobs or their descriptors, which have the id of the blob column."""
     return any(column.id == field.id and column.type.root == BLOB for column in plan.schema.fields)
 
 
 def _evolved(
     storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field], *, system: Sequence[Field]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield a file's rows as columns of the read schema, beside its system columns."""
+    """Yield the rows of a file: columns of the read schema, and system columns."""
     constants = (
         {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
     )
@@ -153,7 +153,7 @@ def _evolved(
     physical = [*how.sources, *system, *row_tracking.stored(fields, file)]
     schema = _schema(fields)
     start = 0
-    if stored and not how.sources:  # columns that are asked for came later, if the file has those of its own schema
+    if stored and not how.sources:  # the requested columns were added later, if the file has the columns of its schema
         data_files.check_schema(storage, file, theirs)
     for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones):
         evolved = evolution.evolve(batch, how, file.path) if stored else None
@@ -179,7 +179,7 @@ def _merged(
     storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field], gone: Mapping[str, Positions]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a section after merging, in the order of its files."""
-    names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted by a column
+    names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted through a column
     rows = _together(storage, plan, columns_needed(rules, names), gone)
     if rows is None:
         return
@@ -194,7 +194,7 @@ def _merged(
 def last_events(
     storage: Storage, plan: Plan, rules: Rules, names: Sequence[str]
 ) -> tuple[Merged | None, npt.NDArray[np.int64]]:
-    """Return a row per key of the files, deleted keys included, and the sequence number of each; None without rows.
+    """Return the last row per key, deleted keys included, and the sequence number of each; None without rows.
 
     All rows are in memory at once. Raises: as `read`.
     """
@@ -218,7 +218,7 @@ class _Rows:
 
 
 def _together(storage: Storage, plan: Plan, columns: Sequence[str], gone: Mapping[str, Positions]) -> _Rows | None:
-    """Return all rows that deletion vectors leave; None if there is no file with any."""
+    """Return all rows of the files except those in deletion vectors; None if there are none."""
     needed = [plan.schema.field(name) for name in columns]
     rows: list[pa.RecordBatch] = []
     system: list[pa.RecordBatch] = []
@@ -242,31 +242,31 @@ def _together(storage: Storage, plan: Plan, columns: Sequence[str], gone: Mappin
 
 @contextmanager
 def _telling(plan: Plan) -> Iterator[None]:
-    """Name the files in what goes wrong with a merge."""
+    """Add the names of the files to errors of a merge."""
     try:
         yield
     except CorruptBytesError as error:
         raise CorruptTableError(
-            f"The rows of {_named(plan.files)} cannot be merged: {error}. Paimon itself, from 2.0 on, "
-            "refuses them too. Leave the column out, or mend the table with Paimon."
+            f"The rows of {_named(plan.files)} cannot be merged: {error}. Paimon 2.0 and newer also fails "
+            "on them. Leave the column out, or repair the table with Paimon."
         ) from error
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(f"Merging {_named(plan.files)}: {error}") from error
 
 
 def _named(files: Sequence[DataFile]) -> str:
-    """Return the first file's path, and how many others were merged with it."""
+    """Return the first file's path and the number of the others."""
     more = len(files) - 1
     return files[0].path + (f" and {more} more in its bucket" if more else "")
 
 
 def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
-    """Refuse rows without a sequence number or with an unknown kind."""
+    """Raise for rows without a sequence number or with an unknown kind."""
     sequence, kinds = own.columns
     known = pc.and_(pc.greater_equal(kinds, 0), pc.less_equal(kinds, _GREATEST_KIND))
     if sequence.null_count or kinds.null_count or not pc.all(known, min_count=0).as_py():
         raise CorruptTableError(
-            f"The data file {file.path} has rows without a sequence number or of an unknown kind. "
+            f"The data file {file.path} has rows without a sequence number or with an unknown kind. "
             "It may have been overwritten; compare it with a copy of the table."
         )
 
@@ -274,10 +274,10 @@ def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
 def unmerged(
     storage: Storage, plan: Plan, file: DataFile, columns: Sequence[str]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
-    """Yield a file's rows as they are, retracts included, with these columns in the types of the read schema.
+    """Yield the rows of a file without a merge, retract rows included, with these columns in the read schema's types.
 
-    Beside them the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`; None for a table without a primary key. Rows that the
-    file's deletion vector takes away are left out, where the plan has one.
+    Each batch comes with another of the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`, None for a table without a
+    primary key. Rows in the file's deletion vector are left out.
 
     Raises: as `read`.
     """

@@ -1,4 +1,4 @@
-"""From a version to what reading its rows takes: live files, what a condition spares of them, splits."""
+"""Scan planning of a version: its live files, the files that a condition skips, and the splits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,20 +42,20 @@ def scan(
     *,
     level: int | None = None,
 ) -> ReadPlan:
-    """Return the units of reading the rows of a version, and what the predicate spares.
+    """Return the splits of a version, and the files that the predicate skips.
 
-    Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened. Nor are
-    manifests read in which no partition may match; what is skipped by partition is one row of SKIPPED then.
+    Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened. Manifests
+    in which no partition can match are not read; all files skipped by partition are then one row of SKIPPED.
 
     Args:
         storage: The table's storage.
         schemas: The branch's schemas.
         snapshot: The version.
-        predicate: Which rows are wanted; all without it.
-        level: Read the files of this level alone, as if there were no others.
+        predicate: The condition on the rows; None for all rows.
+        level: Read only the files of this level, as if there were no others.
 
     Raises:
-        UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+        UnsupportedFeatureError: The version needs a feature that is not supported; no data file has been opened.
 
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
@@ -113,7 +113,7 @@ def state_where(
     predicate: Predicate | None,
     columns: Sequence[str] | None = FILE_COLUMNS,
 ) -> tuple[State, Partitions]:
-    """Return the live files in the partitions that the predicate may match, with some columns of ENTRIES."""
+    """Return the live files in the partitions that the predicate might match, with these columns of ENTRIES."""
     state = read_state(storage, snapshot, keep=manifests_with(schema, predicate), columns=columns)
     partitions = partitions_of(state.entries.column("partition"), schema)
     if predicate is None:
@@ -155,9 +155,9 @@ def vectors_in(
 def changes_of(
     storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], kinds: Sequence[str] = ("delta", "changelog")
 ) -> pa.Table:
-    """Return the CHANGES of commits: of each the files of its delta, then those of its changelog; see `Paimon.changes`.
+    """Return the CHANGES of commits: for each the files of its delta, then of its changelog; see `Paimon.changes`.
 
-    Reads their lists and manifests at once, the newest schema and that of the last of them.
+    Reads their lists and manifests concurrently, the newest schema and that of the last commit.
     """
     newest = schemas.newest()
     schema = schemas.by_id([snapshots[-1].schema_id])[snapshots[-1].schema_id] if snapshots else newest
@@ -173,7 +173,7 @@ def changes_of(
 
 
 def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[Snapshot]) -> pa.Table:
-    """Return rows of several tables in the order of the versions asked for, of one version table after table."""
+    """Return the rows of several tables in the order of the requested versions, then in the order of the tables."""
     together = pa.concat_tables(tables)
     order = {one.id: position for position, one in enumerate(snapshots)}
     places = pa.array([order[version] for version in together.column("version").to_pylist()], pa.int64())

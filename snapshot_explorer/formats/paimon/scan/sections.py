@@ -1,4 +1,4 @@
-"""Sections: files of a bucket whose keys overlap, and which are merged together."""
+"""Sections: files of a bucket with overlapping keys, which are merged together."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Sc
 def sections(
     files: Sequence[DataFile], entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]
 ) -> Iterator[list[DataFile]]:
-    """Yield the files in sections: keys of one section lie wholly before those of the next.
+    """Yield the files in sections: all keys of a section are less than those of the next.
 
-    Files whose schemas have other key types are one section: merging more at once is never wrong.
+    Files whose schemas have other key types are one section: larger sections give the same rows.
 
     Args:
         files: The files of a bucket.
@@ -52,7 +52,7 @@ def _bounds(
             return None
     both = pa.chunked_array(entries.column("min_key").chunks + entries.column("max_key").chunks, pa.binary())
     ends = binary_row.decode(both, keys)
-    # Ranks, first column first: the place of each end in the order of all ends, equal for equal keys.
+    # Rank of each bound among all bounds, by the first column first; equal for equal keys.
     ranks = [
         order_codes(pa.chunked_array([column]) if isinstance(column, pa.Array) else column) for column in ends.columns
     ]

@@ -1,13 +1,13 @@
-"""Which live files a batch read looks at, and which deletion vectors it applies."""
+"""The live files that a batch read includes, and the deletion vectors that it applies."""
 
 from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.formats.paimon.features import flag, refused
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.readable import flag, refused
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -22,11 +22,11 @@ def has_vectors(options: Mapping[str, str]) -> bool:
 
 
 def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> pa.Array:
-    """Return for each live entry whether a batch read looks at its file.
+    """Return for each live entry whether a batch read includes its file.
 
-    With deletion vectors a primary-key table shows nothing of level 0: the compaction that moves its rows up writes
-    the vectors that they need. Nor does a first-row table, whose compaction finds out which rows come first. Files of
-    postponed buckets show when a compaction gives them a real one.
+    A primary-key table with deletion vectors excludes level 0: the compaction of these files writes the vectors of
+    older rows. So does a first-row table, whose compaction determines the first rows. Files of postponed buckets are
+    included once a compaction moves them to a real bucket.
 
     Args:
         entries: The live manifest entries.
@@ -35,8 +35,8 @@ def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], versi
         version: For messages.
 
     Raises:
-        UnsupportedFeatureError: The table has a postponed bucket where its options tell of none, or the version is
-            older than the deletion vectors that the newest options turn on.
+        UnsupportedFeatureError: The table has a postponed bucket without the option for it, or the version is older
+            than the deletion vectors that the newest options turn on.
 
     Source: paimon docs, "Deletion Vectors", "First Row", "Postpone Bucket"; paimon DataTableBatchScan.
     """
@@ -58,7 +58,7 @@ def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], versi
 
 
 def _check_switched(entries: pa.Table, version: int) -> None:
-    """Refuse a version without vectors whose rows Paimon now takes for those of a table with vectors."""
+    """Raise for a version that was written before deletion vectors were enabled and needs a merge."""
     levels = pc.unique(entries.column("level")).to_pylist()
     if 0 in levels or len(levels) > 1:
         raise refused(
@@ -71,18 +71,18 @@ def _check_switched(entries: pa.Table, version: int) -> None:
 def in_force(vectors: Vectors, entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> Vectors:
     """Return the deletion vectors that a read applies.
 
-    Paimon looks at them only if the newest options turn them on. Without them a primary-key table is merged, which
-    has the same result; an append table would show rows that were deleted, and is refused.
+    Paimon applies them only if the newest options turn them on. Otherwise a primary-key table is merged, which has the
+    same result, and an append table would return deleted rows, which raises.
 
     Args:
-        vectors: Those of the version.
+        vectors: The deletion vectors of the version.
         entries: The entries whose files are read.
         schema: The version's schema.
         options: The newest options.
         version: For messages.
 
     Raises:
-        UnsupportedFeatureError: The rows of an append table would come back.
+        UnsupportedFeatureError: Deleted rows of an append table would reappear.
 
     Source: paimon docs, "Deletion Vectors"; paimon SnapshotReaderImpl.
     """

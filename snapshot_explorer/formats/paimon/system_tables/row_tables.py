@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.changes.events import ROW_KIND, LastEvents, read_events
-from snapshot_explorer.formats.paimon.features import flag
 from snapshot_explorer.formats.paimon.files.row_tracking import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.scans import scan
 from snapshot_explorer.model import Split

@@ -24,7 +24,7 @@ _TYPES = {"BLOB": "blob columns", "VECTOR": "vector columns"}
 
 
 def flag(options: Mapping[str, str], name: str) -> bool:
-    """Return whether a boolean option is on; absent is off."""
+    """Return whether a boolean option is on. A missing option is off."""
     return options.get(name, "false").strip().lower() == "true"
 
 

@@ -1,0 +1,35 @@
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshot_explorer.arrow.bin_packing import pack
+
+
+def _packed(weights: list[int], target: int) -> list[list[int]]:
+    return list(pack(weights, lambda weight: weight, target=target))
+
+
+def test_bins_hold_up_to_the_target():
+    assert _packed([4, 6, 1, 9, 1], 10) == [[4, 6], [1, 9], [1]]
+
+
+def test_an_item_above_the_target_has_a_bin_of_its_own():
+    assert _packed([1, 20, 1], 10) == [[1], [20], [1]]
+
+
+def test_no_items_make_no_bins():
+    assert _packed([], 10) == []
+
+
+def test_items_without_weight_fill_no_bin():
+    assert _packed([0, 10, 0, 0, 10], 10) == [[0, 10, 0, 0], [10]]
+
+
+@given(weights=st.lists(st.integers(0, 50)), target=st.integers(0, 60))
+def test_bins_keep_the_order_and_none_could_take_the_next_item(weights, target):
+    bins = _packed(weights, target)
+
+    assert [weight for found in bins for weight in found] == weights
+    assert all(sum(found) <= target or len(found) == 1 for found in bins)
+    assert all(sum(found) + following[0] > target for found, following in pairwise(bins))
