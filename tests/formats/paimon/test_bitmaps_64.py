@@ -12,8 +12,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.bitmaps import Container
-from snapshot_explorer.formats.paimon.merge.bitmaps_64 import Bitmap64, parse, serialised, union
-from snapshot_explorer.formats.paimon.merge.radix_trees import Leaf
+from snapshot_explorer.formats.paimon.merge.bitmaps_64 import Bitmap64, Leaf, parse, serialised, union
 
 UNIONS = json.loads((Path(__file__).parents[2] / "data" / "vectors" / "unions_64.json").read_text())
 VALID = sorted(

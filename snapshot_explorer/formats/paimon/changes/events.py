@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.arrow.group_ids import Codes
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.row_tracking import SEQUENCE_NUMBER
-from snapshot_explorer.formats.paimon.merge.key_codes import Codes, equality_codes, key_codes, order_codes
+from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.key_groups import DELETE, RETRACTS, Rules
 from snapshot_explorer.formats.paimon.scan.plans import Plan
 from snapshot_explorer.formats.paimon.scan.read import last_events, read, unmerged

@@ -1,13 +1,20 @@
 """Unions of roaring bitmaps of 64 bits, as the bytes that the Java library would write.
 
-Java keeps containers of 16 bits in slots, and finds a slot by the upper six bytes of the numbers in a tree. It writes
-both as they are in memory: the slots in the order in which they were taken, and spare ones that were not. All of that
-is kept here, so that it comes out again.
+Java keeps containers of 16 bits in slots, and finds a slot by the upper six bytes of the numbers in an adaptive radix
+tree. It writes both as they are in memory: the slots in the order in which they were taken, with spare ones, and nodes
+that stay large when children go and list children in the order in which they came. All of that is kept here, so that
+it comes out again: an insert has to find the node that Java would find.
+
+Own code, as no Python library writes this form, and the bytes are the value of a row, which must be Paimon's:
+pyroaring's `BitMap64.serialize` writes the portable form of RoaringFormatSpec, which is another one.
 """
 
+import itertools
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import check_total, container
@@ -19,7 +26,173 @@ from snapshot_explorer.formats.paimon.merge.bitmaps import (
     optimised,
     run_count,
 )
-from snapshot_explorer.formats.paimon.merge.radix_trees import Leaf, Tree, inserted, read_tree, written
+
+KEY_BYTES = 6
+_LEAF = 4
+_CAPACITIES = (4, 16, 48, 256)
+"""Children that a node can have, by its kind."""
+_BODY_BYTES = (4, 16, 256, 32)
+_WORD_BYTES = (4, 8, 8, 1)
+"""A body is made of words that are written with their last byte first."""
+_BY_POSITION, _BY_BITS = 2, 3
+"""Kinds whose body has a position, or a bit, for each of the 256 bytes; the others list the bytes of children."""
+_NO_CHILD = 0xFF
+_NODE_HEAD, _LEAF_BODY = struct.Struct("<BHB"), struct.Struct(f"<{KEY_BYTES}sq")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """Where the container of a key is."""
+
+    key: bytes
+    """The upper six bytes of its numbers."""
+    slot: int
+    """Position of the container in the bitmap's slots."""
+    remains: bytes = b""
+    """What the prefix of a node left here whose only other child was removed. It means nothing, and is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """Keys that begin with the same bytes."""
+
+    kind: int
+    """Index in `_CAPACITIES`."""
+    prefix: bytes
+    """What the keys share behind the byte that led here."""
+    body: bytes
+    """What Java holds about the children, words turned round. Behind a list of bytes there may be remains."""
+    children: Mapping[int, "Branch | Leaf"]
+    """By the key's byte behind the prefix. At least one."""
+
+
+Tree = Branch | Leaf
+
+
+def read_tree(content: bytes, place: int) -> tuple[Tree, Mapping[bytes, int], int]:
+    """Return a tree, its slots by key, and where it ends.
+
+    Raises:
+        CorruptBytesError: The bytes are no tree, or are cut short.
+
+    Source: RoaringBitmap 1.2, Art.deserializeArt, Node.deserialize.
+    """
+    slots: dict[bytes, int] = {}
+    try:
+        tree, end = _node(content, place, b"", slots)
+    except struct.error as error:
+        raise CorruptBytesError(f"a tree of keys that is cut short at {len(content)} bytes") from error
+    return tree, slots, end
+
+
+def _node(content: bytes, place: int, path: bytes, slots: dict[bytes, int]) -> tuple[Tree, int]:
+    """Return a node and where it ends, and note its leaves; `path` is what led to it."""
+    kind, count, length = _NODE_HEAD.unpack_from(content, place)
+    place += _NODE_HEAD.size
+    prefix, place = content[place : place + length], place + length
+    if kind == _LEAF:
+        key, slot = _LEAF_BODY.unpack_from(content, place)
+        if count or len(path) + length > KEY_BYTES or not key.startswith(path) or key in slots:
+            raise CorruptBytesError(f"the key {key.hex()} behind {path.hex()}, with {length} bytes that remain")
+        slots[key] = slot
+        return Leaf(key=key, slot=slot, remains=prefix), place + _LEAF_BODY.size
+    if kind > _LEAF or not 0 < count <= _CAPACITIES[kind] or len(path) + length >= KEY_BYTES:
+        raise CorruptBytesError(f"a node of kind {kind} with {count} children behind {len(path)} and {length} bytes")
+    body = _turned(kind, content[place : place + _BODY_BYTES[kind]])
+    place += len(body)
+    if len(body) < _BODY_BYTES[kind]:
+        raise CorruptBytesError(f"a tree of keys that is cut short at {len(content)} bytes")
+    children: dict[int, Tree] = {}
+    for byte in _child_bytes(kind, body, count):
+        children[byte], place = _node(content, place, path + prefix + bytes([byte]), slots)
+    return Branch(kind=kind, prefix=prefix, body=body, children=children), place
+
+
+def _turned(kind: int, body: bytes) -> bytes:
+    """Return a body between its two forms: words with their last bytes first, or with their first bytes."""
+    size = _WORD_BYTES[kind]
+    return b"".join(body[start : start + size][::-1] for start in range(0, len(body), size))
+
+
+def _child_bytes(kind: int, body: bytes, count: int) -> list[int]:
+    """Return the bytes that lead to a node's children, ascending."""
+    if kind == _BY_POSITION:
+        found = [byte for byte, position in enumerate(body) if position != _NO_CHILD]
+        positions = {body[byte] for byte in found}
+        if len(positions) != len(found) or any(position >= _CAPACITIES[kind] for position in positions):
+            raise CorruptBytesError("a node whose children share a position, or are past its end")
+    elif kind == _BY_BITS:
+        found = np.flatnonzero(np.unpackbits(np.frombuffer(body, np.uint8), bitorder="little")).tolist()
+    else:
+        found = list(body[:count])
+    if len(found) != count or any(left >= right for left, right in itertools.pairwise(found)):
+        raise CorruptBytesError(f"a node of {count} children that lists {len(found)}, or not in order")
+    return found
+
+
+def inserted(tree: Tree | None, leaf: Leaf) -> Tree:
+    """Return a tree with one more leaf, whose key it does not have yet.
+
+    Source: RoaringBitmap 1.2, Art.insert, Node4.insert, Node16.insert, Node48.insert, Node256.insert.
+    """
+    return leaf if tree is None else _below(tree, leaf, 0)
+
+
+def _below(node: Tree, leaf: Leaf, depth: int) -> Tree:
+    """Return a node with one more leaf below it; `depth` bytes of its key led to the node."""
+    shared = node.key[depth:] if isinstance(node, Leaf) else node.prefix
+    rest = leaf.key[depth:]
+    common = next((at for at, (old, new) in enumerate(zip(shared, rest, strict=False)) if old != new), None)
+    if common is not None:
+        lower = (
+            replace(node, remains=b"") if isinstance(node, Leaf) else replace(node, prefix=node.prefix[common + 1 :])
+        )
+        fork = Branch(kind=0, prefix=rest[:common], body=bytes(_BODY_BYTES[0]), children={})
+        return _with_child(_with_child(fork, shared[common], lower), rest[common], leaf)
+    if isinstance(node, Leaf):
+        raise CorruptBytesError(f"the key {leaf.key.hex()} twice")
+    byte = rest[len(shared)]
+    if byte not in node.children:
+        return _with_child(node, byte, leaf)
+    child = _below(node.children[byte], leaf, depth + len(shared) + 1)
+    return replace(node, children={**node.children, byte: child})
+
+
+def _with_child(branch: Branch, byte: int, child: Tree) -> Branch:
+    """Return a node with one more child, as the next larger kind if it is full."""
+    kind, body, count = branch.kind, bytearray(branch.body), len(branch.children)
+    if count == _CAPACITIES[kind]:
+        kind, body = kind + 1, _grown(kind, body)
+    if kind == _BY_POSITION:
+        taken = {*body} - {_NO_CHILD}
+        body[byte] = count if count not in taken else min({*range(count)} - taken)
+    elif kind == _BY_BITS:
+        body[byte >> 3] |= 1 << (byte & 7)
+    else:
+        body[: count + 1] = bytes(sorted([*body[:count], byte]))
+    return Branch(kind=kind, prefix=branch.prefix, body=bytes(body), children={**branch.children, byte: child})
+
+
+def _grown(kind: int, body: bytearray) -> bytearray:
+    """Return the body of a full node as that of the next kind."""
+    if kind + 1 == _BY_BITS:
+        return bytearray(np.packbits(np.frombuffer(body, np.uint8) != _NO_CHILD, bitorder="little").tobytes())
+    if kind + 1 < _BY_POSITION:
+        return body + bytes(_BODY_BYTES[kind + 1] - len(body))
+    positions = bytearray([_NO_CHILD]) * _BODY_BYTES[_BY_POSITION]
+    for position, byte in enumerate(body):
+        positions[byte] = position
+    return positions
+
+
+def written(tree: Tree) -> bytes:
+    """Return a tree as Java writes it."""
+    if isinstance(tree, Leaf):
+        return _NODE_HEAD.pack(_LEAF, 0, len(tree.remains)) + tree.remains + _LEAF_BODY.pack(tree.key, tree.slot)
+    head = _NODE_HEAD.pack(tree.kind, len(tree.children), len(tree.prefix))
+    children = (written(tree.children[byte]) for byte in sorted(tree.children))
+    return b"".join([head, tree.prefix, _turned(tree.kind, tree.body), *children])
+
 
 _RUNS, _BITS, _ARRAY = 0, 1, 2
 _NOT_TRIMMED = 0xFE

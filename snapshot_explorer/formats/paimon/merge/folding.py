@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.group_ids import Codes
 from snapshot_explorer.formats.paimon.merge import (
     aggregates,
     binary_aggregates,
@@ -16,7 +17,7 @@ from snapshot_explorer.formats.paimon.merge import (
 )
 from snapshot_explorer.formats.paimon.merge.aggregates import BLANKS
 from snapshot_explorer.formats.paimon.merge.engines import Function
-from snapshot_explorer.formats.paimon.merge.key_codes import Codes, equality_codes, order_codes
+from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.steps import (
     ADD,
     ADD_EARLIER,

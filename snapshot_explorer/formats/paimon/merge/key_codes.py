@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Codes = npt.NDArray[np.int64]
+from snapshot_explorer.arrow.group_ids import Codes
 
 
 def key_codes(rows: pa.Table, keys: Sequence[str]) -> Codes:

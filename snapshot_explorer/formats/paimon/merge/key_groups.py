@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.group_ids import Codes
 from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Deduplicate, Engine, FirstRow, PartialUpdate
 from snapshot_explorer.formats.paimon.merge.folding import fold_column
-from snapshot_explorer.formats.paimon.merge.key_codes import Codes, key_codes, order_codes
+from snapshot_explorer.formats.paimon.merge.key_codes import key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.steps import (
     DELETE,
     RETRACTS,

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.group_ids import Codes
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
-from snapshot_explorer.formats.paimon.merge.key_codes import Codes
 
 _COMPACT = 18
 """Digits up to which Paimon holds a decimal in a long."""

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.group_ids import Codes
 from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Function, PartialUpdate, SequenceGroup
-from snapshot_explorer.formats.paimon.merge.key_codes import Codes, order_codes
+from snapshot_explorer.formats.paimon.merge.key_codes import order_codes
 
 RETRACTS = (1, 3)
 """Row kinds -U and -D."""
