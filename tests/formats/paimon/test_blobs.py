@@ -102,7 +102,7 @@ def test_a_column_without_files_is_null():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "of version none"),
+        (b"", "its version is missing"),
         (blob_file([b"a"])[:-1] + b"\x02", "its version is 02, not 1"),
         (b"\xff\0\0\0\x01", "its index has 255 bytes of 5"),
         (b"\xff\xff\xff\xff\x01", "its index has -1 bytes"),

@@ -143,7 +143,7 @@ def test_a_blob_file_must_lie_within_its_rows(first, count):
     files = [part("a.parquet", ["k"], first=10), part("b.blob", ["v"], first=first, count=count)]
     table = schema([("k", "INT"), ("v", "BLOB")])
 
-    with pytest.raises(CorruptTableError, match=f"The blob file bucket-0/b.blob is of {count} rows from {first} on"):
+    with pytest.raises(CorruptTableError, match=f"The blob file bucket-0/b.blob contains {count} rows from {first} on"):
         splits(table, files, options=EVOLVING)
 
 

@@ -442,16 +442,18 @@ def test_floats_are_added_in_their_order_and_own_width():
 def test_a_retract_of_a_function_without_one_is_refused(name):
     kind = {"max": pa.int32(), "bool_and": pa.bool_()}.get(name, pa.string())
 
-    with pytest.raises(CorruptBytesError, match=f"the aggregate function {name} cannot take back"):
+    with pytest.raises(CorruptBytesError, match=f"the aggregate function {name} cannot retract"):
         aggregate(Function(name=name), [None, None], kind, [0, 3])
 
 
 def test_first_rows_and_partial_updates_refuse_retracts_that_no_option_explains():
     history = [({**dict.fromkeys(COLUMNS), "k": 1}, 0), ({**dict.fromkeys(COLUMNS), "k": 1}, 3)]
 
-    with pytest.raises(CorruptBytesError, match="a table of first rows holds rows of kind -U or -D"):
+    with pytest.raises(CorruptBytesError, match="a table with merge-engine=first-row contains rows of kind -U or -D"):
         run(Rules(keys=("k",), engine=FirstRow()), history)
-    with pytest.raises(CorruptBytesError, match="a table of partial updates holds rows of kind -U or -D"):
+    with pytest.raises(
+        CorruptBytesError, match="a table with merge-engine=partial-update contains rows of kind -U or -D"
+    ):
         run(Rules(keys=("k",), engine=PartialUpdate()), history)
 
 

@@ -216,11 +216,11 @@ def test_compacted_files_of_first_rows_are_raw_on_whatever_level():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"merge-engine": "first-row"}, "a table of first rows holds rows of kind -U or -D"),
-        ({"merge-engine": "partial-update"}, "a table of partial updates holds rows of kind -U or -D"),
+        ({"merge-engine": "first-row"}, "a table with merge-engine=first-row contains rows of kind -U or -D"),
+        ({"merge-engine": "partial-update"}, "a table with merge-engine=partial-update contains rows of kind -U or -D"),
         (
             {"merge-engine": "aggregation", "fields.n.aggregate-function": "max"},
-            "column 'n': rows of kind -U or -D, which the aggregate function max cannot take back",
+            "column 'n': rows of kind -U or -D, which the aggregate function max cannot retract",
         ),
     ],
 )

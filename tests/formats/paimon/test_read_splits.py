@@ -351,7 +351,7 @@ def test_a_file_that_vanished_says_that_the_version_may_have_expired():
 def test_a_column_that_the_version_lacks_is_named():
     (split,) = splits(PLAIN, [entry("a.parquet")])
 
-    with pytest.raises(InvalidArgumentError, match="no column 'x'. Columns: k, v"):
+    with pytest.raises(InvalidArgumentError, match="Unknown column 'x'. Columns: k, v"):
         rows(Files({}), split, ["x"])
 
 

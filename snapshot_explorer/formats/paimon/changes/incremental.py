@@ -117,7 +117,7 @@ def _of_versions(
     schema: Schema,
     predicate: Predicate | None,
 ) -> list[Split]:
-    """Return splits of the files that versions added to a kind of list: by version, then by bucket."""
+    """Return splits of the files in the delta or changelog lists of versions: by version, then by bucket."""
     if not snapshots:
         return []
     options = schemas.newest().options
@@ -126,8 +126,8 @@ def _of_versions(
     for snapshot, known in zip(snapshots, changes.known, strict=True):
         if not known:
             raise SnapshotNotFoundError(
-                f"What version {snapshot.id} changed cannot be read: the files of its {kind} manifest list have "
-                "expired. Begin at a newer version."
+                f"The changes of version {snapshot.id} cannot be read: the files of its {kind} manifest list have "
+                "expired. Start at a newer version."
             )
     splits: list[Split] = []
     for index, snapshot in enumerate(snapshots):

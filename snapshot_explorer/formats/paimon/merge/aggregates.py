@@ -1,4 +1,4 @@
-"""Aggregate functions, one value after another: what each is made of, and those that choose a value or join texts."""
+"""Aggregate functions as folds over values, and those that select a value or concatenate texts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ BLANKS = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )
-"""What Java calls white space; Python has more of it."""
+"""White space in Java, of which Python has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """A function over the values of one column, held in a form that suits it; None is null."""
+    """A fold over the values of one column, in an internal form. None is null."""
 
     items: Sequence[Any]
     """The value of each row."""
     add: Callable[[Any, Any], Any]
-    """Returns the value with that of a row added."""
+    """Returns the value after adding that of a row."""
     result: Callable[[Iterable[Any]], pa.Array]
-    """Returns values, one for each key, as a column. They may be made while they are asked for."""
+    """Returns values, one per key, as a column. The iterable may be lazy."""
     add_earlier: Callable[[Any, Any], Any] | None = None
-    """Returns the value with that of a row added which came before all others; None to add them the other way round."""
+    """Returns the value after adding that of an earlier row; None to swap the arguments of `add`."""
     retract: Callable[[Any, Any], Any] | None = None
-    """Returns the value with that of a row taken back; None where that is not defined."""
+    """Returns the value after retracting that of a row; None if retracts are not defined."""
     reset: Callable[[], None] | None = None
-    """Forgets the last key; None where nothing is remembered."""
+    """Resets the state before the next key; None without state."""
 
 
 def choice(array: pa.Array, function: Function) -> Fold:
-    """Return a function whose value is that of one row. An item is the value's rank and its row.
+    """Return a function that selects the value of one row. An item is the value's rank and its row.
 
     Source: paimon FieldMaxAgg, FieldMinAgg, FieldLastNonNullValueAgg and their like.
     """
@@ -62,7 +62,7 @@ def choice(array: pa.Array, function: Function) -> Fold:
 
 
 def _first(array: pa.Array, *, skips_nulls: bool) -> Fold:
-    """Return the function that keeps the first value it was given.
+    """Return the function that keeps the first value.
 
     Source: paimon FieldFirstValueAgg, FieldFirstNonNullValueAgg.
     """
@@ -92,7 +92,7 @@ def _taker(array: pa.Array) -> Callable[[Iterable[Any]], pa.Array]:
 
 
 def texts(array: pa.Array, function: Function) -> Fold:
-    """Return `listagg`. A value is two: releases from 2.0 on pass over blank texts, those before only over empty ones.
+    """Return `listagg`. Values are pairs: Paimon 2.0 and newer skips blank texts, older releases only empty ones.
 
     Source: paimon FieldListaggAgg.
     """

@@ -1,4 +1,4 @@
-"""Aggregate functions over bytes that stand for sets: roaring bitmaps, and sketches of Apache DataSketches."""
+"""Aggregate functions over serialized sets: roaring bitmaps, and sketches of Apache DataSketches."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -102,7 +102,7 @@ def theta_sketch(array: pa.Array) -> Fold:
 
 
 def _as_java_writes(content: bytes) -> bytes:
-    """Return a compact theta sketch of the C++ library with the three fields that Java sets otherwise."""
+    """Return a compact theta sketch of the C++ library with the three fields that Java sets differently."""
     if content[0] & _PREAMBLE_BITS > 1:
         return content[:12] + _WHOLE + content[16:]
     if content[5] & _EMPTY:

@@ -1,8 +1,8 @@
-"""Unions of roaring bitmaps of 32 bits, as the bytes that the Java library would write.
+"""Unions of 32-bit roaring bitmaps, with the same bytes as the Java library.
 
-A container may be held in several forms of one size, and which of them Java chooses depends on what it was made from.
+A container can have several forms of the same size; Java's choice depends on the containers it was built from.
 
-Own code, as the bytes are the value of a row, which must be Paimon's: pyroaring 1.2 gives the same numbers, but other
+Own code, as the bytes are the value of a row, which must be Paimon's: pyroaring 1.2 returns the same numbers, but other
 bytes for 37 of 600 random unions, and `bitmaps_64` needs the containers.
 """
 
@@ -19,20 +19,20 @@ _CONTAINER_BITS = 16
 _WITH_RUNS = 12347
 _WITHOUT_RUNS = 12346
 _OFFSETS_FROM = 4
-"""With runs, a bitmap of fewer containers has no table of offsets."""
+"""A bitmap with runs and fewer containers has no table of offsets."""
 GREATEST_ARRAY = 4096
-"""Numbers that a container without runs lists; more are held as bits."""
+"""The most numbers of an array container. More numbers are stored as bits."""
 _BITMAP_BYTES = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """The numbers of a bitmap that have the same upper half."""
+    """The numbers of a bitmap with the same upper half."""
 
     numbers: Positions
     """Their lower halves, ascending. At least one."""
     is_run: bool
-    """Whether Java holds them as runs."""
+    """Whether Java stores them as runs."""
 
 
 Bitmap = Mapping[int, Container]
@@ -40,11 +40,11 @@ Bitmap = Mapping[int, Container]
 
 
 def parse(content: bytes) -> Bitmap:
-    """Return a bitmap from its portable form; bytes behind it are passed over, as Java does.
+    """Return a bitmap from its portable form. Ignores trailing bytes, as Java does.
 
     Raises:
-        CorruptBytesError: The bytes are no bitmap.
-        UnsupportedFeatureError: It holds too many numbers.
+        CorruptBytesError: The bytes are not a bitmap.
+        UnsupportedFeatureError: It contains too many numbers.
     """
     numbers, _ = decode(content, 0, _LIMIT)
     upper, starts = np.unique(numbers >> _CONTAINER_BITS, return_index=True)
@@ -61,10 +61,10 @@ def parse(content: bytes) -> Bitmap:
 
 
 def union(left: Bitmap, right: Bitmap) -> Bitmap:
-    """Return the union, in the forms that Java gives its containers when it writes them.
+    """Return the union, with containers in the forms that Java writes.
 
     Raises:
-        UnsupportedFeatureError: It holds too many numbers.
+        UnsupportedFeatureError: It contains too many numbers.
 
     Source: RoaringBitmap 0.9 and newer, RoaringBitmap.or, runOptimize.
     """
@@ -77,7 +77,7 @@ def union(left: Bitmap, right: Bitmap) -> Bitmap:
 
 
 def joined(left: Container, right: Container) -> Container:
-    """Return the union of two containers of one upper half, before it is written."""
+    """Return the union of two containers with the same upper half, before optimization."""
     numbers = np.union1d(left.numbers, right.numbers)
     is_run = left.is_run or right.is_run
     other = right if left.is_run else left
@@ -87,12 +87,12 @@ def joined(left: Container, right: Container) -> Container:
 
 
 def run_count(numbers: Positions) -> int:
-    """Return how many runs ascending numbers make. There must be one at least."""
+    """Return the number of runs of ascending numbers. At least one number is required."""
     return int(np.count_nonzero(np.diff(numbers) != 1)) + 1
 
 
 def _efficient(container: Container) -> Container:
-    """Return what was made of runs as runs if nothing else is smaller."""
+    """Return a container built from runs as runs, unless another form is smaller."""
     if not container.is_run:
         return container
     count = len(container.numbers)
@@ -101,7 +101,7 @@ def _efficient(container: Container) -> Container:
 
 
 def optimised(container: Container) -> Container:
-    """Return a container as it is written."""
+    """Return a container in the form that Java writes."""
     if container.is_run:
         return _efficient(container)
     count = len(container.numbers)
@@ -131,7 +131,7 @@ def serialised(bitmap: Bitmap) -> bytes:
 
 
 def body_of(container: Container) -> bytes:
-    """Return the numbers of a container in its form, without a head."""
+    """Return the serialized numbers of a container, without a header."""
     numbers: npt.NDArray[np.int64] = container.numbers
     if container.is_run:
         begins = np.flatnonzero(np.concatenate([[True], np.diff(numbers) != 1]))

@@ -1,9 +1,9 @@
-"""Unions of roaring bitmaps of 64 bits, as the bytes that the Java library would write.
+"""Unions of 64-bit roaring bitmaps, with the same bytes as the Java library.
 
-Java keeps containers of 16 bits in slots, and finds a slot by the upper six bytes of the numbers in an adaptive radix
-tree. It writes both as they are in memory: the slots in the order in which they were taken, with spare ones, and nodes
-that stay large when children go and list children in the order in which they came. All of that is kept here, so that
-it comes out again: an insert has to find the node that Java would find.
+Java stores 16-bit containers in slots, and an adaptive radix tree maps the upper six bytes of the numbers to a slot. It
+writes both as they are in memory: the slots in the order of their allocation, unused slots included, and nodes that stay
+large when children go and list children in the order of their insertion. This module keeps all of it, so that the result
+has the same bytes: an insert has to find the node that Java would find.
 
 Own code, as no Python library writes this form, and the bytes are the value of a row, which must be Paimon's:
 pyroaring's `BitMap64.serialize` writes the portable form of RoaringFormatSpec, which is another one.
@@ -203,24 +203,24 @@ _HEAD, _SLOTS, _SLOT, _END = (struct.Struct(form) for form in ("<Bq", "<IBI", "<
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bitmap64:
-    """A set of 64-bit numbers as Java holds it."""
+    """A set of 64-bit numbers in Java's representation."""
 
     tree: Tree | None = None
     """None without numbers."""
     places: Mapping[bytes, int]
-    """Slots by key: what the tree says."""
+    """Slots by key, from the tree."""
     slots: Sequence[Container | None]
-    """Containers in the order in which they came, with gaps."""
+    """Containers in the order of allocation, with gaps."""
     last: int = -1
-    """The slot that was taken last; those behind it are spare."""
+    """The last allocated slot. Slots after it are unused."""
 
 
 def parse(content: bytes) -> Bitmap64:
-    """Return a bitmap from the form of Java's Roaring64Bitmap; bytes behind it are passed over, as Java does.
+    """Return a bitmap from the form of Java's Roaring64Bitmap. Ignores trailing bytes, as Java does.
 
     Raises:
-        CorruptBytesError: The bytes are no bitmap.
-        UnsupportedFeatureError: It holds too many numbers.
+        CorruptBytesError: The bytes are not a bitmap.
+        UnsupportedFeatureError: It contains too many numbers.
 
     Source: RoaringBitmap 1.2, HighLowContainer.deserialize, Containers.deserialize.
     """
@@ -239,7 +239,7 @@ def parse(content: bytes) -> Bitmap64:
 
 
 def _slots(content: bytes, place: int) -> tuple[list[Container | None], int]:
-    """Return the slots, and which was taken last."""
+    """Return the slots, and the last allocated one."""
     arrays, mark, size = _SLOTS.unpack_from(content, place)
     place += _SLOTS.size
     if arrays != 1 or mark != _NOT_TRIMMED or size > len(content) - place:
@@ -262,7 +262,7 @@ def _slots(content: bytes, place: int) -> tuple[list[Container | None], int]:
 
 
 def _container(content: bytes, place: int) -> tuple[Container, int]:
-    """Return the container of a slot, and where it ends."""
+    """Return the container of a slot, and its end."""
     mark, kind, count = _SLOT.unpack_from(content, place)
     place += _SLOT.size
     is_run = kind == _RUNS
@@ -281,12 +281,12 @@ def _kind(count: int, *, is_run: bool) -> int:
 
 
 def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
-    """Return the union, in the forms that Java gives tree, slots and containers when it writes them.
+    """Return the union, with tree, slots and containers in the forms that Java writes.
 
-    Containers that only the right has come behind those of the left, in the order of their keys.
+    Containers only in the right bitmap come after those of the left, in the order of their keys.
 
     Raises:
-        UnsupportedFeatureError: It holds too many numbers.
+        UnsupportedFeatureError: It contains too many numbers.
 
     Source: RoaringBitmap 1.2, Roaring64Bitmap.or, Roaring64Bitmap.runOptimize, Containers.addContainer.
     """
@@ -302,7 +302,7 @@ def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
         elif (older := slots[slot]) is not None and newer is not None:
             slots[slot] = joined(older, newer)
     check_total(sum(len(held.numbers) for held in slots if held is not None))
-    # What optimising makes of runs, if it is not runs, Java does not put back here: other than with 32 bits
+    # Unlike the 32-bit bitmap, Java discards the optimized form of a run container unless it is a run container
     best = [held if held is None or held.is_run else optimised(held) for held in slots]
     return Bitmap64(tree=tree, places=places, slots=best, last=last)
 

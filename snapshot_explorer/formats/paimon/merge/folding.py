@@ -1,4 +1,4 @@
-"""A column's values after merging: for all keys at once where the function and the rows allow it, else key by key."""
+"""The values of a column after merging: vectorized over all keys where possible, otherwise key by key."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -47,21 +47,21 @@ def fold_column(values: pa.ChunkedArray, crowd: KeyGroups, steps: ColumnSteps) -
     """Return the value of each key.
 
     Args:
-        values: The column's values, in the order of the crowd.
+        values: The column's values, in the order of the key groups.
         crowd: The rows.
-        steps: What they do to the column.
+        steps: The actions of the rows on the column.
 
     Raises:
-        CorruptBytesError: A null where none is allowed, a number out of range, a retract of a function that has none:
-            Paimon fails too.
-        UnsupportedFeatureError: What Paimon makes of the values is not known.
+        CorruptBytesError: A null in a column without nulls, a number out of range, or a retract that the function does
+            not support. Paimon also fails on these.
+        UnsupportedFeatureError: The result of Paimon is undefined.
     """
     array = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     if not len(crowd.starts):
         return array.slice(0, 0)
     valid = np.asarray(array.is_valid()).astype(bool)
     if not steps.nullable and steps.checked is not None and (steps.checked & ~valid).any():
-        raise CorruptBytesError("a row with a null in a column that allows none")
+        raise CorruptBytesError("a row with a null in a NOT NULL column")
     steps = _without_ignored(steps)
     assigned = _assignments(steps, valid)
     if assigned is not None:
@@ -78,7 +78,7 @@ def _take(array: pa.Array, indices: Codes) -> pa.Array:
 
 
 def _without_ignored(steps: ColumnSteps) -> ColumnSteps:
-    """Return the steps with retracts skipped if they are ignored; retracts that are not defined are refused."""
+    """Return the steps without ignored retracts. Raise for retracts that the function does not support."""
     function = steps.function
     if function is None or not (steps.actions == RETRACT).any():
         return steps
@@ -87,14 +87,14 @@ def _without_ignored(steps: ColumnSteps) -> ColumnSteps:
         return ColumnSteps(actions=actions, function=function, begins=steps.begins)
     if function.name not in _RETRACTABLE:
         raise CorruptBytesError(
-            f"rows of kind -U or -D, which the aggregate function {function.name} cannot take back, "
+            f"rows of kind -U or -D, which the aggregate function {function.name} cannot retract, "
             "and the column's option ignore-retract is off"
         )
     return steps
 
 
 def _assignments(steps: ColumnSteps, valid: npt.NDArray[np.bool_]) -> Actions | None:
-    """Return the actions as SET, CLEAR and SKIP alone, if the function does no more."""
+    """Return the actions as only SET, CLEAR and SKIP, if the function allows it."""
     actions = steps.actions
     name = None if steps.function is None else steps.function.name
     match name:
@@ -115,7 +115,7 @@ def _assignments(steps: ColumnSteps, valid: npt.NDArray[np.bool_]) -> Actions | 
 
 
 def _last(actions: Actions, crowd: KeyGroups, begins: npt.NDArray[np.bool_] | None) -> Codes:
-    """Return the row whose value each key ends with, -1 for null."""
+    """Return the row with the final value of each key, -1 for null."""
     acting = np.where(actions == SKIP, np.int64(-1), np.arange(len(actions)))
     last = np.maximum.reduceat(acting, crowd.starts)
     start = np.full(len(crowd.starts), -1) if begins is None else np.where(begins, crowd.starts, -1)
@@ -124,7 +124,7 @@ def _last(actions: Actions, crowd: KeyGroups, begins: npt.NDArray[np.bool_] | No
 
 
 def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: KeyGroups, steps: ColumnSteps) -> Codes | None:
-    """Return the row whose value each key ends with, if that does not depend on more than a first or greatest one."""
+    """Return the row with the final value of each key, for functions that select one value by its order."""
     name = "" if steps.function is None else steps.function.name
     if (steps.actions == SET).any() or (steps.begins is not None and steps.begins.any()):
         return None
@@ -140,14 +140,14 @@ def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: KeyGroups, ste
 
 
 def _chosen(rows: Codes, crowd: KeyGroups) -> Codes:
-    """Return the last of the rows of each key, -1 for none."""
+    """Return the last of these rows per key, -1 for none."""
     chosen = np.full(len(crowd.starts), -1, np.int64)
     chosen[crowd.groups[rows]] = rows  # of several the last one stays
     return chosen
 
 
 def _by_key(array: pa.Array, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array:
-    """Return what the function makes of the values, one key after another."""
+    """Return the result of the function, key by key."""
     function = steps.function
     if function is None:
         raise CorruptBytesError("steps without a function")
@@ -199,7 +199,7 @@ _MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Fold]] = {
     "hll_sketch": lambda array, _: binary_aggregates.hll_sketch(array),
     "theta_sketch": lambda array, _: binary_aggregates.theta_sketch(array),
 }
-"""What folds values; all other functions choose one."""
+"""Functions that fold values. All others select one."""
 
 
 _Flags = npt.NDArray[np.bool_]
@@ -293,7 +293,7 @@ def _round(
 
 
 def texts(array: pa.Array, rows: Codes, crowd: KeyGroups, *, delimiter: str) -> pa.Array | None:
-    """Return texts joined, if none is blank: releases do not agree on what becomes of those."""
+    """Return concatenated texts, unless one is blank: releases handle blank texts differently."""
     chosen = array.take(pa.array(rows))
     if pc.any(pc.equal(pc.utf8_trim(chosen, BLANKS), "")).as_py():
         return None
@@ -304,7 +304,7 @@ def texts(array: pa.Array, rows: Codes, crowd: KeyGroups, *, delimiter: str) -> 
 
 
 def lists(array: pa.Array, rows: Codes, crowd: KeyGroups, *, distinct: bool) -> pa.Array:
-    """Return lists joined; with `distinct` each element once, where it came first."""
+    """Return concatenated lists; with `distinct` the first occurrence of each element."""
     chosen = array.take(pa.array(rows))
     elements, owners = chosen.flatten(), _owners(chosen, rows, crowd)
     if distinct:
@@ -316,7 +316,7 @@ def lists(array: pa.Array, rows: Codes, crowd: KeyGroups, *, distinct: bool) -> 
 
 
 def maps(array: pa.Array, rows: Codes, crowd: KeyGroups) -> pa.Array:
-    """Return maps joined: of the entries of a key the last counts."""
+    """Return merged maps, with the last entry of each map key."""
     chosen = array.take(pa.array(rows))
     owners = _owners(chosen, rows, crowd)
     start, end = chosen.offsets[0].as_py(), chosen.offsets[-1].as_py()
@@ -333,7 +333,7 @@ def maps(array: pa.Array, rows: Codes, crowd: KeyGroups) -> pa.Array:
 
 
 def _counts(rows: Codes, crowd: KeyGroups) -> Codes:
-    """Return how many of the rows each key has."""
+    """Return the number of these rows per key."""
     return np.bincount(crowd.groups[rows], minlength=len(crowd.starts))
 
 
@@ -347,6 +347,6 @@ def _owners(chosen: pa.Array, rows: Codes, crowd: KeyGroups) -> Codes:
 
 
 def _pairs(owners: Codes, elements: pa.Array) -> Codes:
-    """Return a number for each element, equal for equal elements of one key, those of a key side by side."""
+    """Return a code per element, equal for equal elements of a key, contiguous per key."""
     codes = np.unique(equality_codes(pa.chunked_array([elements])), return_inverse=True)[1]
     return owners * (int(codes.max(initial=0)) + 1) + codes

@@ -1,4 +1,4 @@
-"""Numbers that stand for values: equal for values that are equal to Java, or in the order in which Java puts them."""
+"""Integer codes of values: equal for values that are equal in Java, or in Java's order."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from snapshot_explorer.arrow.group_ids import Codes
 
 
 def key_codes(rows: pa.Table, keys: Sequence[str]) -> Codes:
-    """Return a number for each row, equal for rows of equal key."""
+    """Return a code per row, equal for rows of equal key."""
     codes = np.zeros(rows.num_rows, np.int64)
     for index, name in enumerate(keys):
         column = equality_codes(rows.column(name))
@@ -24,7 +24,7 @@ def key_codes(rows: pa.Table, keys: Sequence[str]) -> Codes:
 
 
 def _dense(codes: Codes) -> Codes:
-    """Return codes without gaps, in the same order, unless they are small already."""
+    """Return dense codes in the same order, unless they are already small."""
     least, most = int(codes.min(initial=0)), int(codes.max(initial=0))
     if least >= 0 and most <= max(2 * len(codes), 1 << 16):
         return codes
@@ -32,19 +32,19 @@ def _dense(codes: Codes) -> Codes:
 
 
 def equality_codes(values: pa.ChunkedArray) -> Codes:
-    """Return a number for each value, equal for values that are equal to Java: -0.0 is not 0.0, NaN is NaN."""
+    """Return a code per value, equal for values that are equal in Java: -0.0 differs from 0.0, NaN equals NaN."""
     whole = _whole_numbers(values)
     if whole is not None and not values.null_count:
         return whole
     encoded = pc.dictionary_encode(values, null_encoding="encode")
-    # The chunks share one dictionary: the kernel makes it over all of them.
+    # The chunks share one dictionary, which the kernel builds over all of them.
     return np.concatenate(
         [np.zeros(0, np.int64), *(np.asarray(chunk.indices).astype(np.int64) for chunk in encoded.chunks)]
     )
 
 
 def order_codes(values: pa.ChunkedArray, *, descending: bool = False) -> Codes:
-    """Return a number for each value, in the order of the values as Java compares them, nulls least.
+    """Return a code per value, in Java's order of the values, nulls first.
 
     Floats are ordered by Float.compare (-0.0 before 0.0, NaN greatest), text and bytes by unsigned bytes.
     """
@@ -62,7 +62,7 @@ def order_codes(values: pa.ChunkedArray, *, descending: bool = False) -> Codes:
 
 
 def _whole_numbers(values: pa.ChunkedArray) -> Codes | None:
-    """Return values that are numbers, times or truths as integers of the same order; None for other types."""
+    """Return numbers, times or booleans as integers of the same order; None for other types."""
     kind = values.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return np.asarray(values.cast(pa.int64()).fill_null(0)).astype(np.int64)
@@ -75,14 +75,14 @@ def _whole_numbers(values: pa.ChunkedArray) -> Codes | None:
 
 
 def _float_bits(numbers: npt.NDArray[np.float64]) -> Codes:
-    """Return floats as integers in the order of Double.compare; every NaN is the same, and greatest."""
+    """Return floats as integers in the order of Double.compare. All NaN are equal and greatest."""
     canonical = np.where(np.isnan(numbers), np.float64(np.nan), numbers)
     bits = canonical.view(np.int64)
     return np.where(bits < 0, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF), bits)
 
 
 def value_codes(values: pa.Array) -> Codes:
-    """Return a number for each value of any type, nested ones included, equal for equal values."""
+    """Return a code per value of any type, nested types included, equal for equal values."""
     kind = values.type
     if pa.types.is_struct(kind):
         parts = [value_codes(values.field(index)) for index in range(kind.num_fields)]

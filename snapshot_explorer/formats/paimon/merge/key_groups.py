@@ -1,7 +1,7 @@
-"""Merging rows of equal key: what a primary-key table shows of overlapping files.
+"""Merges rows of equal key in overlapping files of a primary-key table.
 
-Everything works on columns: rows of one key are found by sorting numbers that stand for keys, and only keys with
-several rows are looked at more closely, by the merge engine.
+The implementation is columnar: rows are grouped by sorting key codes, and the merge engine processes only keys with
+several rows.
 """
 
 from collections.abc import Sequence
@@ -31,20 +31,20 @@ __all__ = ["DELETE", "RETRACTS", "Merged", "Rules", "columns_needed", "merge", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How rows of one key are merged."""
+    """The merge rules of a table."""
 
     keys: tuple[str, ...]
     """The columns of the key inside a bucket."""
     sequence_fields: tuple[str, ...] = ()
-    """Columns that order the rows of a key before their sequence numbers do."""
+    """Columns that order the rows of a key, before their sequence numbers."""
     descending: bool = False
-    """Whether the least value of a sequence field is the newest. Nulls are the oldest either way."""
+    """Whether the least value of a sequence field is the newest. Nulls are always the oldest."""
     ignore_delete: bool = False
-    """Whether rows of kind -U and -D are passed over."""
+    """Whether rows of kind -U and -D are ignored."""
     lookup: bool = False
-    """Whether, of a key's rows above level 0, only that of the lowest level counts."""
+    """Whether only the row of the lowest level above 0 is merged with a key's rows of level 0."""
     engine: Engine = field(default_factory=Deduplicate)
-    """What is made of the rows of a key."""
+    """The merge engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +52,15 @@ class Merged:
     """A row per key, deleted keys included."""
 
     rows: pa.Table
-    """The columns asked for."""
+    """The requested columns."""
     kinds: npt.NDArray[np.int8]
-    """The kind of each: that of the row it is, or +I or -D where it was made out of several."""
+    """The kind of each: that of its row, or +I or -D if it was merged from several rows."""
     places: Codes
-    """The row whose place each has: the newest of its key, or (first-row) the oldest."""
+    """The input row that defines the position of each: the newest of its key, or (first-row) the oldest."""
 
 
 def columns_needed(rules: Rules, names: Sequence[str]) -> list[str]:
-    """Return the columns to read, so that those of these names can be merged: they and others."""
+    """Return the columns to read to merge these columns."""
     extra = [*rules.keys, *rules.sequence_fields]
     if isinstance(rules.engine, PartialUpdate):
         for group in rules.engine.groups:
@@ -78,22 +78,22 @@ def merge(
     kinds: npt.NDArray[np.int8],
     levels: npt.NDArray[np.int32],
 ) -> pa.Table:
-    """Return the rows that are left after merging, with the columns asked for; all rows are in memory at once.
+    """Return the rows after merging, with the requested columns. All rows are in memory at once.
 
-    A key's row stands where its newest (first-row: its oldest) one stood. A key with one row does without the
-    engine: the row is left as it is, or nothing if it is a retract.
+    The row of a key has the position of its newest (first-row: oldest) input row. A key with a single row skips the
+    engine: the row is returned unchanged, or dropped if it is a retract.
 
     Args:
         rows: The columns of `columns_needed`, in the read schema.
-        names: The columns asked for, one at least.
-        rules: How to merge.
+        names: The requested columns, at least one.
+        rules: The merge rules.
         sequence: The `_SEQUENCE_NUMBER` of each row.
         kinds: The `_VALUE_KIND` of each row.
         levels: The level of each row's file.
 
     Raises:
-        CorruptBytesError: The rows cannot be merged so; Paimon fails too.
-        UnsupportedFeatureError: What Paimon makes of them is not known.
+        CorruptBytesError: The rows cannot be merged. Paimon also fails.
+        UnsupportedFeatureError: The result of Paimon is undefined.
 
     Source: paimon SortMergeReader, ReducerMergeFunctionWrapper, LookupMergeFunction.
     """
@@ -119,7 +119,7 @@ def merge_all(
     kinds: npt.NDArray[np.int8],
     levels: npt.NDArray[np.int32],
 ) -> Merged:
-    """Return a row per key, deleted ones included, each with its kind; arguments and errors as `merge`.
+    """Return a row per key, deleted keys included, each with its kind. Arguments and errors as `merge`.
 
     Source: paimon MergeFileSplitRead.forceKeepDelete.
     """
@@ -147,9 +147,9 @@ def _steps(
 def _folded(
     rows: pa.Table, alone: Codes, crowd: KeyGroups, steps: Steps, left: npt.NDArray[np.bool_]
 ) -> tuple[pa.Table, Codes]:
-    """Return the rows that stood alone beside those that the engine made, in the order of their newest rows.
+    """Return the unique rows and the merged rows, in the order of their newest input rows.
 
-    Also returned is which of all these, first those alone, is where.
+    Also returns the index of each result among all these rows, unique rows first.
     """
     newest = crowd.places[crowd.ends][left]
     order = np.argsort(np.concatenate([alone, newest]), kind="stable")
@@ -169,9 +169,9 @@ def _folded(
 def _crowded(
     rows: pa.Table, rules: Rules, sequence: Codes, kinds: npt.NDArray[np.int8], levels: npt.NDArray[np.int32]
 ) -> tuple[Codes, KeyGroups]:
-    """Return the rows whose keys have no other row, and the others by key, oldest first."""
+    """Return the rows with a unique key, and the groups of the other rows, oldest first within a key."""
     codes = key_codes(rows, rules.keys)
-    order = np.argsort(codes, kind="stable")  # files are sorted by key, and this sort gains from sorted runs
+    order = np.argsort(codes, kind="stable")  # files are sorted by key, which makes a stable sort fast
     starts = group_starts(codes[order])
     sizes = np.diff(np.append(starts, len(order)))
     alone = order[starts[sizes == 1]]
@@ -190,10 +190,9 @@ def _crowded(
 
 
 def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) -> tuple[Codes, Codes]:
-    """Return the rows of level 0 and, of each key's others, those of the lowest level.
+    """Return the rows of level 0 and, among the other rows of each key, those of the lowest level.
 
-    A file above level 0 was merged with all below it when a table with lookup wrote it, so that it holds what the
-    lower ones had.
+    In a table with lookup, a file above level 0 was merged with all levels below it when it was written.
     """
     upper = np.where(levels > 0, levels, np.iinfo(np.int32).max)
     starts = group_starts(groups)
@@ -203,7 +202,7 @@ def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) 
 
 
 def _chosen(crowd: KeyGroups, rules: Rules) -> Codes:
-    """Return the row that an engine chooses of each key; none of a key whose rows are all passed over."""
+    """Return the row that an engine selects per key; none for a key whose rows are all ignored."""
     return _newest(crowd, rules) if isinstance(rules.engine, Deduplicate) else _oldest(crowd, rules)
 
 
@@ -226,7 +225,7 @@ def _oldest(crowd: KeyGroups, rules: Rules) -> Codes:
     """
     if not rules.ignore_delete and not crowd.adds.all():
         raise CorruptBytesError(
-            "a table of first rows holds rows of kind -U or -D, and its option ignore-delete is off"
+            "a table with merge-engine=first-row contains rows of kind -U or -D, and its option ignore-delete is off"
         )
     places, groups = crowd.places[crowd.adds], crowd.groups[crowd.adds]
     return places[group_starts(groups)]

@@ -1,7 +1,6 @@
-"""Aggregate functions over arrays and maps. Values stay unseen: positions and numbers that stand for them are folded.
+"""Aggregate functions over arrays and maps. They fold positions and codes of elements instead of values.
 
-The order of elements and entries means nothing in Paimon, whose own order is that of a hash table; here they stay in
-the order in which they came.
+The order of elements and entries is undefined in Paimon, which uses a hash table. Here it is the input order.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -19,14 +18,14 @@ from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, ord
 
 
 def spans(array: pa.Array) -> list[range | None]:
-    """Return where the elements or entries of each value are, None for null."""
+    """Return the positions of the elements or entries of each value, None for null."""
     offsets = np.asarray(array.offsets).tolist()
     valid = np.asarray(array.is_valid()).tolist()
     return [range(start, end) if ok else None for ok, start, end in zip(valid, offsets, offsets[1:], strict=False)]
 
 
 def offsets_of(lengths: Iterable[int | None]) -> pa.Array:
-    """Return the offsets of lists of these lengths; a null offset makes a null."""
+    """Return the offsets of lists of these lengths. A null offset makes a null list."""
     offsets: list[int | None] = []
     end = 0
     for length in lengths:
@@ -41,12 +40,12 @@ def flat(values: Iterable[Iterable[Any] | None]) -> list[Any]:
 
 
 def lengths_of(values: Iterable[Any]) -> list[int | None]:
-    """Return how many elements each value has."""
+    """Return the number of elements of each value."""
     return [None if value is None else len(value) for value in values]
 
 
 def lister(elements: pa.Array, kind: pa.DataType) -> Callable[[Iterable[Any]], pa.Array]:
-    """Return what makes lists of elements that are given as positions."""
+    """Return the function that builds lists from the positions of their elements."""
 
     def result(values: Iterable[Any]) -> pa.Array:
         listed = list(values)
@@ -59,9 +58,9 @@ def lister(elements: pa.Array, kind: pa.DataType) -> Callable[[Iterable[Any]], p
 def collect(array: pa.Array, function: Function) -> Fold:
     """Return `collect`. An item is the positions of the elements.
 
-    Elements that are themselves nested, or byte arrays, are joined without a look at their values; to take some back,
-    Java compares them by classes that differ from reader to reader, some of which refuse it. That is refused here, but
-    for distinct elements, which have a comparison of their own.
+    Nested elements and byte arrays are concatenated without comparing them. Java compares them only for retracts, with
+    classes that differ between readers, and some readers fail. Retracts of these therefore raise, except for distinct
+    elements, which have a separate comparison.
 
     Source: paimon FieldCollectAgg.
     """
@@ -102,7 +101,7 @@ def _is_uncomparable(kind: pa.DataType) -> bool:
 
 
 def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]:
-    """Return what adds elements that are not there yet."""
+    """Return the function that adds missing elements."""
     nested, is_rows = pa.types.is_nested(elements.type), pa.types.is_struct(elements.type)
     absent = np.asarray(elements.is_null()).tolist()
 
@@ -114,7 +113,7 @@ def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]
                 "A column whose distinct rows are collected holds null among them, on which Paimon itself fails. "
                 "Leave the column out."
             )
-        kept = list(value or ()) if nested else []  # Java takes what was collected before for distinct
+        kept = list(value or ()) if nested else []  # Java treats the previous elements as distinct
         seen = {codes[place] for place in kept}
         for place in (*(() if nested else value or ()), *(item or ())):
             if codes[place] not in seen:
@@ -126,7 +125,7 @@ def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]
 
 
 def _entries(array: pa.Array) -> tuple[list[dict[int, int] | None], Callable[[Iterable[Any]], pa.Array]]:
-    """Return the positions of each map's entries by the numbers of their keys, and what makes maps of such again."""
+    """Return the entry positions of each map by key code, and the function that builds maps from these."""
     codes = equality_codes(pa.chunked_array([array.keys])).tolist()
 
     def result(values: Iterable[Any]) -> pa.Array:
@@ -139,7 +138,7 @@ def _entries(array: pa.Array) -> tuple[list[dict[int, int] | None], Callable[[It
 
 
 def merge_map(array: pa.Array) -> Fold:
-    """Return `merge_map`. An item is the positions of the entries by the numbers of their keys.
+    """Return `merge_map`. An item is the positions of the entries by key code.
 
     Source: paimon FieldMergeMapAgg.
     """
@@ -159,7 +158,7 @@ def merge_map(array: pa.Array) -> Fold:
 
 
 def merge_timed_map(array: pa.Array, function: Function) -> Fold:
-    """Return `merge_map_with_keytime`: entries are rows that hold their time as text.
+    """Return `merge_map_with_keytime`: entries are rows that contain their time as text.
 
     Source: paimon FieldMergeMapWithKeyTimeAgg.
     """
@@ -192,27 +191,27 @@ def merge_timed_map(array: pa.Array, function: Function) -> Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """The rows of all values, told by their positions."""
+    """The rows of all values, by position."""
 
     items: list[tuple[int, ...] | None]
     """The positions of each value's rows."""
     absent: list[bool]
     """Whether a row is null."""
     keys: list[tuple[int, ...]]
-    """Of each row, numbers that stand for its key; empty without a key."""
+    """The key codes of each row; empty without a key."""
     keyless: list[bool]
     """Whether a part of the key is null."""
     ages: list[tuple[int, ...]]
-    """Of each row, numbers in the order of its sequence fields; empty without such."""
+    """The sequence field codes of each row; empty without sequence fields."""
     null_keys: str
-    """What becomes of rows whose key has a null: merge, ignore or error."""
+    """How to handle rows whose key contains null: merge, ignore or error."""
 
     def present(self, item: Iterable[int]) -> list[int]:
         """Return the rows that are not null."""
         return [place for place in item if not self.absent[place]]
 
     def keyed(self, item: Iterable[int]) -> list[int]:
-        """Return the rows that are not null and whose keys count."""
+        """Return the rows that are not null and whose keys are valid."""
         found = self.present(item)
         if self.null_keys == "merge" or not any(self.keyless[place] for place in found):
             return found
@@ -240,13 +239,13 @@ def _rows(array: pa.Array, function: Function) -> _Rows:
 def nested_update(array: pa.Array, function: Function) -> Fold:
     """Return `nested_update`. An item is the positions of the rows.
 
-    The limit of rows is obeyed in different ways before and since 2.0, and so is a first value; what both do alike is
-    given. Options that are newer than 1.4 are obeyed as 2.0 does.
+    Paimon 2.0 handles the row limit and the first value differently than older releases. Results on which they agree
+    are returned, others raise. Options newer than 1.4 are applied as in 2.0.
 
     Source: paimon FieldNestedUpdateAgg, of 1.4 and as pypaimon 2.1.0 has it.
     """
     rows = _rows(array, function)
-    # Without a key a retract takes away all rows that are equal to one of its own.
+    # Without a key a retract removes all rows equal to one of its own.
     numbers: Sequence[Hashable] = rows.keys or value_codes(array.values).tolist()
     newest = bool(rows.ages) or function.null_keys != "merge"
     before_2, since_2 = _before_2(rows, function), _since_2(rows, function)

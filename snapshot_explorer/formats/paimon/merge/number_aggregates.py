@@ -1,4 +1,4 @@
-"""Sums and products in the arithmetic of Java: integers exact or refused, decimals null when they leave their range."""
+"""Sums and products in Java's arithmetic: integer overflow raises, decimal overflow is null."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
 
 _COMPACT = 18
-"""Digits up to which Paimon holds a decimal in a long."""
+"""The most digits of a decimal that Paimon stores in a long."""
 _LONG = 2**63
 
 
 def limit(kind: pa.DataType) -> int:
-    """Return the least whole number (of a decimal: unscaled) that is too great for the type or for 64 bits."""
+    """Return the least integer (for decimals: unscaled) that overflows the type or 64 bits."""
     whole = 10**kind.precision if pa.types.is_decimal(kind) else 2 ** (kind.bit_width - 1)
     return int(min(whole, _LONG - 1))
 
 
 def small(array: pa.Array) -> Codes | None:
-    """Return numbers as 64-bit ones, decimals unscaled; 0 for null. None if one does not fit."""
+    """Return numbers as 64-bit integers, decimals unscaled; 0 for null. None if one does not fit."""
     if not pa.types.is_decimal(array.type):
         return np.asarray(array.cast(pa.int64()).fill_null(0)).astype(np.int64)
     words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)].reshape(-1, 2)
@@ -37,7 +37,7 @@ def small(array: pa.Array) -> Codes | None:
 
 
 def from_small(values: Codes, valid: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
-    """Return 64-bit numbers as a column, decimals from unscaled ones; null where not valid."""
+    """Return 64-bit integers as a column, decimals from unscaled values; null where not valid."""
     if pa.types.is_decimal(kind):
         words = np.stack([values, values >> 63], axis=1)
         return pa.Array.from_buffers(kind, len(values), [pa.array(valid).buffers()[1], pa.py_buffer(words.tobytes())])
@@ -59,11 +59,11 @@ def _decimals(values: list[int | None], kind: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Numbers:
-    """How numbers of one type are held: as Python integers (of a decimal: unscaled), or as numpy's floats."""
+    """The representation of numbers of a type: Python integers (for decimals: unscaled), or NumPy floats."""
 
     kind: pa.DataType
     limit: int
-    """The least whole number that is too great for the type; 0 for floats."""
+    """The least integer that overflows the type; 0 for floats."""
 
     @property
     def is_decimal(self) -> bool:
@@ -81,7 +81,7 @@ class _Numbers:
         return [None if item is None else make(item) for item in array.to_pylist()]
 
     def held(self, value: Any) -> Any:
-        """Return a result as its type holds it."""
+        """Return a result in the range of its type. Raise for an integer overflow."""
         if self.is_decimal:
             return value if abs(value) < self.limit else None
         if self.limit and not -self.limit <= value < self.limit:
@@ -91,7 +91,7 @@ class _Numbers:
         return value
 
     def held_sum(self, value: Any) -> Any:
-        """Return a sum as its type holds it: of decimals up to 18 digits Paimon checks a long, not the digits."""
+        """Return a sum in the range of its type. For decimals up to 18 digits Paimon checks a long, not the digits."""
         if self.is_decimal and self.kind.precision <= _COMPACT and -_LONG <= value < _LONG:
             return value
         return self.held(value)
@@ -130,7 +130,7 @@ def total(array: pa.Array) -> Fold:
             return item if value is None else value
         if numbers.limit:
             return numbers.held_sum(value + item)
-        with np.errstate(all="ignore"):  # Java's floats overflow without a word
+        with np.errstate(all="ignore"):  # Java's floats overflow silently
             return value + item
 
     def retract(value: Any, item: Any) -> Any:
@@ -190,6 +190,6 @@ def _quotient(value: int, item: int, scale: int) -> Fraction:
 
 
 def _rounded(number: Fraction) -> int:
-    """Return the nearest whole number, halves away from zero."""
+    """Return the nearest integer, halves rounded away from zero."""
     whole = (2 * abs(number.numerator) + number.denominator) // (2 * number.denominator)
     return whole if number >= 0 else -whole

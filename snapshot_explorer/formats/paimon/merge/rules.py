@@ -1,4 +1,4 @@
-"""How a table's rows are merged, read from its options; what cannot be merged exactly is refused by name."""
+"""Parses merge rules from a table's options. Raises for options whose result would not be exact."""
 
 from collections.abc import Iterator, Mapping
 
@@ -32,16 +32,16 @@ _ALIASES = {"first_not_null_value": "first_non_null_value"}
 
 
 def merge_rules(schema: Schema, options: Mapping[str, str], version: int) -> Rules:
-    """Return how rows of one key are merged.
+    """Return the merge rules of a table.
 
     Args:
         schema: The version's schema, with a primary key.
-        options: The options in force.
+        options: The newest options.
         version: For messages.
 
     Raises:
-        UnsupportedFeatureError: An engine, a function or a combination is not known or not read exactly; the message
-            names the option.
+        UnsupportedFeatureError: An engine, a function or a combination is unknown or not supported; the message names
+            the option.
 
     Source: paimon docs, "Merge Engine"; paimon PartialUpdateMergeFunction, AggregateMergeFunction.
     """
@@ -57,7 +57,7 @@ def merge_rules(schema: Schema, options: Mapping[str, str], version: int) -> Rul
 
 
 def _looks_up(options: Mapping[str, str]) -> bool:
-    """Return whether a file above level 0 holds all that lower ones had of its keys.
+    """Return whether a file above level 0 contains the merged rows of all lower levels.
 
     Source: paimon CoreOptions.needLookup.
     """
@@ -77,7 +77,7 @@ def _sequence_fields(schema: Schema, options: Mapping[str, str], version: int) -
 
 
 def _check_order(name: str, where: str, schema: Schema, version: int) -> None:
-    """Refuse a sequence field that is not there or whose values have no order."""
+    """Raise for a sequence field that does not exist or whose values have no order."""
     if name not in {field.name for field in schema.fields}:
         raise refused(version, f"the sequence field {name!r}, which its schema lacks", where)
     if schema.field(name).type.root in _NESTED:
@@ -133,7 +133,7 @@ def _partial_update(schema: Schema, options: Mapping[str, str], version: int) ->
 
 
 def _groups(schema: Schema, options: Mapping[str, str], version: int) -> Iterator[SequenceGroup]:
-    """Yield the sequence groups; every column is in one at most, and none is in the key."""
+    """Yield the sequence groups. A column is in at most one group, key columns in none."""
     removing = {name for name in options.get(_REMOVE_BY_GROUP, "").split(",") if name}
     known = {field.name for field in schema.fields} - set(schema.primary_keys)
     ordering: set[str] = set()
@@ -212,7 +212,7 @@ def _limit(column: str, text: str, version: int) -> int | None:
 
 
 def check_function(function: Function, column: str, kind: DataType, version: int) -> None:
-    """Refuse a function that is not known, or that is not defined for the column's type.
+    """Raise for an unknown function, or one that is not defined for the column's type.
 
     Raises:
         UnsupportedFeatureError: The message names function, column and type.
@@ -244,7 +244,7 @@ def check_function(function: Function, column: str, kind: DataType, version: int
 
 
 def _is_key(kind: DataType | None) -> bool:
-    """Return whether Java tells keys of that type apart by their values: byte arrays and rows it does not."""
+    """Return whether Java compares keys of a type by value, which it does not for byte arrays and rows."""
     return kind is not None and kind.root not in (*_NESTED, "BINARY", "VARBINARY")
 
 
@@ -256,10 +256,10 @@ def _has_time(kind: DataType | None, function: Function) -> bool:
 
 
 def _collects(kind: DataType | None, function: Function) -> bool:
-    """Return whether collecting elements of a type is defined: joined ones need no comparison, distinct ones do.
+    """Return whether `collect` is defined for a type. Only distinct elements are compared.
 
-    Releases differ over distinct byte arrays, and Java over floats in distinct rows. What is taken back from joined
-    ones is looked at when it is read.
+    Releases differ in distinct byte arrays, and Java in floats of distinct rows. Retracts of elements that are not
+    distinct are checked when they are read.
     """
     if kind is None or _has(kind, "VARIANT"):
         return False
@@ -271,7 +271,7 @@ def _collects(kind: DataType | None, function: Function) -> bool:
 
 
 def _is_table(kind: DataType, function: Function) -> bool:
-    """Return whether the type is an array of rows, with the fields that the function names."""
+    """Return whether the type is an array of rows with the fields of the function's options."""
     if kind.root != "ARRAY" or kind.element is None or kind.element.root != "ROW":
         return False
     fields = {field.name: field.type for field in kind.element.fields}
@@ -282,7 +282,7 @@ def _is_table(kind: DataType, function: Function) -> bool:
         return False
     if not function.nested_key and (function.nested_sequence or function.null_keys != "merge"):
         return False
-    # Without a key whole rows are compared, and not floats as Java compares them elsewhere.
+    # Without a key whole rows are compared, with another comparison of floats than elsewhere in Java.
     return bool(function.nested_key) or not _has(kind, "FLOAT", "DOUBLE", "MAP", "MULTISET", "VARIANT")
 
 

@@ -1,4 +1,4 @@
-"""What each row of a key does to each column: the common ground of the engines that make rows out of several."""
+"""The actions of each row on each column, for the merge engines that combine several rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,75 +19,75 @@ DELETE = 3
 """Row kind -D."""
 
 SKIP, SET, CLEAR, ADD, ADD_EARLIER, RETRACT = range(6)
-"""What a row does to a column's value: nothing, replace it (also by null), make it null, be aggregated, be aggregated
-as if it had come before, be taken back."""
+"""The actions of a row on a column's value: skip, set (also to null), clear, add to the aggregate, add as an earlier
+row, retract."""
 
 Actions = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyGroups:
-    """The rows whose keys have others: by key, and oldest first within a key."""
+    """The rows whose keys are not unique, by key, oldest first within a key."""
 
     places: Codes
     """Their row numbers."""
     groups: Codes
-    """The number of each one's key, ascending from 0 without gaps."""
+    """The key code of each row, ascending from 0 without gaps."""
     kinds: npt.NDArray[np.int8]
     """Their row kinds."""
 
     @cached_property
     def adds(self) -> npt.NDArray[np.bool_]:
-        """Whether each row is one of kind +I or +U."""
+        """A mask of the rows of kind +I or +U."""
         added: npt.NDArray[np.bool_] = ~np.isin(self.kinds, RETRACTS)
         return added
 
     @cached_property
     def starts(self) -> Codes:
-        """Where each key's rows begin."""
+        """The position of the first row of each key."""
         return group_starts(self.groups)
 
     @cached_property
     def ends(self) -> Codes:
-        """Where each key's last row is."""
+        """The position of the last row of each key."""
         return np.append(self.starts[1:], len(self.groups))[: len(self.starts)] - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSteps:
-    """What the rows do to one column."""
+    """The actions of the rows on one column."""
 
     actions: Actions
-    """SKIP, SET, ... for each row of the crowd."""
+    """SKIP, SET, ... for each row of the key groups."""
     function: Function | None = None
-    """The aggregate function that ADD, ADD_EARLIER and RETRACT ask."""
+    """The aggregate function of ADD, ADD_EARLIER and RETRACT."""
     begins: npt.NDArray[np.bool_] | None = None
-    """For each key, whether the value begins as that of the first row, before that row acts; None for never."""
+    """For each key, whether the initial value is that of the first row, before its action; None for never."""
     nullable: bool = True
-    """Whether rows may hold nulls; they are checked where `checked` says so."""
+    """Whether nulls are allowed. Otherwise, the rows in `checked` are checked."""
     checked: npt.NDArray[np.bool_] | None = None
-    """For each row, whether a null of it is refused in a column that allows none."""
+    """For each row, whether a null in a NOT NULL column raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What the rows do to all columns, and which keys are left."""
+    """The actions of the rows on all columns, and the keys that remain."""
 
     columns: Mapping[str, ColumnSteps]
-    """By the columns' names."""
+    """The steps by column name."""
     left: npt.NDArray[np.bool_]
-    """For each key, whether it has a row in the end."""
+    """For each key, whether it has a row after merging."""
 
 
 def group_starts(codes: Codes) -> Codes:
-    """Return where each run of equal codes begins."""
+    """Return the start of each run of equal codes."""
     if not len(codes):
         return np.zeros(0, np.int64)
     return np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
 
 
 def aggregation_steps(engine: Aggregation, rows: pa.Table, crowd: KeyGroups, names: Sequence[str]) -> Steps:
-    """Return what the rows do to these columns.
+    """Return the actions of the rows on these columns.
 
     Source: paimon AggregateMergeFunction.
     """
@@ -113,20 +113,20 @@ _EMPTY, _OLDER, _NEWER = range(3)
 def partial_update_steps(
     engine: PartialUpdate, rows: pa.Table, crowd: KeyGroups, names: Sequence[str], *, ignore_delete: bool
 ) -> Steps:
-    """Return what the rows do to these columns.
+    """Return the actions of the rows on these columns.
 
-    A key that begins with a retract begins with all its values, whatever becomes of the retract itself.
+    A key whose first row is a retract starts with all values of that row, even if the retract is ignored.
 
     Raises:
-        CorruptBytesError: There are retracts, and no option says what becomes of them.
+        CorruptBytesError: There are retracts, but no option for them.
 
     Source: paimon PartialUpdateMergeFunction.
     """
     retracts = ~crowd.adds
     if retracts.any() and not (ignore_delete or engine.groups or engine.remove_on_delete):
         raise CorruptBytesError(
-            "a table of partial updates holds rows of kind -U or -D, and neither ignore-delete, "
-            "partial-update.remove-record-on-delete nor a sequence group says what becomes of them"
+            "a table with merge-engine=partial-update contains rows of kind -U or -D, but neither ignore-delete, "
+            "partial-update.remove-record-on-delete nor a sequence group is set"
         )
     obeyed = retracts & (not ignore_delete)
     ages, removed = _ages(engine, rows, crowd, obeyed)
@@ -179,19 +179,19 @@ def _actions(
 
 
 def _ages(engine: PartialUpdate, rows: pa.Table, crowd: KeyGroups, obeyed: _Flags) -> tuple[list[Actions], _Flags]:
-    """Return for each group how each row stands to the present state, and which rows remove their record."""
+    """Return per group the comparison of each row with the current state, and the rows that remove their record."""
     removed = np.zeros(len(crowd.places), bool)
     ages: list[Actions] = []
     ranks: list[Codes] = []
     for group in engine.groups:
-        if not set(group.order) <= set(rows.column_names):  # none of its columns is asked for
+        if not set(group.order) <= set(rows.column_names):  # none of its columns is requested
             ages.append(np.zeros(len(crowd.places), np.int8))
             ranks.append(np.full(len(crowd.places), -1, np.int64))
             continue
         rank = _ranks(group, rows, crowd)
         ranks.append(rank)
         counted = crowd.adds | obeyed
-        counted[crowd.starts] = True  # a retract in the beginning sets the state, obeyed or not
+        counted[crowd.starts] = True  # a retract as the first row sets the state, even if it is ignored
         ages.append(_running(rank, crowd, counted))
     if any(group.removes for group in engine.groups):
         _remove(engine.groups, ranks, ages, removed, crowd)
@@ -199,7 +199,7 @@ def _ages(engine: PartialUpdate, rows: pa.Table, crowd: KeyGroups, obeyed: _Flag
 
 
 def _ranks(group: SequenceGroup, rows: pa.Table, crowd: KeyGroups) -> Codes:
-    """Return a number for each row, in the order of its sequence fields; -1 where all of them are null."""
+    """Return a code per row, in the order of its sequence fields; -1 where all are null."""
     columns = [rows.column(name).take(pa.array(crowd.places)) for name in group.order]
     codes = [order_codes(column) for column in columns]
     order = np.lexsort(codes[::-1])
@@ -211,7 +211,7 @@ def _ranks(group: SequenceGroup, rows: pa.Table, crowd: KeyGroups) -> Codes:
 
 
 def _running(ranks: Codes, crowd: KeyGroups, counted: _Flags) -> Actions:
-    """Return how each row stands to the greatest of its key's rows before it."""
+    """Return the comparison of each row with the greatest previous row of its key."""
     seen = np.where(counted, ranks, np.int64(-1)) + 1
     width = int(seen.max(initial=0)) + 1
     greatest = np.maximum.accumulate(seen + crowd.groups * width) - crowd.groups * width
@@ -222,7 +222,7 @@ def _running(ranks: Codes, crowd: KeyGroups, counted: _Flags) -> Actions:
 def _remove(
     groups: Sequence[SequenceGroup], ranks: Sequence[Codes], ages: Sequence[Actions], removed: _Flags, crowd: KeyGroups
 ) -> None:
-    """Go through the keys that have a delete row by row: one that removes the record sets every group's state."""
+    """Process keys with deletes row by row: a delete that removes the record sets the state of every group."""
     deletes = crowd.kinds == DELETE
     for key in np.unique(crowd.groups[deletes]).tolist():
         first, last = int(crowd.starts[key]), int(crowd.ends[key])

@@ -1,1 +1,1 @@
-"""Paimon's system tables, with the columns that its own users know."""
+"""Paimon's system tables, with Paimon's own column names."""

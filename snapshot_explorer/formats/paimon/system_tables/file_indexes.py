@@ -1,4 +1,4 @@
-"""`file_indexes`: which indexes data files have, from the heads of their containers."""
+"""`file_indexes`: the indexes of data files, from the headers of their containers."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -30,19 +30,19 @@ class FileIndex:
     column: str
     """The column."""
     kind: str
-    """What sort of index: bloom-filter, bitmap, bsi and others."""
+    """The index type: bloom-filter, bitmap, bsi and others."""
     begin: int
-    """Where it begins in the container; -1 for an index of no values."""
+    """Its offset in the container; -1 for an index of no values."""
     length: int
-    """How many bytes it has."""
+    """Its size in bytes."""
 
 
 def parse_container(content: bytes, path: str) -> list[FileIndex]:
-    """Return what indexes a container has, in its order. Their bodies are not looked at.
+    """Return the indexes in a container, in its order. Does not read their bodies.
 
     Raises:
-        CorruptTableError: The head is cut short or contradicts itself; the message names the file.
-        UnsupportedFeatureError: It is of another version.
+        CorruptTableError: The header is cut short or inconsistent; the message names the file.
+        UnsupportedFeatureError: Its version is not supported.
 
     Source: paimon docs, "File Index"; paimon FileIndexFormat.
     """
@@ -56,7 +56,7 @@ def parse_container(content: bytes, path: str) -> list[FileIndex]:
 
 
 def _head(content: bytes, path: str) -> bytes:
-    """Return the head of a container."""
+    """Return the header of a container."""
     magic, version, length = _FIXED.unpack_from(content)
     if magic != _MAGIC:
         raise ValueError("it does not begin as one")
@@ -71,7 +71,7 @@ def _head(content: bytes, path: str) -> bytes:
 
 
 def _indexes(head: bytes, size: int) -> Iterator[FileIndex]:
-    """Yield the indexes that a head names."""
+    """Yield the indexes in a header."""
     at = _FIXED.size
     (columns,) = _INT.unpack_from(head, at)
     at += _INT.size
@@ -90,7 +90,7 @@ def _indexes(head: bytes, size: int) -> Iterator[FileIndex]:
 
 
 def _text(head: bytes, at: int) -> tuple[str, int]:
-    """Return a text as Java writes it: two bytes of length, then UTF-8 in which NUL and surrogates are special."""
+    """Return a text in Java's modified UTF-8, prefixed with two bytes of length, and the position after it."""
     (length,) = struct.unpack_from(">H", head, at)
     content = head[at + 2 : at + 2 + length]
     if len(content) < length:
@@ -102,18 +102,18 @@ def _text(head: bytes, at: int) -> tuple[str, int]:
 def file_indexes(
     storage: Storage, entries: pa.Table, partitions: Partitions, paths: Sequence[str], locations: Sequence[str]
 ) -> pa.Table:
-    """Return a row per index of a live file, in the order of the manifests. A request per index file, at once.
+    """Return a row per index of a live file, in the order of the manifests. One concurrent request per index file.
 
     Args:
         storage: The table's storage.
         entries: The live entries.
         partitions: Their partitions.
         paths: The path of each file, for the storage.
-        locations: The full location of each, to be shown.
+        locations: The full location of each, for display.
 
     Raises:
         CorruptTableError: An index file is missing or damaged; the message names it.
-        UnsupportedFeatureError: An index file is of a newer version, or on another storage.
+        UnsupportedFeatureError: An index file has a newer version, or is on another storage.
 
     Source: paimon FileIndexesTable.
     """
@@ -159,7 +159,7 @@ def _index_name(extra: Sequence[str], name: str) -> str:
     found = [other for other in extra if other.endswith(_SUFFIX)]
     if len(found) > 1:
         raise CorruptTableError(
-            f"The data file {name} has {len(found)} index files: {', '.join(found)}. It may have one; compare the "
+            f"The data file {name} has {len(found)} index files: {', '.join(found)}. At most one is valid; compare the "
             "table's metadata with a copy of it."
         )
     return safe_name(found[0], f"the manifest entry of {name}")
@@ -174,6 +174,6 @@ def _read(storage: Storage, paths: dict[int, str]) -> dict[int, bytes]:
         return dict(zip(paths, storage.read_many(list(paths.values())), strict=True))
     except MissingFileError as error:
         raise CorruptTableError(
-            f"An index file is gone ({str(error).rstrip('.')}). The version may have expired while it was read, or the "
+            f"An index file is gone ({str(error).rstrip('.')}). The version may have expired during the read, or the "
             "file was removed by hand. Try a newer version."
         ) from error

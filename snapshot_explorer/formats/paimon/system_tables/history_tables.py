@@ -1,6 +1,6 @@
 """Paimon's system tables of a whole table: snapshots, schemas, options, tags, branches, consumers, aggregates.
 
-Each function returns what `SELECT * FROM t$NAME` does, without Paimon; `system_types` has the columns.
+Each function returns the result of `SELECT * FROM t$NAME`, without Paimon. The columns are in `types`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +21,9 @@ from snapshot_explorer.storage import Storage
 
 
 def snapshots(storage: Storage, layout: Layout, history: History) -> pa.Table:
-    """Return a row per snapshot file, ascending. A listing, what tells the newest version, and a small file each.
+    """Return a row per snapshot file, ascending. A listing, the hint, and a small file each.
 
-    Tags and long-lived changelogs are not in it. The watermark is as stored, in milliseconds.
+    Tags and long-lived changelogs are not included. The watermark is in milliseconds, as stored.
 
     Raises:
         StorageError: The listing lacks the newest snapshot.
@@ -32,7 +32,7 @@ def snapshots(storage: Storage, layout: Layout, history: History) -> pa.Table:
     if newest is not None and newest not in numbers:
         raise StorageError(
             f"The listing of {layout.folder('snapshot')} in {storage.root} lacks snapshot {newest}, the newest one: "
-            "the storage answered with less than it has. Try again."
+            "the listing is incomplete. Try again."
         )
     found = read_snapshots(storage, [layout.numbered("snapshot", number) for number in numbers])
     return _rows("snapshots", [_snapshot(one) for one in found if one])
@@ -60,7 +60,7 @@ def _snapshot(one: Snapshot) -> dict[str, Any]:
 
 
 def schemas(storage: Storage, layout: Layout) -> pa.Table:
-    """Return a row per schema file, ascending; Paimon's own order is none. A listing, and a small file each.
+    """Return a row per schema file, ascending; Paimon's order is undefined. A listing, and a small file each.
 
     Raises:
         CorruptTableError: A schema file cannot be read; the message names it.
@@ -96,7 +96,7 @@ def options(newest: Schema) -> pa.Table:
 
 
 def tags(history: History) -> pa.Table:
-    """Return a row per tag, sorted by name; create_time is by the clock of who made it. A small file per tag."""
+    """Return a row per tag, sorted by name; create_time is the writer's local time. A small file per tag."""
     return _rows(
         "tags",
         [
@@ -115,7 +115,7 @@ def tags(history: History) -> pa.Table:
 
 
 def branches(storage: Storage) -> pa.Table:
-    """Return a row per branch, sorted; its create_time is its folder's, null where the storage knows none."""
+    """Return a row per branch, sorted; create_time is that of its folder, null where the storage has none."""
     found = [
         {
             "branch_name": entry.name.removeprefix("branch-"),
@@ -176,10 +176,10 @@ def aggregation_fields(newest: Schema) -> pa.Table:
 
 
 def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Return what is taken of a small JSON file.
+    """Return the result of `take` for the content of a small JSON file.
 
     Raises:
-        CorruptTableError: The file is no JSON, or lacks what is taken; the message names it.
+        CorruptTableError: The file is not JSON, or a field is missing; the message names it.
     """
     try:
         return take(orjson.loads(content))
@@ -214,10 +214,10 @@ def _whole(value: object) -> int:
 
 
 def _wall(moment: datetime) -> datetime:
-    """Return a moment as the clock shows it in UTC, without a zone."""
+    """Return a time in UTC, without a zone."""
     return _millis(moment.astimezone(UTC).replace(tzinfo=None)) or moment
 
 
 def _millis(moment: datetime | None) -> datetime | None:
-    """Return a time to the millisecond, which is all that the column holds."""
+    """Return a time truncated to milliseconds, the precision of the column."""
     return moment and moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)

@@ -1,4 +1,4 @@
-"""`inspect(name)`: which system table is asked for, and what has to be read for it."""
+"""`inspect(name)`: reads the metadata of a system table and returns its rows."""
 
 from difflib import get_close_matches
 
@@ -62,9 +62,9 @@ class Inspector:
         """Return a system table of a version; no rows without a snapshot.
 
         Raises:
-            InvalidArgumentError: The table keeps no row ids.
+            InvalidArgumentError: The table has no row tracking.
             SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
-            UnsupportedFeatureError: Its rows need a feature that is not read; no row has been read.
+            UnsupportedFeatureError: Its rows need a feature that is not supported; no row has been read.
             CorruptTableError: A file is missing or damaged; the message names it.
         """
         if any(one.name == name and one.of_rows for one in INSPECTIONS):
@@ -126,4 +126,4 @@ def _unknown(name: str) -> InvalidArgumentError:
     names = [one.name for one in INSPECTIONS]
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return InvalidArgumentError(f"No system table is called {name!r}.{hint} There are: {', '.join(names)}.")
+    return InvalidArgumentError(f"No system table is called {name!r}.{hint} System tables: {', '.join(names)}.")

@@ -1,6 +1,6 @@
-"""Paimon's system tables that hold the table's own rows: audit_log, binlog, ro, row_tracking.
+"""Paimon's system tables with the table's own rows: audit_log, binlog, ro, row_tracking.
 
-Each costs what reading the rows of the version costs, and holds all of them in memory.
+Each reads all rows of the version into memory.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ _THREADS = 8
 
 
 def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: Snapshot | None) -> pa.Table:
-    """Return `audit_log`, `binlog`, `ro` or `row_tracking` at a version; its columns alone where there is none.
+    """Return `audit_log`, `binlog`, `ro` or `row_tracking` at a version; without a version, no rows.
 
-    audit_log and binlog: the last event of every key, of deleted keys too, as read without incremental options. ro: the
-    files that a full compaction wrote, which for a table without a primary key are all. row_tracking: the rows with
+    audit_log and binlog: the last event per key, deleted keys included, as without incremental options. ro: the rows of
+    files that a full compaction wrote, for a table without a primary key of all files. row_tracking: the rows with
     their ids.
 
     Raises:
-        InvalidArgumentError: `row_tracking` of a table that does not track its rows.
-        UnsupportedFeatureError: The version needs a feature that is not read; no row has been read.
+        InvalidArgumentError: `row_tracking` of a table without row tracking.
+        UnsupportedFeatureError: The version needs a feature that is not supported; no row has been read.
         CorruptTableError: A file is missing or damaged; the message names it.
 
     Source: paimon docs, "System Tables"; paimon AuditLogTable, BinlogTable, ReadOptimizedTable, RowTrackingTable.
@@ -90,7 +90,7 @@ def _top_level(newest: Schema) -> int:
     name = "num-levels" if "num-levels" in newest.options else _TRIGGER
     value = newest.options.get(name, "5").strip()
     if not value.isascii() or not value.isdigit():
-        raise CorruptTableError(f"The table's option {name} is {value!r}, which is no whole number; ro is not read.")
+        raise CorruptTableError(f"The table's option {name} must be an integer, got {value!r}; ro is not read.")
     return int(value) - (name == "num-levels")
 
 
@@ -104,7 +104,7 @@ def _read(storage: Storage, splits: Sequence[Split], columns: pa.Schema, *, told
             else rows.read(storage, split, columns.names)
         )
         found = list(batches)
-        # Whether columns may hold nulls is the schema's to say, not the batches'.
+        # The schema defines which columns are nullable, not the batches.
         return pa.Table.from_arrays(pa.Table.from_batches(found).columns, schema=columns) if found else nothing
 
     nothing = columns.empty_table()

@@ -1,4 +1,4 @@
-"""Text as Paimon's system tables print it: partitions, keys, statistics, durations."""
+"""Text in the form of Paimon's system tables: partitions, keys, statistics, durations."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -20,7 +20,7 @@ def braced(texts: Sequence[str | None]) -> str:
 
 
 def row_texts(rows: pa.ChunkedArray | pa.Array, fields: Sequence[Field]) -> list[str | None]:
-    """Return a column of BinaryRows as text such as `{2026-11-01, null}`; None for a row that is null.
+    """Return a column of BinaryRows as text such as `{2026-11-01, null}`; None for a null row.
 
     Source: paimon CastExecutors, RowToStringCastRule.
     """
@@ -33,7 +33,7 @@ def row_texts(rows: pa.ChunkedArray | pa.Array, fields: Sequence[Field]) -> list
 def partition_paths(partitions: Partitions, options: Mapping[str, str]) -> list[str]:
     """Return the distinct partitions as `k=v/k2=v2`, unescaped; empty for a table without partitions.
 
-    Null and blank values share a folder, and so are both `partition.default-name` here.
+    Null and blank values share a folder: both are `partition.default-name`.
 
     Source: paimon PartitionsTable, InternalRowPartitionComputer.
     """
@@ -66,7 +66,7 @@ def key_texts(keys: pa.ChunkedArray, schema: Schema) -> list[str | None]:
 def java_texts(values: pa.ChunkedArray | pa.Array, kind: DataType) -> list[str | None]:
     """Return values as Java prints Paimon's internal form: a DATE as days, a TIMESTAMP as `2026-11-01T00:00`.
 
-    Bytes, of which Java prints an address, are hexadecimal; values of types without an order are None.
+    Bytes are hexadecimal, although Java prints their address; values of unordered types are None.
     """
     if kind.root in _UNORDERED:
         return [None] * len(values)
@@ -88,7 +88,7 @@ def mapped(names: Sequence[str], columns: Sequence[Sequence[str | None]], rows: 
 
 
 def format_of(file_name: str) -> str:
-    """Return the format that a data file's name tells, whether or not it is one that is read.
+    """Return the format in a data file's name, supported or not.
 
     Source: paimon DataFilePathFactory.formatIdentifier.
     """

@@ -102,8 +102,8 @@ _COLUMNS: Mapping[str, str] = {
 def schema_of(name: str) -> pa.Schema:
     """Return the Arrow schema of a system table of metadata: Paimon's column names and types, in Paimon's order.
 
-    A TIMESTAMP(3) is timestamp[ms] without zone. Paimon shows the clock of the zone of its JVM; here it is UTC's,
-    but for what the table itself holds by a writer's clock: creation_time of files and create_time of tags.
+    A TIMESTAMP(3) is timestamp[ms] without zone. It is in UTC, where Paimon uses the zone of its JVM. Only
+    creation_time of files and create_time of tags are in the writer's local time, as stored.
 
     Source: paimon docs, "System Tables".
     """

@@ -1,6 +1,6 @@
 """Paimon's system tables of one version: manifests, files, key ranges, partitions, buckets, statistics, indexes.
 
-Each function returns what `SELECT * FROM t$NAME` does at that version, without Paimon; `system_types` has the columns.
+Each function returns the result of `SELECT * FROM t$NAME` at that version, without Paimon. The columns are in `types`.
 """
 
 import json
@@ -80,14 +80,14 @@ def manifests(lists: Lists, schema: Schema) -> pa.Table:
 def files(
     entries: pa.Table, partitions: Partitions, locations: Sequence[str], schema: Schema, theirs: Mapping[int, Schema]
 ) -> pa.Table:
-    """Return a row per live file, in the order of the manifests; Paimon's own order is none.
+    """Return a row per live file, in the order of the manifests; Paimon's order is undefined.
 
     Args:
         entries: The live entries.
         partitions: Their partitions.
         locations: The full location of each file.
-        schema: The version's schema, whose columns the statistics are shown under. Paimon takes the newest one where
-            no version is asked for.
+        schema: The version's schema, which defines the columns of the statistics. Without a version, Paimon uses the
+            newest schema.
         theirs: The schemas that the files were written with.
     """
     return _table("files", _file_columns(entries, partitions, locations, theirs) | _more(entries, schema, theirs))
@@ -134,7 +134,7 @@ def _keys(entries: pa.Table, column: str, theirs: Mapping[int, Schema]) -> list[
 
 
 def _by_schema(entries: pa.Table) -> list[tuple[int, list[int]]]:
-    """Return the rows of each schema that files were written with."""
+    """Return the row numbers per schema that files were written with."""
     rows: dict[int, list[int]] = {}
     for row, number in enumerate(entries.column("schema_id").to_pylist()):
         rows.setdefault(number, []).append(row)
@@ -189,7 +189,7 @@ def _statistics_texts(entries: pa.Table, schema: Schema, theirs: Schema) -> dict
 
 
 def _bound(values: pa.StructArray, place: int | None, theirs: Sequence[Field], field: Field) -> list[str | None]:
-    """Return the least or greatest values of a column, cast where its type has changed since."""
+    """Return the bounds of a column as text, cast if its type has changed."""
     if place is None:
         return [None] * len(values)
     column, source = values.field(place), theirs[place].type
@@ -206,9 +206,9 @@ def _bound(values: pa.StructArray, place: int | None, theirs: Sequence[Field], f
 def partitions(state: State, written: pa.Table, parts: Partitions, options: Mapping[str, str]) -> pa.Table:
     """Return a row per partition with live files, sorted by its text.
 
-    `last_update_time` is when the newest file was made that a manifest names, whether or not it is live still. What
-    only a catalog service knows (created_at, created_by, updated_by, options) is null, and `done` false.
-    `deleted_record_count` is null where a deletion vector's writer did not count.
+    `last_update_time` is the creation time of the newest file in the manifests, live or not. Columns that need a
+    catalog service (created_at, created_by, updated_by, options) are null, and `done` is false.
+    `deleted_record_count` is null if a deletion vector has no recorded count.
 
     Args:
         state: The live entries, and the indexes.
@@ -237,7 +237,7 @@ def partitions(state: State, written: pa.Table, parts: Partitions, options: Mapp
 
 
 def _deleted(state: State) -> dict[bytes, int | None]:
-    """Return the rows that deletion vectors take away from each partition; None where one is not counted."""
+    """Return the number of deleted rows per partition; None if a deletion vector has no recorded count."""
     found: dict[bytes, int | None] = {}
     vectors = state.indexes.filter(pc.equal(state.indexes.column("index_type"), DELETION_VECTORS))
     vectors = vectors.filter(pc.is_valid(vectors.column("data_file")))
@@ -251,7 +251,7 @@ def _deleted(state: State) -> dict[bytes, int | None]:
 def buckets(state: State, written: pa.Table, parts: Partitions) -> pa.Table:
     """Return a row per bucket with live files, sorted by partition and bucket; arguments as `partitions`.
 
-    Paimon shows the latest version's only; here they are the version's.
+    Paimon returns only the buckets of the latest version.
 
     Source: paimon BucketsTable, BucketEntry.
     """
@@ -284,7 +284,7 @@ def _totals(sums: pa.Table) -> dict[str, Column]:
 
 
 def statistics(content: bytes, path: str) -> pa.Table:
-    """Return the one row of a statistics file; `colstat` is JSON, laid out as Paimon lays it out.
+    """Return the row of a statistics file; `colstat` is JSON in Paimon's layout.
 
     Raises:
         CorruptTableError: The file cannot be read; the message names it.
@@ -315,7 +315,7 @@ def table_indexes(content: bytes, path: str, schema: Schema) -> pa.Table:
 
     Source: paimon TableIndexesTable.
     """
-    read_indexes([(path, content)])  # refuses what is damaged or unsafe
+    read_indexes([(path, content)])  # raises for damaged or unsafe manifests
     rows = avro.rows([(path, content)], _INDEX)[0]
     fields = [schema.field(name) for name in schema.partition_keys]
     names = {field.id: field.name for field in schema.fields}
