@@ -250,9 +250,9 @@ def _column(shape: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
 
 
 def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, wanted: pa.DataType | None) -> Column:
-    asked = {part.name: part.type for part in wanted} if wanted is not None else {}
-    columns = {name: _column(part, lanes, asked.get(name)) for name, part in fields}
-    return Records({name: columns[name] for name in asked if name in columns}, None, len(lanes.at))
+    requested = {part.name: part.type for part in wanted} if wanted is not None else {}
+    columns = {name: _column(part, lanes, requested.get(name)) for name, part in fields}
+    return Records({name: columns[name] for name in requested if name in columns}, None, len(lanes.at))
 
 
 def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) -> Column:
@@ -302,25 +302,25 @@ def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
     """Read lists of numbers or text: the first items of all rows, then the second, and so on."""
     if not _is_plain(item):
         raise Unproven
-    asked = wanted.value_type if wanted is not None else None
+    requested = wanted.value_type if wanted is not None else None
     sizes = np.zeros(len(lanes.at), np.int64)
     steps: list[tuple[Places, Places, Column]] = []
     going = np.arange(len(sizes))
     for _ in range(_MOST_BLOCKS):
         counts = _announced(lanes, going)
-        left = counts if asked is not None else np.where(_passed(item, lanes, going, counts), 0, counts)
+        left = counts if requested is not None else np.where(_passed(item, lanes, going, counts), 0, counts)
         for step in range(int(left.max(initial=0))):
             rows = going[left > step]
             some = lanes.some(rows)
-            column = _column(item, some, asked)
+            column = _column(item, some, requested)
             lanes.follow(rows, some)
-            if asked is not None:
+            if requested is not None:
                 steps.append((rows, sizes[rows] + step, column))
         sizes[going] += counts
         going = going[counts > 0]
     # Longer lists are left to the row-by-row decoder.
     lanes.at[going] = lanes.size + 1
-    return Nothing(len(sizes)) if asked is None else Lists(sizes, _transposed(steps, sizes, asked), None)
+    return Nothing(len(sizes)) if requested is None else Lists(sizes, _transposed(steps, sizes, requested), None)
 
 
 def _passed(item: Shape, lanes: Lanes, rows: Places, counts: Places) -> npt.NDArray[np.bool_]:

@@ -81,7 +81,7 @@ class Container:
     """The file, for messages."""
     shape: Shape
     """The shape of its rows."""
-    spelled: bytes
+    schema_text: bytes
     """The text of the schema. Equal text means equal shape."""
     blocks: tuple[tuple[int, bytes], ...]
     """Number of rows and the uncompressed bytes of each block, in order."""
@@ -145,9 +145,9 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, lim
     """
     try:
         header, sync, at = _header(content)
-        spelled = header.get("avro.schema", b"")
-        if spelled not in shapes:
-            shapes[spelled] = parse_shape(json.loads(spelled))
+        schema_text = header.get("avro.schema", b"")
+        if schema_text not in shapes:
+            shapes[schema_text] = parse_shape(json.loads(schema_text))
         codec = header.get("avro.codec", b"null").decode()
         blocks = _blocks(content, path, (at, sync), _Packing(codec=codec, limits=limits))
     except (Cut, ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, zlib.error) as error:
@@ -157,7 +157,7 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, lim
             f"{path} cannot be read as an Avro file: {error}. It is cut short or damaged; "
             "compare it with a copy of the table, or choose another version."
         ) from error
-    return Container(path=path, shape=shapes[spelled], spelled=spelled, blocks=blocks)
+    return Container(path=path, shape=shapes[schema_text], schema_text=schema_text, blocks=blocks)
 
 
 def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:

@@ -74,7 +74,7 @@ class ClaimedPartitions:
 
 
 def plan(
-    storage: Storage, here: BranchReader, snapshot: Snapshot, alone: Callable[[Schemas, Snapshot], ReadPlan]
+    storage: Storage, here: BranchReader, snapshot: Snapshot, plan_branch: Callable[[Schemas, Snapshot], ReadPlan]
 ) -> ReadPlan:
     """Return the plan of a version, combined with the branch in its newest options.
 
@@ -82,27 +82,27 @@ def plan(
         storage: The table's storage.
         here: The branch to read.
         snapshot: The version.
-        alone: Returns the plan of a version of one branch, given the branch's schemas.
+        plan_branch: Returns the plan of a version of one branch, given the branch's schemas.
 
     Raises:
         UnsupportedFeatureError: A feature is not supported, or the result of Paimon is undefined.
     """
-    link = beside(here)
+    link = fallback_link(here)
     schemas = here.schemas.without(OPTIONS)
     if link is None:
-        return alone(schemas, snapshot)
-    there = _there(storage, link, snapshot.id)
-    version = version_beside(snapshot, here.history, there.history, link)
+        return plan_branch(schemas, snapshot)
+    there = _open_branch(storage, link, snapshot.id)
+    version = fallback_version(snapshot, here.history, there.history, link)
     if version is None:
-        return alone(schemas, snapshot)
+        return plan_branch(schemas, snapshot)
     other = there.history.snapshots([version])[0]
-    check_alike(here.schema(snapshot), there.schema(other), snapshot.id, link)
+    check_same_columns(here.schema(snapshot), there.schema(other), snapshot.id, link)
     sides = [(there, other), (here, snapshot)] if link.is_first else [(here, snapshot), (there, other)]
     first, its = sides[0]
     entries = read_state(storage, its, with_indexes=False).entries
-    taken = partitions_taken(entries, first.schema(its), first.schemas.newest().options, snapshot.id)
-    plans = [alone(side.schemas.without(OPTIONS), one) for side, one in sides]
-    return joined(plans[0], plans[1], taken, snapshot.id, link)
+    claimed = claimed_partitions(entries, first.schema(its), first.schemas.newest().options, snapshot.id)
+    plans = [plan_branch(side.schemas.without(OPTIONS), one) for side, one in sides]
+    return joined(plans[0], plans[1], claimed, snapshot.id, link)
 
 
 def check_empty(storage: Storage, here: BranchReader) -> None:
@@ -111,15 +111,19 @@ def check_empty(storage: Storage, here: BranchReader) -> None:
     Raises:
         UnsupportedFeatureError: Only the other branch has versions; the message names it.
     """
-    link = beside(here)
-    if link is not None and _there(storage, link, 0).history.newest().versions and not here.history.newest().versions:
+    link = fallback_link(here)
+    if (
+        link is not None
+        and _open_branch(storage, link, 0).history.newest().versions
+        and not here.history.newest().versions
+    ):
         raise UnsupportedFeatureError(
             f"{storage.root} has no version here, but is read together with the branch {link.branch!r} "
             f"({link.option}), which has some. Open that branch."
         )
 
 
-def beside(here: BranchReader) -> FallbackLink | None:
+def fallback_link(here: BranchReader) -> FallbackLink | None:
     """Return the other branch of a combined read, None if there is none. A fallback precedes a primary branch.
 
     Source: paimon FileStoreTableFactory.create.
@@ -132,7 +136,7 @@ def beside(here: BranchReader) -> FallbackLink | None:
     return FallbackLink(branch=name, is_first=not fallback)
 
 
-def _there(storage: Storage, link: FallbackLink, version: int) -> BranchReader:
+def _open_branch(storage: Storage, link: FallbackLink, version: int) -> BranchReader:
     folders = {entry.name for entry in storage.list("branch") if entry.is_folder}
     if link.branch != MAIN and f"branch-{link.branch}" not in folders:
         raise refused(version, f"the branch {link.branch!r}, which is not there", link.option)
@@ -140,7 +144,7 @@ def _there(storage: Storage, link: FallbackLink, version: int) -> BranchReader:
     return BranchReader(branch=layout.branch, history=History(storage, layout), schemas=Schemas(storage, layout))
 
 
-def version_beside(snapshot: Snapshot, history: History, other: History, link: FallbackLink) -> int | None:
+def fallback_version(snapshot: Snapshot, history: History, other: History, link: FallbackLink) -> int | None:
     """Return the version of the other branch to combine with a version; None if the other has no versions.
 
     The newest version is combined with the other's newest. An older one is combined with the other's version at its
@@ -169,33 +173,35 @@ def version_beside(snapshot: Snapshot, history: History, other: History, link: F
     return before[-1] if before else 1
 
 
-def check_alike(mine: Schema, theirs: Schema, version: int, link: FallbackLink) -> None:
+def check_same_columns(schema: Schema, other: Schema, version: int, link: FallbackLink) -> None:
     """Raise if the columns of two branches differ: Paimon matches them by position, whatever their names.
 
     Raises:
         UnsupportedFeatureError: The message names the first column that differs.
     """
-    if mine.partition_keys != theirs.partition_keys or len(mine.fields) != len(theirs.fields):
+    if schema.partition_keys != other.partition_keys or len(schema.fields) != len(other.fields):
         raise refused(version, "a branch of other columns or partition keys", link.option)
-    for left, right in zip(mine.fields, theirs.fields, strict=True):
-        if left.name != right.name or not _alike(left.type, right.type):
+    for left, right in zip(schema.fields, other.fields, strict=True):
+        if left.name != right.name or not _same_type(left.type, right.type):
             raise refused(version, f"a branch of other columns, such as {right.name!r}", link.option)
 
 
-def _alike(left: DataType, right: DataType) -> bool:
+def _same_type(left: DataType, right: DataType) -> bool:
     """Return whether two types are equal, nullability and field ids aside."""
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
     parts = [(left.key, right.key), (left.element, right.element)]
-    if any((one is None) != (other is None) or (one and other and not _alike(one, other)) for one, other in parts):
+    if any((one is None) != (other is None) or (one and other and not _same_type(one, other)) for one, other in parts):
         return False
     pairs: list[tuple[Field, Field]] = list(zip(left.fields, right.fields, strict=False))
     return len(left.fields) == len(right.fields) and all(
-        one.name == other.name and _alike(one.type, other.type) for one, other in pairs
+        one.name == other.name and _same_type(one.type, other.type) for one, other in pairs
     )
 
 
-def partitions_taken(entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> ClaimedPartitions:
+def claimed_partitions(
+    entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int
+) -> ClaimedPartitions:
     """Return the partitions of live files."""
     keys, texts = _partitions(entries, schema)
     shown, _ = _partitions(entries.filter(visible(entries, schema, options, version)), schema)
@@ -214,13 +220,13 @@ def _key(values: Mapping[str, object]) -> str:
     return repr(list(values.values()))
 
 
-def joined(first: ReadPlan, second: ReadPlan, taken: ClaimedPartitions, version: int, link: FallbackLink) -> ReadPlan:
+def joined(first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, version: int, link: FallbackLink) -> ReadPlan:
     """Return the combined plan: all of the first, and the partitions of the second that the first lacks.
 
     Args:
         first: The plan of the first branch.
         second: The plan of the second branch.
-        taken: The partitions of the first.
+        claimed: The partitions of the first.
         version: For messages.
         link: For messages.
 
@@ -228,13 +234,13 @@ def joined(first: ReadPlan, second: ReadPlan, taken: ClaimedPartitions, version:
         UnsupportedFeatureError: Both have a partition of which the first has no visible file: releases differ.
     """
     keys = [_of_split(split) for split in second.splits]
-    if not taken.hidden.isdisjoint(keys):
+    if not claimed.hidden.isdisjoint(keys):
         raise refused(version, "partitions of a branch beside ones whose files wait for a compaction", link.option)
-    more = tuple(split for split, key in zip(second.splits, keys, strict=True) if key not in taken.keys)
+    more = tuple(split for split, key in zip(second.splits, keys, strict=True) if key not in claimed.keys)
     # A row without a partition stands for several partitions, which may not be part of the result.
     texts = second.skipped.column("partition").to_pylist()
-    spared = [pairs is not None and tuple(pairs) not in taken.texts for pairs in texts]
-    skipped = pa.concat_tables([first.skipped, second.skipped.filter(pa.array(spared, pa.bool_()))])
+    kept = [pairs is not None and tuple(pairs) not in claimed.texts for pairs in texts]
+    skipped = pa.concat_tables([first.skipped, second.skipped.filter(pa.array(kept, pa.bool_()))])
     return ReadPlan(splits=(*first.splits, *more), skipped=skipped)
 
 

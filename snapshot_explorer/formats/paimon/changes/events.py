@@ -172,11 +172,11 @@ def _difference(storage: Storage, detail: Difference) -> pa.Table:
     same = _equal(before.rows.take(pa.array(at_old)), after.rows.take(pa.array(at_new)))
     same &= before.adds[at_old] == after.adds[at_new]
     _check_order(before, after, at_old[~same], at_new[~same], detail)
-    told = np.ones(len(new), bool)
-    told[at_new[same]] = False
+    changed = np.ones(len(new), bool)
+    changed[at_new[same]] = False
     gone = np.ones(len(old), bool)
     gone[at_old] = False
-    later = _with_kinds(after.rows.filter(pa.array(told)), after.kinds[told])
+    later = _with_kinds(after.rows.filter(pa.array(changed)), after.kinds[changed])
     return pa.concat_tables([later, _deleted(before, gone)])
 
 
@@ -190,8 +190,8 @@ def _check_order(before: _State, after: _State, at_old: Codes, at_new: Codes, de
     for name in reversed(detail.rules.sequence_fields):
         both = pa.chunked_array([*old.column(name).chunks, *new.column(name).chunks], old.schema.field(name).type)
         codes = order_codes(both, descending=detail.rules.descending)
-        mine, theirs = codes[len(at_old) :], codes[: len(at_old)]
-        newer = (mine > theirs) | ((mine == theirs) & newer)
+        later_codes, earlier_codes = codes[len(at_old) :], codes[: len(at_old)]
+        newer = (later_codes > earlier_codes) | ((later_codes == earlier_codes) & newer)
     if not newer.all():
         files = detail.after.files if detail.after else ()
         raise UnsupportedFeatureError(

@@ -237,10 +237,10 @@ def _differences(
     options = schema.options
     check_table(schema, options, last.id)
     _check_schema(schema, options, last.id)
-    before, after = (_side(storage, schemas, one, predicate) for one in (first, last))
+    before, after = (_batch_state(storage, schemas, one, predicate) for one in (first, last))
     _check_buckets(before.entries, after.entries)
     _warn_of_vectors(before, after, first.id, last.id)
-    gone, new = _apart(before.entries, after.entries), _apart(after.entries, before.entries)
+    gone, new = _only_in(before.entries, after.entries), _only_in(after.entries, before.entries)
     if predicate is not None:
         might_match = keys_might_match if schema.primary_keys else partitions_might_match
         gone, new = (one.filter(pa.array(might_match(_files(schemas, one, schema), predicate))) for one in (gone, new))
@@ -252,14 +252,14 @@ def _differences(
     found = []
     for bucket in dict.fromkeys([*now, *old]):
         sides = [side.get(bucket) for side in (old, now)]
-        there = [side for side in sides if side]
+        present = [side for side in sides if side]
         plans = [_plan(side) if side else None for side in sides]
         found.append(
             replace(
-                there[-1],
-                files=tuple(path for side in there for path in side.files),
-                rows=sum(side.rows or 0 for side in there),
-                size_bytes=sum(side.size_bytes for side in there),
+                present[-1],
+                files=tuple(path for side in present for path in side.files),
+                rows=sum(side.rows or 0 for side in present),
+                size_bytes=sum(side.size_bytes for side in present),
                 detail=Difference(before=plans[0], after=plans[1], rules=rules),
             )
         )
@@ -267,7 +267,7 @@ def _differences(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Side:
+class _BatchState:
     """One of two versions that are compared."""
 
     entries: pa.Table
@@ -276,7 +276,7 @@ class _Side:
     """The deletion vectors that it applies."""
 
 
-def _side(storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None) -> _Side:
+def _batch_state(storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None) -> _BatchState:
     """Return the files and deletion vectors of a batch read of a version."""
     schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
     state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
@@ -284,10 +284,10 @@ def _side(storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Pre
         raise refused(snapshot.id, "the difference of postponed buckets", "a bucket below 0")
     entries = state.entries.filter(visible(state.entries, schema, options, snapshot.id))
     vectors = vectors_in(storage, state.indexes, schema, options, strict=True)
-    return _Side(entries=entries, vectors=in_force(vectors, entries, schema, options, snapshot.id))
+    return _BatchState(entries=entries, vectors=in_force(vectors, entries, schema, options, snapshot.id))
 
 
-def _warn_of_vectors(before: _Side, after: _Side, first: int, last: int) -> None:
+def _warn_of_vectors(before: _BatchState, after: _BatchState, first: int, last: int) -> None:
     """Log a warning if deletion vectors deleted rows of files in both versions."""
     if not before.vectors and not after.vectors:
         return
@@ -326,11 +326,11 @@ def _bucket(split: Split) -> tuple[object, ...]:
     return *values, split.bucket
 
 
-def _apart(entries: pa.Table, others: pa.Table) -> pa.Table:
+def _only_in(entries: pa.Table, others: pa.Table) -> pa.Table:
     """Return the entries whose file, at its level, is not among the others."""
-    there = set(zip(*(others.column(name).to_pylist() for name in _KEY), strict=True))
-    mine = zip(*(entries.column(name).to_pylist() for name in _KEY), strict=True)
-    kept = np.fromiter((key not in there for key in mine), bool, len(entries))
+    present = set(zip(*(others.column(name).to_pylist() for name in _KEY), strict=True))
+    keys = zip(*(entries.column(name).to_pylist() for name in _KEY), strict=True)
+    kept = np.fromiter((key not in present for key in keys), bool, len(entries))
     return entries.drop_columns(["is_new"]).filter(pa.array(kept))
 
 

@@ -52,7 +52,7 @@ def batches(container: Container, fields: Sequence[Field], size: int) -> Iterato
         CorruptBytesError: The content is damaged, or lacks a field.
     """
     try:
-        schema = _record(orjson.loads(container.spelled))
+        schema = _record(orjson.loads(container.schema_text))
         nodes = {item["name"]: item["type"] for item in schema["fields"]}
         records = fastavro.reader(io.BytesIO(_plain(container)))
         named = dict(_named(schema))
@@ -96,7 +96,7 @@ def _plain(container: Container) -> bytes:
     """
     plain = io.BytesIO()
     plain.write(b"Obj\x01")
-    schema = orjson.dumps(_bare(orjson.loads(container.spelled)))
+    schema = orjson.dumps(_bare(orjson.loads(container.schema_text)))
     fastavro.schemaless_writer(plain, _HEADER, {"avro.schema": schema, "avro.codec": b"null"})
     plain.write(_SYNC)
     for rows, block in container.blocks:

@@ -48,11 +48,11 @@ def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
 
     Source: paimon docs, "Data Evolution"; paimon DataEvolutionSplitGenerator, DataEvolutionSplitRead.
     """
-    alone: list[ColumnGroup] = []
+    unplaced: list[ColumnGroup] = []
     placed: list[tuple[int, DataFile]] = []
     for file in files:
         if file.first_row_id is None:
-            alone.append(_group([file]))
+            unplaced.append(_group([file]))
         else:
             placed.append((file.first_row_id, file))
     groups: list[list[DataFile]] = []
@@ -63,7 +63,7 @@ def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
             end = first
         groups[-1].append(file)
         end = max(end, first + file.rows)
-    return alone + [_group(members) for members in groups]
+    return unplaced + [_group(members) for members in groups]
 
 
 def _group(files: Sequence[DataFile]) -> ColumnGroup:

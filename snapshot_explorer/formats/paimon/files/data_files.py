@@ -125,7 +125,7 @@ def _names(storage: Storage, file: DataFile) -> Sequence[str]:
             orc_tail.check_types(source)
             return [str(name) for name in orc.ORCFile(source).schema.names]
         container = read_container(source.read(), file.path, {})
-    return [str(field["name"]) for field in orjson.loads(container.spelled)["fields"]]
+    return [str(field["name"]) for field in orjson.loads(container.schema_text)["fields"]]
 
 
 @contextmanager

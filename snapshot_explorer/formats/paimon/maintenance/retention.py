@@ -82,7 +82,7 @@ class _Rule:
     """Milliseconds since 1970."""
     by_next: bool
     """Whether the age of a snapshot is the age of the next one, as in Paimon 2.0, or its own, as in older releases."""
-    told: tuple[tuple[str, str], ...]
+    rules: tuple[tuple[str, str], ...]
     """The rules as text."""
 
     def end(self, held: Held, consumers: Mapping[str, int]) -> int:
@@ -148,17 +148,17 @@ def expiry(
         UnsupportedFeatureError: Snapshots are missing among those that would expire.
         CorruptTableError: A setting of the table is not a number or a duration.
     """
-    asked = _rule(rule, held)
+    arguments = _rule(rule, held)
     if not held.snapshots:
         return Expiry(
-            versions=_versions(held, asked, 0, rule.now),
+            versions=_versions(held, arguments, 0, rule.now),
             freed=frames.FREED.empty_table(),
             holders=frames.HOLDERS.empty_table(),
-            rules=asked.told,
+            rules=arguments.rules,
             commands=(),
             notes=("The table has no snapshots: nothing expires.",),
         )
-    end = asked.end(held, held.consumers)
+    end = arguments.end(held, held.consumers)
     _check_whole(held, end)
     begin, options = held.earliest, held.options
     mask = _freed(lifetimes, begin, end, held.tags)
@@ -168,18 +168,18 @@ def expiry(
     if with_changelog:
         freed = pa.concat_tables([freed, _of_changelogs(changelogs(with_changelog))])
     return Expiry(
-        versions=_versions(held, asked, end, rule.now),
+        versions=_versions(held, arguments, end, rule.now),
         freed=freed,
-        holders=_holders(lifetimes, held, asked, freed, branches),
-        rules=asked.told,
+        holders=_holders(lifetimes, held, arguments, freed, branches),
+        rules=arguments.rules,
         commands=expire_commands(
             name,
-            retain_max=asked.retain_max if asked.retain_max != _count(options, _MAX) else None,
-            retain_min=asked.retain_min,
-            older_than=_EPOCH + timedelta(milliseconds=asked.older_than),
+            retain_max=arguments.retain_max if arguments.retain_max != _count(options, _MAX) else None,
+            retain_min=arguments.retain_min,
+            older_than=_EPOCH + timedelta(milliseconds=arguments.older_than),
             max_deletes=max(1, end - begin),
         ),
-        notes=_notes(held, asked),
+        notes=_notes(held, arguments),
         command_notes=_command_notes(name),
     )
 
@@ -191,27 +191,32 @@ def _rule(rule: RetentionRule, held: Held) -> _Rule:
     most = max(least, own_most)
     older_than = _millis(check_age(rule.now, age))
     newest = held.snapshots[held.latest] if held.snapshots else None
-    told = [
-        ("keep", f"{format_duration(age)} ({_from(held.options, _AGE, asked=rule.keep is not None)})"),
-        ("keep at least", f"{_versions_told(least)} ({_from(held.options, _MIN, asked=rule.keep_last is not None)})"),
+    rules = [
+        ("keep", f"{format_duration(age)} ({_from(held.options, _AGE, is_given=rule.keep is not None)})"),
+        (
+            "keep at least",
+            f"{_version_count(least)} ({_from(held.options, _MIN, is_given=rule.keep_last is not None)})",
+        ),
     ]
     if most < _ALL:
-        told.append(("keep at most", f"{_versions_told(most)} ({_from(held.options, _MAX, asked=most != own_most)})"))
+        rules.append(
+            ("keep at most", f"{_version_count(most)} ({_from(held.options, _MAX, is_given=most != own_most)})")
+        )
     return _Rule(
         retain_max=most,
         retain_min=least,
         older_than=older_than,
         by_next=newest is not None and any((newest.operation, newest.uuid, newest.writer_version)),
-        told=tuple(told),
+        rules=tuple(rules),
     )
 
 
-def _versions_told(count: int) -> str:
+def _version_count(count: int) -> str:
     return "1 version" if count == 1 else f"{count:,} versions"
 
 
-def _from(options: Mapping[str, str], name: str, *, asked: bool) -> str:
-    if asked:
+def _from(options: Mapping[str, str], name: str, *, is_given: bool) -> str:
+    if is_given:
         return "as asked"
     return f"the table's {name}" if name in options else f"Paimon's default of {name}"
 

@@ -38,7 +38,7 @@ def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
     manifest_bytes, _ = options.of("manifest.target-file-size", 8 * _MB, parse_bytes)
     trigger, _ = options.of("num-sorted-run.compaction-trigger", 5, _count)
     stop, _ = options.of("num-sorted-run.stop-trigger", trigger + _MORE_TO_STOP, _count)
-    spelled = name.replace("'", "''")
+    literal = name.replace("'", "''")
     strategy = ", compact_strategy => 'full'" if keyed else ""
     return MaintenanceSettings(
         target_bytes=target,
@@ -52,10 +52,10 @@ def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
         metadata_limit=manifests,
         metadata_source=manifests_said,
         metadata_bytes=manifest_bytes,
-        compact=f"CALL sys.compact(table => '{spelled}'{strategy})",
-        metadata_command=f"CALL sys.compact_manifest(table => '{spelled}')",
+        compact=f"CALL sys.compact(table => '{literal}'{strategy})",
+        metadata_command=f"CALL sys.compact_manifest(table => '{literal}')",
         repartition_advice="Choose coarser partitions, or fewer buckets: "
-        f"CALL sys.rescale(table => '{spelled}', bucket_num => N)",
+        f"CALL sys.rescale(table => '{literal}', bucket_num => N)",
         notes=tuple(options.notes),
     )
 

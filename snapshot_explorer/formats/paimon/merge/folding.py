@@ -43,12 +43,12 @@ _RETRACTABLE = (
 _EXTREMES = ("max", "min", "bool_and", "bool_or")
 
 
-def fold_column(values: pa.ChunkedArray, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array:
+def fold_column(values: pa.ChunkedArray, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array:
     """Return the value of each key.
 
     Args:
         values: The column's values, in the order of the key groups.
-        crowd: The rows.
+        key_groups: The rows.
         steps: The actions of the rows on the column.
 
     Raises:
@@ -57,7 +57,7 @@ def fold_column(values: pa.ChunkedArray, crowd: KeyGroups, steps: ColumnSteps) -
         UnsupportedFeatureError: The result of Paimon is undefined.
     """
     array = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
-    if not len(crowd.starts):
+    if not len(key_groups.starts):
         return array.slice(0, 0)
     valid = np.asarray(array.is_valid()).astype(bool)
     if not steps.nullable and steps.checked is not None and (steps.checked & ~valid).any():
@@ -65,12 +65,12 @@ def fold_column(values: pa.ChunkedArray, crowd: KeyGroups, steps: ColumnSteps) -
     steps = _without_ignored(steps)
     assigned = _assignments(steps, valid)
     if assigned is not None:
-        return _take(array, _last(assigned, crowd, steps.begins))
-    picked = _picked(array, valid, crowd, steps)
+        return _take(array, _last(assigned, key_groups, steps.begins))
+    picked = _picked(array, valid, key_groups, steps)
     if picked is not None:
         return _take(array, picked)
-    folded = fold(array, valid, crowd, steps)
-    return _by_key(array, crowd, steps) if folded is None else folded
+    folded = fold(array, valid, key_groups, steps)
+    return _by_key(array, key_groups, steps) if folded is None else folded
 
 
 def _take(array: pa.Array, indices: Codes) -> pa.Array:
@@ -114,16 +114,16 @@ def _assignments(steps: ColumnSteps, valid: npt.NDArray[np.bool_]) -> Actions | 
     return None
 
 
-def _last(actions: Actions, crowd: KeyGroups, begins: npt.NDArray[np.bool_] | None) -> Codes:
+def _last(actions: Actions, key_groups: KeyGroups, begins: npt.NDArray[np.bool_] | None) -> Codes:
     """Return the row with the final value of each key, -1 for null."""
     acting = np.where(actions == SKIP, np.int64(-1), np.arange(len(actions)))
-    last = np.maximum.reduceat(acting, crowd.starts)
-    start = np.full(len(crowd.starts), -1) if begins is None else np.where(begins, crowd.starts, -1)
+    last = np.maximum.reduceat(acting, key_groups.starts)
+    start = np.full(len(key_groups.starts), -1) if begins is None else np.where(begins, key_groups.starts, -1)
     found: Codes = np.where(last < 0, start, np.where(actions[last] == CLEAR, -1, last))
     return found
 
 
-def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: KeyGroups, steps: ColumnSteps) -> Codes | None:
+def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], key_groups: KeyGroups, steps: ColumnSteps) -> Codes | None:
     """Return the row with the final value of each key, for functions that select one value by its order."""
     name = "" if steps.function is None else steps.function.name
     if (steps.actions == SET).any() or (steps.begins is not None and steps.begins.any()):
@@ -131,29 +131,29 @@ def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], crowd: KeyGroups, ste
     if name in _EXTREMES:
         rows = np.flatnonzero(np.isin(steps.actions, (ADD, ADD_EARLIER)) & valid)
         ranks = order_codes(pa.chunked_array([array.take(pa.array(rows))]))
-        order = np.lexsort((-rows, ranks if name in ("max", "bool_or") else -ranks, crowd.groups[rows]))
-        return _chosen(rows[order], crowd)
+        order = np.lexsort((-rows, ranks if name in ("max", "bool_or") else -ranks, key_groups.groups[rows]))
+        return _chosen(rows[order], key_groups)
     if name in ("first_value", "first_non_null_value") and not (steps.actions == ADD_EARLIER).any():
         rows = np.flatnonzero((steps.actions == ADD) & (valid | (name == "first_value")))
-        return _chosen(rows[::-1], crowd)
+        return _chosen(rows[::-1], key_groups)
     return None
 
 
-def _chosen(rows: Codes, crowd: KeyGroups) -> Codes:
+def _chosen(rows: Codes, key_groups: KeyGroups) -> Codes:
     """Return the last of these rows per key, -1 for none."""
-    chosen = np.full(len(crowd.starts), -1, np.int64)
-    chosen[crowd.groups[rows]] = rows  # of several the last one stays
+    chosen = np.full(len(key_groups.starts), -1, np.int64)
+    chosen[key_groups.groups[rows]] = rows  # of several the last one stays
     return chosen
 
 
-def _by_key(array: pa.Array, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array:
+def _by_key(array: pa.Array, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array:
     """Return the result of the function, key by key."""
     function = steps.function
     if function is None:
         raise CorruptBytesError("steps without a function")
     made = _MAKERS.get(function.name, aggregates.choice)(array, function)
-    begins = np.zeros(len(crowd.starts), bool) if steps.begins is None else steps.begins
-    spans = zip(crowd.starts.tolist(), (crowd.ends + 1).tolist(), begins.tolist(), strict=True)
+    begins = np.zeros(len(key_groups.starts), bool) if steps.begins is None else steps.begins
+    spans = zip(key_groups.starts.tolist(), (key_groups.ends + 1).tolist(), begins.tolist(), strict=True)
     return made.result(_results(made, spans, steps.actions.tolist()))
 
 
@@ -209,48 +209,48 @@ _SAFE = 0.999
 """The part of a type's range that estimates in floats may reach."""
 
 
-def fold(array: pa.Array, valid: _Flags, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
+def fold(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return the value of each key, if the column's function and the actions allow it; arguments as `fold_column`."""
     name = "" if steps.function is None else steps.function.name
     if name in ("sum", "product") and pa.types.is_floating(array.type):
-        return floats(array, valid, crowd, steps)
+        return floats(array, valid, key_groups, steps)
     if (steps.begins is not None and steps.begins.any()) or np.isin(steps.actions, (SET, CLEAR)).any():
         return None
     if name == "sum":
-        return sums(array, valid, crowd, steps)
+        return sums(array, valid, key_groups, steps)
     if steps.function is None or (steps.actions == RETRACT).any():
         return None
     rows = np.flatnonzero(np.isin(steps.actions, (ADD, ADD_EARLIER)) & valid)
     if name == "collect" and not (steps.function.distinct and pa.types.is_nested(array.type.value_type)):
-        return lists(array, rows, crowd, distinct=steps.function.distinct)
+        return lists(array, rows, key_groups, distinct=steps.function.distinct)
     if (steps.actions == ADD_EARLIER).any():
         return None
     if name == "listagg" and not steps.function.distinct:
-        return texts(array, rows, crowd, delimiter=steps.function.delimiter)
-    return maps(array, rows, crowd) if name == "merge_map" else None
+        return texts(array, rows, key_groups, delimiter=steps.function.delimiter)
+    return maps(array, rows, key_groups) if name == "merge_map" else None
 
 
-def sums(array: pa.Array, valid: _Flags, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
+def sums(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return sums of integers and decimals, if no order of adding them could leave their type's range."""
     kind = array.type
     whole = number_aggregates.small(array)
     if whole is None:
         return None
     asked = valid & np.isin(steps.actions, (ADD, ADD_EARLIER, RETRACT))
-    sizes = np.add.reduceat(np.where(asked, np.abs(whole.astype(np.float64)), 0.0), crowd.starts)
+    sizes = np.add.reduceat(np.where(asked, np.abs(whole.astype(np.float64)), 0.0), key_groups.starts)
     if sizes.max(initial=0) >= float(number_aggregates.limit(kind)) * _SAFE:
         return None
     signed = np.where(asked, np.where(steps.actions == RETRACT, -whole, whole), np.int64(0))
-    added = np.add.reduceat(signed, crowd.starts)
-    return number_aggregates.from_small(added, np.logical_or.reduceat(asked, crowd.starts), kind)
+    added = np.add.reduceat(signed, key_groups.starts)
+    return number_aggregates.from_small(added, np.logical_or.reduceat(asked, key_groups.starts), kind)
 
 
-def floats(array: pa.Array, valid: _Flags, crowd: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
+def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return sums or products of floats: the first row of every key, then the second of every key, and so on.
 
     Floats are added in the order in which Java adds them, as another order gives another sum.
     """
-    sizes = crowd.ends + 1 - crowd.starts
+    sizes = key_groups.ends + 1 - key_groups.starts
     longest = int(sizes.max(initial=0))
     if steps.function is None or longest * _ROWS_PER_ROUND > max(len(array), _ROWS_PER_ROUND**2):
         return None
@@ -258,15 +258,15 @@ def floats(array: pa.Array, valid: _Flags, crowd: KeyGroups, steps: ColumnSteps)
     value = np.zeros(len(sizes), numbers.dtype)
     there = np.zeros(len(sizes), bool)
     if steps.begins is not None:
-        there = steps.begins & valid[crowd.starts]
-        value = np.where(there, numbers[crowd.starts], value)
+        there = steps.begins & valid[key_groups.starts]
+        value = np.where(there, numbers[key_groups.starts], value)
     by_size = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[by_size], -np.arange(longest), side="left")
     is_sum = steps.function.name == "sum"
     with np.errstate(all="ignore"):  # Java's floats overflow without a word
         for number, count in enumerate(counts.tolist()):
             keys = by_size[:count]
-            rows = crowd.starts[keys] + number
+            rows = key_groups.starts[keys] + number
             value[keys], there[keys] = _round(
                 value[keys], there[keys], numbers[rows], valid[rows], steps.actions[rows], is_sum=is_sum
             )
@@ -292,33 +292,33 @@ def _round(
     return made.astype(value.dtype), np.where(sets, valid, (there & ~clears) | adds | retracts)
 
 
-def texts(array: pa.Array, rows: Codes, crowd: KeyGroups, *, delimiter: str) -> pa.Array | None:
+def texts(array: pa.Array, rows: Codes, key_groups: KeyGroups, *, delimiter: str) -> pa.Array | None:
     """Return concatenated texts, unless one is blank: releases handle blank texts differently."""
     chosen = array.take(pa.array(rows))
     if pc.any(pc.equal(pc.utf8_trim(chosen, BLANKS), "")).as_py():
         return None
-    counts = _counts(rows, crowd)
+    counts = _counts(rows, key_groups)
     lists_of = pa.LargeListArray.from_arrays(_offsets(counts), chosen.cast(pa.large_string()))
     joined = pc.binary_join(lists_of, pa.scalar(delimiter, pa.large_string())).cast(array.type)
     return pc.if_else(pa.array(counts > 0), joined, pa.scalar(None, array.type))
 
 
-def lists(array: pa.Array, rows: Codes, crowd: KeyGroups, *, distinct: bool) -> pa.Array:
+def lists(array: pa.Array, rows: Codes, key_groups: KeyGroups, *, distinct: bool) -> pa.Array:
     """Return concatenated lists; with `distinct` the first occurrence of each element."""
     chosen = array.take(pa.array(rows))
-    elements, owners = chosen.flatten(), _owners(chosen, rows, crowd)
+    elements, owners = chosen.flatten(), _owners(chosen, rows, key_groups)
     if distinct:
         kept = np.sort(np.unique(_pairs(owners, elements), return_index=True)[1])
         elements, owners = elements.take(pa.array(kept)), owners[kept]
-    counts = np.bincount(owners, minlength=len(crowd.starts))
-    offsets = pa.array(np.append(0, np.cumsum(counts)), mask=np.append(_counts(rows, crowd) == 0, [False]))
+    counts = np.bincount(owners, minlength=len(key_groups.starts))
+    offsets = pa.array(np.append(0, np.cumsum(counts)), mask=np.append(_counts(rows, key_groups) == 0, [False]))
     return pa.ListArray.from_arrays(offsets.cast(pa.int32()), elements, type=array.type)
 
 
-def maps(array: pa.Array, rows: Codes, crowd: KeyGroups) -> pa.Array:
+def maps(array: pa.Array, rows: Codes, key_groups: KeyGroups) -> pa.Array:
     """Return merged maps, with the last entry of each map key."""
     chosen = array.take(pa.array(rows))
-    owners = _owners(chosen, rows, crowd)
+    owners = _owners(chosen, rows, key_groups)
     start, end = chosen.offsets[0].as_py(), chosen.offsets[-1].as_py()
     keys, items = chosen.keys.slice(start, end - start), chosen.items.slice(start, end - start)
     pairs = _pairs(owners, keys)
@@ -327,23 +327,23 @@ def maps(array: pa.Array, rows: Codes, crowd: KeyGroups) -> pa.Array:
     last[numbers] = np.arange(len(pairs))  # of several the last one stays
     order = np.argsort(first)
     kept = pa.array(last[order])
-    counts = np.bincount(owners[first], minlength=len(crowd.starts))
-    offsets = pa.array(np.append(0, np.cumsum(counts)), mask=np.append(_counts(rows, crowd) == 0, [False]))
+    counts = np.bincount(owners[first], minlength=len(key_groups.starts))
+    offsets = pa.array(np.append(0, np.cumsum(counts)), mask=np.append(_counts(rows, key_groups) == 0, [False]))
     return pa.MapArray.from_arrays(offsets.cast(pa.int32()), keys.take(kept), items.take(kept), type=array.type)
 
 
-def _counts(rows: Codes, crowd: KeyGroups) -> Codes:
+def _counts(rows: Codes, key_groups: KeyGroups) -> Codes:
     """Return the number of these rows per key."""
-    return np.bincount(crowd.groups[rows], minlength=len(crowd.starts))
+    return np.bincount(key_groups.groups[rows], minlength=len(key_groups.starts))
 
 
 def _offsets(counts: Codes) -> pa.Array:
     return pa.array(np.append(0, np.cumsum(counts)), pa.int64())
 
 
-def _owners(chosen: pa.Array, rows: Codes, crowd: KeyGroups) -> Codes:
+def _owners(chosen: pa.Array, rows: Codes, key_groups: KeyGroups) -> Codes:
     """Return the key of each element of lists or maps."""
-    return np.repeat(crowd.groups[rows], np.diff(np.asarray(chosen.offsets)))
+    return np.repeat(key_groups.groups[rows], np.diff(np.asarray(chosen.offsets)))
 
 
 def _pairs(owners: Codes, elements: pa.Array) -> Codes:

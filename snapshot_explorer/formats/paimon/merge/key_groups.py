@@ -98,16 +98,16 @@ def merge(
     Source: paimon SortMergeReader, ReducerMergeFunctionWrapper, LookupMergeFunction.
     """
     adds = ~np.isin(kinds, RETRACTS)
-    alone, crowd = _crowded(rows, rules, sequence, kinds, levels)
-    alone = alone[adds[alone]]
+    unique_rows, key_groups = _grouped(rows, rules, sequence, kinds, levels)
+    unique_rows = unique_rows[adds[unique_rows]]
     match rules.engine:
         case Deduplicate() | FirstRow():
-            chosen = _chosen(crowd, rules)
-            places = np.sort(np.concatenate([alone, chosen[adds[chosen]]]))
+            chosen = _chosen(key_groups, rules)
+            places = np.sort(np.concatenate([unique_rows, chosen[adds[chosen]]]))
             return rows.select(list(names)).take(pa.array(places))
         case PartialUpdate() | Aggregation() as engine:
-            steps = _steps(engine, rows, crowd, names, rules)
-            return _folded(rows.select(list(names)), alone, crowd, steps, steps.left)[0]
+            steps = _steps(engine, rows, key_groups, names, rules)
+            return _folded(rows.select(list(names)), unique_rows, key_groups, steps, steps.left)[0]
 
 
 def merge_all(
@@ -123,50 +123,52 @@ def merge_all(
 
     Source: paimon MergeFileSplitRead.forceKeepDelete.
     """
-    alone, crowd = _crowded(rows, rules, sequence, kinds, levels)
+    unique_rows, key_groups = _grouped(rows, rules, sequence, kinds, levels)
     match rules.engine:
         case Deduplicate() | FirstRow():
-            places = np.sort(np.concatenate([alone, _chosen(crowd, rules)]))
+            places = np.sort(np.concatenate([unique_rows, _chosen(key_groups, rules)]))
             return Merged(rows=rows.select(list(names)).take(pa.array(places)), kinds=kinds[places], places=places)
         case PartialUpdate() | Aggregation() as engine:
-            steps = _steps(engine, rows, crowd, names, rules)
-            made, order = _folded(rows.select(list(names)), alone, crowd, steps, np.ones(len(steps.left), bool))
-            places = np.concatenate([alone, crowd.places[crowd.ends]])[order]
+            steps = _steps(engine, rows, key_groups, names, rules)
+            made, order = _folded(
+                rows.select(list(names)), unique_rows, key_groups, steps, np.ones(len(steps.left), bool)
+            )
+            places = np.concatenate([unique_rows, key_groups.places[key_groups.ends]])[order]
             ends = np.where(steps.left, np.int8(0), np.int8(DELETE))
-            return Merged(rows=made, kinds=np.concatenate([kinds[alone], ends])[order], places=places)
+            return Merged(rows=made, kinds=np.concatenate([kinds[unique_rows], ends])[order], places=places)
 
 
 def _steps(
-    engine: PartialUpdate | Aggregation, rows: pa.Table, crowd: KeyGroups, names: Sequence[str], rules: Rules
+    engine: PartialUpdate | Aggregation, rows: pa.Table, key_groups: KeyGroups, names: Sequence[str], rules: Rules
 ) -> Steps:
     if isinstance(engine, PartialUpdate):
-        return partial_update_steps(engine, rows, crowd, names, ignore_delete=rules.ignore_delete)
-    return aggregation_steps(engine, rows, crowd, names)
+        return partial_update_steps(engine, rows, key_groups, names, ignore_delete=rules.ignore_delete)
+    return aggregation_steps(engine, rows, key_groups, names)
 
 
 def _folded(
-    rows: pa.Table, alone: Codes, crowd: KeyGroups, steps: Steps, left: npt.NDArray[np.bool_]
+    rows: pa.Table, unique_rows: Codes, key_groups: KeyGroups, steps: Steps, left: npt.NDArray[np.bool_]
 ) -> tuple[pa.Table, Codes]:
     """Return the unique rows and the merged rows, in the order of their newest input rows.
 
     Also returns the index of each result among all these rows, unique rows first.
     """
-    newest = crowd.places[crowd.ends][left]
-    order = np.argsort(np.concatenate([alone, newest]), kind="stable")
+    newest = key_groups.places[key_groups.ends][left]
+    order = np.argsort(np.concatenate([unique_rows, newest]), kind="stable")
     columns = []
     for name in rows.column_names:
         column = rows.column(name)
         try:
-            made = fold_column(column.take(pa.array(crowd.places)), crowd, steps.columns[name])
+            made = fold_column(column.take(pa.array(key_groups.places)), key_groups, steps.columns[name])
         except CorruptBytesError as error:
             raise CorruptBytesError(f"column {name!r}: {error}") from error
         made = made.filter(pa.array(left))
-        both = pa.chunked_array([*column.take(pa.array(alone)).chunks, made], column.type)
+        both = pa.chunked_array([*column.take(pa.array(unique_rows)).chunks, made], column.type)
         columns.append(both.take(pa.array(order)))
     return pa.table(columns, schema=rows.schema), order
 
 
-def _crowded(
+def _grouped(
     rows: pa.Table, rules: Rules, sequence: Codes, kinds: npt.NDArray[np.int8], levels: npt.NDArray[np.int32]
 ) -> tuple[Codes, KeyGroups]:
     """Return the rows with a unique key, and the groups of the other rows, oldest first within a key."""
@@ -174,7 +176,7 @@ def _crowded(
     order = np.argsort(codes, kind="stable")  # files are sorted by key, which makes a stable sort fast
     starts = group_starts(codes[order])
     sizes = np.diff(np.append(starts, len(order)))
-    alone = order[starts[sizes == 1]]
+    unique_rows = order[starts[sizes == 1]]
     places = order[np.repeat(sizes > 1, sizes)]
     groups = np.repeat(np.arange(int(np.count_nonzero(sizes > 1))), sizes[sizes > 1])
     if rules.lookup and not isinstance(rules.engine, FirstRow):
@@ -186,7 +188,7 @@ def _crowded(
     ]
     by_age = np.lexsort((adds[places], sequence[places], *reversed(fields), groups))
     places = places[by_age]
-    return alone, KeyGroups(places=places, groups=groups, kinds=kinds[places])
+    return unique_rows, KeyGroups(places=places, groups=groups, kinds=kinds[places])
 
 
 def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) -> tuple[Codes, Codes]:
@@ -201,31 +203,31 @@ def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) 
     return places[kept], groups[kept]
 
 
-def _chosen(crowd: KeyGroups, rules: Rules) -> Codes:
+def _chosen(key_groups: KeyGroups, rules: Rules) -> Codes:
     """Return the row that an engine selects per key; none for a key whose rows are all ignored."""
-    return _newest(crowd, rules) if isinstance(rules.engine, Deduplicate) else _oldest(crowd, rules)
+    return _newest(key_groups, rules) if isinstance(rules.engine, Deduplicate) else _oldest(key_groups, rules)
 
 
-def _newest(crowd: KeyGroups, rules: Rules) -> Codes:
+def _newest(key_groups: KeyGroups, rules: Rules) -> Codes:
     """Return the newest row of each key, whatever its kind.
 
     Source: paimon DeduplicateMergeFunction.
     """
-    counted = crowd.adds | (not rules.ignore_delete)
-    places, groups = crowd.places[counted], crowd.groups[counted]
+    counted = key_groups.adds | (not rules.ignore_delete)
+    places, groups = key_groups.places[counted], key_groups.groups[counted]
     last = np.append(groups[1:] != groups[:-1], np.ones(min(len(groups), 1), bool))
     found: Codes = places[last]
     return found
 
 
-def _oldest(crowd: KeyGroups, rules: Rules) -> Codes:
+def _oldest(key_groups: KeyGroups, rules: Rules) -> Codes:
     """Return the oldest row of each key.
 
     Source: paimon FirstRowMergeFunction.
     """
-    if not rules.ignore_delete and not crowd.adds.all():
+    if not rules.ignore_delete and not key_groups.adds.all():
         raise CorruptBytesError(
             "a table with merge-engine=first-row contains rows of kind -U or -D, and its option ignore-delete is off"
         )
-    places, groups = crowd.places[crowd.adds], crowd.groups[crowd.adds]
+    places, groups = key_groups.places[key_groups.adds], key_groups.groups[key_groups.adds]
     return places[group_starts(groups)]

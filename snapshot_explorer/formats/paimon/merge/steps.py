@@ -86,13 +86,13 @@ def group_starts(codes: Codes) -> Codes:
     return np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
 
 
-def aggregation_steps(engine: Aggregation, rows: pa.Table, crowd: KeyGroups, names: Sequence[str]) -> Steps:
+def aggregation_steps(engine: Aggregation, rows: pa.Table, key_groups: KeyGroups, names: Sequence[str]) -> Steps:
     """Return the actions of the rows on these columns.
 
     Source: paimon AggregateMergeFunction.
     """
-    actions = np.where(crowd.adds, np.int8(ADD), np.int8(RETRACT))
-    removed = (crowd.kinds == DELETE) & engine.remove_on_delete
+    actions = np.where(key_groups.adds, np.int8(ADD), np.int8(RETRACT))
+    removed = (key_groups.kinds == DELETE) & engine.remove_on_delete
     actions = np.where(removed, np.int8(SET), actions)
     columns = {
         name: ColumnSteps(
@@ -103,7 +103,7 @@ def aggregation_steps(engine: Aggregation, rows: pa.Table, crowd: KeyGroups, nam
         )
         for name in names
     }
-    return Steps(columns=columns, left=~removed[crowd.ends])
+    return Steps(columns=columns, left=~removed[key_groups.ends])
 
 
 _Flags = npt.NDArray[np.bool_]
@@ -111,7 +111,7 @@ _EMPTY, _OLDER, _NEWER = range(3)
 
 
 def partial_update_steps(
-    engine: PartialUpdate, rows: pa.Table, crowd: KeyGroups, names: Sequence[str], *, ignore_delete: bool
+    engine: PartialUpdate, rows: pa.Table, key_groups: KeyGroups, names: Sequence[str], *, ignore_delete: bool
 ) -> Steps:
     """Return the actions of the rows on these columns.
 
@@ -122,85 +122,87 @@ def partial_update_steps(
 
     Source: paimon PartialUpdateMergeFunction.
     """
-    retracts = ~crowd.adds
+    retracts = ~key_groups.adds
     if retracts.any() and not (ignore_delete or engine.groups or engine.remove_on_delete):
         raise CorruptBytesError(
             "a table with merge-engine=partial-update contains rows of kind -U or -D, but neither ignore-delete, "
             "partial-update.remove-record-on-delete nor a sequence group is set"
         )
     obeyed = retracts & (not ignore_delete)
-    ages, removed = _ages(engine, rows, crowd, obeyed)
+    ages, removed = _ages(engine, rows, key_groups, obeyed)
     if engine.remove_on_delete:
-        removed = crowd.kinds == DELETE
-    begins = retracts[crowd.starts]
-    adds_seen = np.logical_or.reduceat(crowd.adds, crowd.starts) if len(crowd.starts) else np.zeros(0, bool)
+        removed = key_groups.kinds == DELETE
+    begins = retracts[key_groups.starts]
+    adds_seen = (
+        np.logical_or.reduceat(key_groups.adds, key_groups.starts) if len(key_groups.starts) else np.zeros(0, bool)
+    )
     columns = {}
     for name in names:
         field = rows.schema.field(name)
-        alone = not engine.groups
+        ungrouped = not engine.groups
         checked = removed.copy()
-        checked[crowd.starts[begins]] = True
+        checked[key_groups.starts[begins]] = True
         columns[name] = ColumnSteps(
-            actions=_actions(engine, name, rows, crowd, ages, obeyed, removed),
+            actions=_actions(engine, name, rows, key_groups, ages, obeyed, removed),
             function=engine.functions.get(name),
             begins=begins,
             nullable=field.nullable,
-            checked=checked | (crowd.adds & alone),
+            checked=checked | (key_groups.adds & ungrouped),
         )
-    return Steps(columns=columns, left=adds_seen & ~removed[crowd.ends])
+    return Steps(columns=columns, left=adds_seen & ~removed[key_groups.ends])
 
 
 def _actions(
     engine: PartialUpdate,
     name: str,
     rows: pa.Table,
-    crowd: KeyGroups,
+    key_groups: KeyGroups,
     ages: Sequence[Actions],
     obeyed: _Flags,
     removed: _Flags,
 ) -> Actions:
-    actions = np.zeros(len(crowd.places), np.int8)
+    actions = np.zeros(len(key_groups.places), np.int8)
     for group, age in zip(engine.groups, ages, strict=True):
         if name in group.order:
-            actions[(crowd.adds | obeyed) & (age == _NEWER)] = SET
+            actions[(key_groups.adds | obeyed) & (age == _NEWER)] = SET
             break
         if name in group.fields:
             folded = name in engine.functions
-            actions[crowd.adds & (age == _NEWER)] = ADD if folded else SET
-            actions[crowd.adds & (age == _OLDER)] = ADD_EARLIER if folded else SKIP
+            actions[key_groups.adds & (age == _NEWER)] = ADD if folded else SET
+            actions[key_groups.adds & (age == _OLDER)] = ADD_EARLIER if folded else SKIP
             actions[obeyed & (age == _NEWER)] = RETRACT if folded else CLEAR
             actions[obeyed & (age == _OLDER)] = RETRACT if folded else SKIP
             break
     else:
-        valid = np.asarray(rows.column(name).is_valid()).astype(bool)[crowd.places]
-        actions[crowd.adds & valid] = SET
+        valid = np.asarray(rows.column(name).is_valid()).astype(bool)[key_groups.places]
+        actions[key_groups.adds & valid] = SET
     actions[removed] = SET
     return actions
 
 
-def _ages(engine: PartialUpdate, rows: pa.Table, crowd: KeyGroups, obeyed: _Flags) -> tuple[list[Actions], _Flags]:
+def _ages(engine: PartialUpdate, rows: pa.Table, key_groups: KeyGroups, obeyed: _Flags) -> tuple[list[Actions], _Flags]:
     """Return per group the comparison of each row with the current state, and the rows that remove their record."""
-    removed = np.zeros(len(crowd.places), bool)
+    removed = np.zeros(len(key_groups.places), bool)
     ages: list[Actions] = []
     ranks: list[Codes] = []
     for group in engine.groups:
         if not set(group.order) <= set(rows.column_names):  # none of its columns is requested
-            ages.append(np.zeros(len(crowd.places), np.int8))
-            ranks.append(np.full(len(crowd.places), -1, np.int64))
+            ages.append(np.zeros(len(key_groups.places), np.int8))
+            ranks.append(np.full(len(key_groups.places), -1, np.int64))
             continue
-        rank = _ranks(group, rows, crowd)
+        rank = _ranks(group, rows, key_groups)
         ranks.append(rank)
-        counted = crowd.adds | obeyed
-        counted[crowd.starts] = True  # a retract as the first row sets the state, even if it is ignored
-        ages.append(_running(rank, crowd, counted))
+        counted = key_groups.adds | obeyed
+        counted[key_groups.starts] = True  # a retract as the first row sets the state, even if it is ignored
+        ages.append(_running(rank, key_groups, counted))
     if any(group.removes for group in engine.groups):
-        _remove(engine.groups, ranks, ages, removed, crowd)
+        _remove(engine.groups, ranks, ages, removed, key_groups)
     return ages, removed
 
 
-def _ranks(group: SequenceGroup, rows: pa.Table, crowd: KeyGroups) -> Codes:
+def _ranks(group: SequenceGroup, rows: pa.Table, key_groups: KeyGroups) -> Codes:
     """Return a code per row, in the order of its sequence fields; -1 where all are null."""
-    columns = [rows.column(name).take(pa.array(crowd.places)) for name in group.order]
+    columns = [rows.column(name).take(pa.array(key_groups.places)) for name in group.order]
     codes = [order_codes(column) for column in columns]
     order = np.lexsort(codes[::-1])
     steps = np.any([code[order][1:] != code[order][:-1] for code in codes], axis=0)
@@ -210,24 +212,28 @@ def _ranks(group: SequenceGroup, rows: pa.Table, crowd: KeyGroups) -> Codes:
     return np.where(empty, np.int64(-1), ranks)
 
 
-def _running(ranks: Codes, crowd: KeyGroups, counted: _Flags) -> Actions:
+def _running(ranks: Codes, key_groups: KeyGroups, counted: _Flags) -> Actions:
     """Return the comparison of each row with the greatest previous row of its key."""
     seen = np.where(counted, ranks, np.int64(-1)) + 1
     width = int(seen.max(initial=0)) + 1
-    greatest = np.maximum.accumulate(seen + crowd.groups * width) - crowd.groups * width
+    greatest = np.maximum.accumulate(seen + key_groups.groups * width) - key_groups.groups * width
     age = np.where(seen >= greatest, np.int8(_NEWER), np.int8(_OLDER))
     return np.where(ranks < 0, np.int8(_EMPTY), age)
 
 
 def _remove(
-    groups: Sequence[SequenceGroup], ranks: Sequence[Codes], ages: Sequence[Actions], removed: _Flags, crowd: KeyGroups
+    groups: Sequence[SequenceGroup],
+    ranks: Sequence[Codes],
+    ages: Sequence[Actions],
+    removed: _Flags,
+    key_groups: KeyGroups,
 ) -> None:
     """Process keys with deletes row by row: a delete that removes the record sets the state of every group."""
-    deletes = crowd.kinds == DELETE
-    for key in np.unique(crowd.groups[deletes]).tolist():
-        first, last = int(crowd.starts[key]), int(crowd.ends[key])
+    deletes = key_groups.kinds == DELETE
+    for key in np.unique(key_groups.groups[deletes]).tolist():
+        first, last = int(key_groups.starts[key]), int(key_groups.ends[key])
         state = [-1] * len(groups)
-        if not crowd.adds[first]:
+        if not key_groups.adds[first]:
             state = [int(rank[first]) for rank in ranks]
         for row in range(first, last + 1):
             here = [int(rank[row]) for rank in ranks]

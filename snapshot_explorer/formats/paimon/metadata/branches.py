@@ -17,7 +17,7 @@ log = logger_of(__name__)
 K = TypeVar("K")
 V = TypeVar("V")
 
-_LOOKED_INTO = 100
+_MOST_BRANCHES = 100
 """The most branches whose versions are read."""
 
 
@@ -43,8 +43,8 @@ def read_branches(storage: Storage, history: History, here: str | None) -> list[
     """
     names = branch_names(storage)
     # A folder of that name would be read as the main branch.
-    looked_into = [name for name in names if name not in ("", MAIN)] if len(names) <= _LOOKED_INTO else []
-    numbers = _readable(partial(_numbers, storage), looked_into)
+    read_names = [name for name in names if name not in ("", MAIN)] if len(names) <= _MOST_BRANCHES else []
+    numbers = _readable(partial(_numbers, storage), read_names)
     begin = {name: min(found) for name, found in numbers.items() if found and name != here}
     first = _readable(partial(_first, storage, begin), list(begin))
     own = _readable(history.present, sorted({snapshot.id for snapshot in first.values()}))
@@ -58,17 +58,17 @@ def read_branches(storage: Storage, history: History, here: str | None) -> list[
     ]
 
 
-def _readable(read: Callable[[Sequence[K]], dict[K, V]], asked: Sequence[K]) -> dict[K, V]:
+def _readable(read: Callable[[Sequence[K]], dict[K, V]], keys: Sequence[K]) -> dict[K, V]:
     """Return the result of `read` for all keys at once. If that fails, read each key on its own and skip failures."""
     try:
-        return read(asked)
+        return read(keys)
     except (CorruptTableError, StorageError) as error:
         if not _is_lasting(error):
             raise
-        if len(asked) == 1:
+        if len(keys) == 1:
             log.warning("%s", error)
             return {}
-    return {key: value for one in asked for key, value in _readable(read, [one]).items()}
+    return {key: value for one in keys for key, value in _readable(read, [one]).items()}
 
 
 def _is_lasting(error: CorruptTableError | StorageError) -> bool:

@@ -140,8 +140,8 @@ def _within(number: int, least: int, greatest: int) -> int:
     return number
 
 
-def _split_nullable(spelled: str) -> tuple[str, bool]:
-    words = spelled.upper().split()
+def _split_nullable(text: str) -> tuple[str, bool]:
+    words = text.upper().split()
     if words[-2:] == ["NOT", "NULL"]:
         return " ".join(words[:-2]), False
     if words[-1:] == ["NULL"]:
@@ -152,17 +152,17 @@ def _split_nullable(spelled: str) -> tuple[str, bool]:
 class _TypeText:
     """Reads a type from text such as `DECIMAL(5, 2) NOT NULL` or `MAP<STRING, ARRAY<INT>>`."""
 
-    def __init__(self, spelled: str) -> None:
-        self._spelled = spelled
-        self._tokens = _TOKEN.findall(spelled)
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = _TOKEN.findall(text)
         self._next = 0
-        if _TOKEN.sub("", spelled).strip():
-            raise ValueError(f"{spelled!r} is not a type")
+        if _TOKEN.sub("", text).strip():
+            raise ValueError(f"{text!r} is not a type")
 
     def parse(self) -> DataType:
         parsed = self._type()
         if self._next != len(self._tokens):
-            raise ValueError(f"{self._spelled!r} is not a type")
+            raise ValueError(f"{self._text!r} is not a type")
         return parsed
 
     def _peek(self) -> str:
@@ -171,7 +171,7 @@ class _TypeText:
     def _take(self, wanted: str = "") -> str:
         token = self._tokens[self._next] if self._next < len(self._tokens) else ""
         if not token or (wanted and token.upper() != wanted):
-            raise ValueError(f"{self._spelled!r} is not a type")
+            raise ValueError(f"{self._text!r} is not a type")
         self._next += 1
         return str(token)
 
@@ -235,7 +235,7 @@ class _TypeText:
 
     def _atomic(self, name: str) -> DataType:
         if name in _SPATIAL:
-            raise UnsupportedFeatureError(f"Columns of type {self._spelled} are not read.")
+            raise UnsupportedFeatureError(f"Columns of type {self._text} are not read.")
         if name == "DOUBLE" and self._peek() == "PRECISION":
             self._take()
         numbers = self._numbers()
@@ -252,7 +252,7 @@ class _TypeText:
         if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
             return DataType(root=name, precision=_within((numbers or [6])[0], 0, 9))
         if name not in _ARROW:
-            raise UnsupportedFeatureError(f"Columns of type {self._spelled} are not known.")
+            raise UnsupportedFeatureError(f"Columns of type {self._text} are not known.")
         return DataType(root=name)
 
     def _zoned(self, name: str) -> str:
@@ -260,8 +260,8 @@ class _TypeText:
         words: list[str] = []
         while self._peek() in ("WITH", "WITHOUT", "LOCAL", "TIME", "ZONE"):
             words.append(self._take().upper())
-        spelled = " ".join([name, *words])
-        return _SYNONYMS.get(spelled, name if not words or words[0] == "WITHOUT" else spelled)
+        text = " ".join([name, *words])
+        return _SYNONYMS.get(text, name if not words or words[0] == "WITHOUT" else text)
 
 
 def arrow_type(kind: DataType) -> pa.DataType:

@@ -81,17 +81,17 @@ class History:
                 if not left:
                     raise short.error from None
             time.sleep(PAUSE_SECONDS)
-        raise self._restless()
+        raise self._unstable()
 
     def _newest_listing(self) -> Listing:
         hint = self._hint()
         if hint is None:
             return self._scanned(hint)
         before = self._newest
-        asked = [hint, hint + 1]
-        if before is not None and before.id not in asked:
-            asked.append(before.id)
-        paths = [self._path(version) for version in asked]
+        requested = [hint, hint + 1]
+        if before is not None and before.id not in requested:
+            requested.append(before.id)
+        paths = [self._path(version) for version in requested]
         contents = self._storage.read_present(paths)
         if contents[0] is None or contents[1] is not None:
             return self._scanned(hint)
@@ -111,7 +111,7 @@ class History:
             if newest is not None:
                 notes = self._hint_notes(hint, newest.id)
                 return Listing(versions=(newest.id,), identity=_identity(newest), notes=tuple(notes))
-        raise self._restless()
+        raise self._unstable()
 
     def _read_newest(self, versions: Sequence[int], hint: int | None) -> Snapshot | None:
         """Return the newest of the listed snapshots, None if it has vanished. Detects a rewritten history.
@@ -121,8 +121,8 @@ class History:
             hint: The hint.
         """
         before, version = self._newest, versions[-1]
-        asked = [version] + ([before.id] if before is not None and before.id != version else [])
-        paths = [self._path(asked_for) for asked_for in asked]
+        requested = [version] + ([before.id] if before is not None and before.id != version else [])
+        paths = [self._path(asked_for) for asked_for in requested]
         contents = self._storage.read_present(paths)
         newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is not None:
@@ -152,7 +152,7 @@ class History:
                 newest = self._read_newest(snapshots, hint)
                 if newest is None:
                     continue
-                notes += self._oddities(snapshots, hint)
+                notes += self._inconsistencies(snapshots, hint)
             whole = {*snapshots, *(tag.id for tag in tags.values())}
             found = whole.union(self._numbers(listings[2], "changelog"))
             return Listing(
@@ -161,7 +161,7 @@ class History:
                 stateless=tuple(sorted(version for version in found - whole if version >= start)),
                 notes=tuple(notes),
             )
-        raise self._restless()
+        raise self._unstable()
 
     def _hint(self) -> int | None:
         return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
@@ -185,7 +185,7 @@ class History:
                 )
             )
 
-    def _oddities(self, snapshots: Sequence[int], hint: int | None) -> list[str]:
+    def _inconsistencies(self, snapshots: Sequence[int], hint: int | None) -> list[str]:
         """Return a sentence for each inconsistency of the hint and the version numbers."""
         notes = self._hint_notes(hint, snapshots[-1])
         missing = snapshots[-1] - snapshots[0] + 1 - len(snapshots)
@@ -227,10 +227,10 @@ class History:
             rewrites = self._rewrites
         wanted = sorted({version for version in versions if version not in found})
         read = read_snapshots(self._storage, [self._path(version) for version in wanted])
-        found |= {version: _numbered(one, version) for version, one in zip(wanted, read, strict=True) if one}
+        found |= {version: _checked_id(one, version) for version, one in zip(wanted, read, strict=True) if one}
         lost = [version for version in wanted if version not in found]
         if lost:
-            found |= self._elsewhere(lost)
+            found |= self._expired(lost)
         self._keep([found[version] for version in wanted if version in found], rewrites)
         return found
 
@@ -241,7 +241,7 @@ class History:
                 self._known.pop(version, None)
         read = read_snapshots(self._storage, [self._path(version) for version in versions])
         found = {version: one for version, one in zip(versions, read, strict=True) if one}
-        return found | self._elsewhere([version for version in versions if version not in found])
+        return found | self._expired([version for version in versions if version not in found])
 
     def tags(self) -> dict[str, Snapshot]:
         """Return the tags by name, sorted. One listing and a small file per tag.
@@ -282,7 +282,7 @@ class History:
     def _tag_names(files: Sequence[str]) -> list[str]:
         return sorted(name.removeprefix("tag-") for name in files if name.startswith("tag-") and len(name) > 4)  # noqa: PLR2004
 
-    def _elsewhere(self, versions: Sequence[int]) -> dict[int, Snapshot]:
+    def _expired(self, versions: Sequence[int]) -> dict[int, Snapshot]:
         """Return the versions kept by a tag or a long-lived changelog. A tag is preferred: it contains more."""
         if not versions:
             return {}
@@ -306,7 +306,7 @@ class History:
             f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
         )
 
-    def _restless(self) -> CorruptTableError:
+    def _unstable(self) -> CorruptTableError:
         return CorruptTableError(
             f"The newest snapshot in {self._layout.folder('snapshot')} vanished each of {_TRIES} times it was read. "
             "A writer may be rolling back; try again."
@@ -392,7 +392,7 @@ def _identity(newest: Snapshot) -> tuple[object, ...]:
     return newest.id, newest.digest
 
 
-def _numbered(snapshot: Snapshot, version: int) -> Snapshot:
+def _checked_id(snapshot: Snapshot, version: int) -> Snapshot:
     """Return the snapshot if its id is the version in its file name.
 
     Raises:

@@ -73,9 +73,9 @@ def folders_of(
     Source: paimon docs, "File Layouts".
     """
     legacy = options.get("partition.legacy-name", "true").strip().lower() == "true"
-    spell = legacy_text if legacy else sql_text
+    formatter = legacy_text if legacy else sql_text
     fields = [schema.field(name) for name in schema.partition_keys]
-    columns = [spell(partitions.values.column(index), field.type) for index, field in enumerate(fields)]
+    columns = [formatter(partitions.values.column(index), field.type) for index, field in enumerate(fields)]
     # Partition and bucket in one integer: np.unique then finds the distinct pairs.
     pairs = _numbers(partitions.of_rows) << 32 | _numbers(buckets) & 0xFFFFFFFF
     distinct, of_rows = np.unique(pairs, return_inverse=True)
@@ -160,14 +160,14 @@ def legacy_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str 
 
 
 def _text(
-    values: pa.Array | pa.ChunkedArray, kind: DataType, spelled: "dict[str, Callable[[Any, DataType], str]]"
+    values: pa.Array | pa.ChunkedArray, kind: DataType, formatters: "dict[str, Callable[[Any, DataType], str]]"
 ) -> list[str | None]:
     """Return the text of each value. Temporal values are formatted from their integers."""
     if pa.types.is_temporal(values.type):
         width = pa.int32() if values.type.bit_width == 32 else pa.int64()  # noqa: PLR2004
         values = values.cast(width)
-    spell = spelled.get(kind.root, _refused)
-    return [None if value is None else spell(value, kind) for value in values.to_pylist()]
+    formatter = formatters.get(kind.root, _refused)
+    return [None if value is None else formatter(value, kind) for value in values.to_pylist()]
 
 
 def _boolean(value: Any, _: DataType) -> str:

@@ -59,7 +59,7 @@ def rows(
     for index, (path, content) in enumerate(files):
         if content[: len(MAGIC)] == MAGIC:
             container = read_container(content, path, shapes, limits=limits)
-            groups.setdefault(container.spelled, []).append((index, container))
+            groups.setdefault(container.schema_text, []).append((index, container))
             counts[index] = container.rows
         else:
             table = _columnar(content, path, schema, limits)

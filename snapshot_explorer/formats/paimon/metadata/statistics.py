@@ -13,7 +13,7 @@ from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, arrow_type
 from snapshot_explorer.model import Bounds
 
-Piece = tuple[npt.NDArray[np.int64], pa.Array]
+ColumnPart = tuple[npt.NDArray[np.int64], pa.Array]
 Names = tuple[str, ...] | None
 _ROW_TRACKING = {
     "_ROW_ID": Field(id=2147483642, name="_ROW_ID", type=DataType(root="BIGINT")),
@@ -80,12 +80,12 @@ def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Sch
     """
     fields = [schema.field(name) for name in schema.trimmed_primary_keys]
     wanted = [(field.id, replace(field.type, nullable=True)) for field in fields]
-    alike = [
+    same_keys = [
         number
-        for number, theirs in file_schemas.items()
-        if [(f.id, replace(f.type, nullable=True)) for f in map(theirs.field, theirs.trimmed_primary_keys)] == wanted
+        for number, other in file_schemas.items()
+        if [(f.id, replace(f.type, nullable=True)) for f in map(other.field, other.trimmed_primary_keys)] == wanted
     ]
-    is_known = pc.is_in(entries.column("schema_id"), pa.array(alike, pa.int64()))
+    is_known = pc.is_in(entries.column("schema_id"), pa.array(same_keys, pa.int64()))
     ends = {
         name: binary_row.decode(
             pc.if_else(is_known, entries.column(name), pa.scalar(None, pa.binary())), fields, lenient=True
@@ -111,21 +111,21 @@ def _whole(values: pa.Table) -> pa.StructArray:
 
 
 def _table(
-    columns: Sequence[Sequence[Piece]],
+    columns: Sequence[Sequence[ColumnPart]],
     names: Sequence[str],
     types: Sequence[pa.DataType],
     rows: int,
 ) -> pa.Table:
     """Return a table with these columns, each assembled from parts: row numbers and their values."""
     arrays = []
-    for pieces, kind in zip(columns, types, strict=True):
+    for parts, kind in zip(columns, types, strict=True):
         places = np.full(rows, -1, np.int64)
         begin = 0
-        for at, values in pieces:
+        for at, values in parts:
             places[at] = np.arange(begin, begin + len(values))
             begin += len(values)
-        together = pa.concat_arrays([values for _, values in pieces]) if pieces else pa.nulls(0, kind)
-        arrays.append(together.take(pa.array(places, mask=places < 0)))
+        joined = pa.concat_arrays([values for _, values in parts]) if parts else pa.nulls(0, kind)
+        arrays.append(joined.take(pa.array(places, mask=places < 0)))
     if not arrays:
         return pa.table({"rows": pa.nulls(rows)}).select([])
     return pa.Table.from_arrays(arrays, schema=pa.schema(list(zip(names, types, strict=True))))
@@ -133,11 +133,11 @@ def _table(
 
 def _values(
     entries: pa.Table, wanted: Sequence[Field], file_schemas: Mapping[int, Schema]
-) -> tuple[list[list[Piece]], list[list[Piece]], list[list[Piece]]]:
+) -> tuple[list[list[ColumnPart]], list[list[ColumnPart]], list[list[ColumnPart]]]:
     """Return for each wanted column the parts of its lower bounds, upper bounds and null counts."""
-    lower: list[list[Piece]] = [[] for _ in wanted]
-    upper: list[list[Piece]] = [[] for _ in wanted]
-    nulls: list[list[Piece]] = [[] for _ in wanted]
+    lower: list[list[ColumnPart]] = [[] for _ in wanted]
+    upper: list[list[ColumnPart]] = [[] for _ in wanted]
+    nulls: list[list[ColumnPart]] = [[] for _ in wanted]
     for fields, covered, at in _groups(entries, file_schemas):
         group = entries if len(at) == len(entries) else entries.take(pa.array(at))
         least = binary_row.decode(group.column("value_min"), covered, lenient=True)
@@ -169,8 +169,8 @@ def null_counts(column: pa.ChunkedArray, position: int) -> pa.Array:
     lists = single_chunk(column)
     sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     begins = np.cumsum(sizes) - sizes
-    there = sizes > position
-    return lists.flatten().take(pa.array(begins + position, mask=~there).cast(pa.int64()))
+    is_present = sizes > position
+    return lists.flatten().take(pa.array(begins + position, mask=~is_present).cast(pa.int64()))
 
 
 def _groups(

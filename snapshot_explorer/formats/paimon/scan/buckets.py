@@ -49,8 +49,10 @@ def ruled_out(
     if not key or points is None or np.prod([len(values) for values in points]) > _MOST_KEYS:
         return nothing
     hashes = [hash_of(encode(values, key)) for values in product(*points)]
-    alike = [number for number, theirs in file_schemas.items() if _identity(bucket_key(theirs)) == _identity(key)]
-    judged = np.asarray(pc.is_in(entries.column("schema_id"), pa.array(alike, pa.int64())))
+    same_key = [
+        number for number, file_schema in file_schemas.items() if _identity(bucket_key(file_schema)) == _identity(key)
+    ]
+    judged = np.asarray(pc.is_in(entries.column("schema_id"), pa.array(same_key, pa.int64())))
     totals = np.asarray(entries.column("total_buckets").fill_null(0))
     buckets = np.asarray(entries.column("bucket"))
     out = nothing

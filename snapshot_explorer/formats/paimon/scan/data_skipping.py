@@ -126,8 +126,8 @@ def after_planning(
         plan = split.detail
         if not isinstance(plan, Plan):
             continue
-        alone = by_value if plan.merge is None else {}
-        why = {path: by_key[path] or alone.get(path) for path in split.files}
+        by_value_unmerged = by_value if plan.merge is None else {}
+        why = {path: by_key[path] or by_value_unmerged.get(path) for path in split.files}
         left = tuple(file for file in plan.files if not why[file.path])
         dropped |= {path: reason for path, reason in why.items() if reason}
         if len(left) == len(plan.files):
@@ -277,9 +277,9 @@ def without_partitions(skipped: pa.Table, *, files: int | None, rows: int | None
         files: The number of files skipped by partition, those in unread manifests included; None if unknown.
         rows: The number of their rows; None if unknown.
     """
-    told = skipped.filter(pc.not_equal(skipped.column("skipped"), "partition"))
+    others = skipped.filter(pc.not_equal(skipped.column("skipped"), "partition"))
     row = {"partition": None, "bucket": None, "files": files, "rows": rows, "size_bytes": None, "skipped": "partition"}
-    return pa.concat_tables([told, pa.Table.from_pylist([row], frames.SKIPPED)])
+    return pa.concat_tables([others, pa.Table.from_pylist([row], frames.SKIPPED)])
 
 
 def skipped_files(files: Files, reasons: Reasons) -> pa.Table:

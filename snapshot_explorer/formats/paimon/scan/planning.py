@@ -308,14 +308,14 @@ def _merge_splits(group: _Group, keys: pa.Table, table: _Table, rules: Rules) ->
     if all(file.level and not file.deleted_rows for file in files) and disjoint:
         yield from _packed(group, files, table)
         return
-    alone: list[DataFile] = []
+    disjoint_files: list[DataFile] = []
     overlapping = sections(files, keys.take(pa.array(group.rows, pa.int64())), table.schema, table.file_schemas)
     for section in overlapping:
         if len(section) == 1 and not section[0].deleted_rows:
-            alone.append(section[0])
+            disjoint_files.append(section[0])
         else:
             yield _split(group, section, table, rules)
-    yield from _packed(group, alone, table)
+    yield from _packed(group, disjoint_files, table)
 
 
 def _packed(group: _Group, files: Sequence[DataFile], table: _Table) -> Iterator[Split]:

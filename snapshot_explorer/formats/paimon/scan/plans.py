@@ -55,7 +55,7 @@ def is_plain(file: DataFile, schema: Schema) -> bool:
     return not (file.format == "avro" or file.vector or (schema.primary_keys and file.deleted_rows != 0))
 
 
-def has_plain_columns(file: DataFile, schema: Schema, theirs: Schema) -> bool:
+def has_plain_columns(file: DataFile, schema: Schema, file_schema: Schema) -> bool:
     """Return whether a file contains the version's columns, under the version's names and in its types.
 
     The result is the same for all files with the same schema, format and written columns.
@@ -63,18 +63,18 @@ def has_plain_columns(file: DataFile, schema: Schema, theirs: Schema) -> bool:
     Args:
         file: The file.
         schema: The version's schema.
-        theirs: The schema that the file was written with.
+        file_schema: The schema that the file was written with.
     """
     if file.write_columns is not None and not {field.name for field in schema.fields} <= set(file.write_columns):
         return False
-    mine = {field.id: field for field in schema.fields}
-    if {field.id for field in theirs.fields} != set(mine):
+    fields = {field.id: field for field in schema.fields}
+    if {field.id for field in file_schema.fields} != set(fields):
         return False
     return all(
-        field.name == mine[field.id].name
-        and evolution.same(field.type, mine[field.id].type)
+        field.name == fields[field.id].name
+        and evolution.same(field.type, fields[field.id].type)
         and not is_peculiar(field.type, file.format)
-        for field in theirs.fields
+        for field in file_schema.fields
     )
 
 

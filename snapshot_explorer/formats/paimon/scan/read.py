@@ -180,10 +180,10 @@ def _merged(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a section after merging, in the order of its files."""
     names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted through a column
-    rows = _together(storage, plan, columns_needed(rules, names), gone)
+    rows = _read_rows(storage, plan, columns_needed(rules, names), gone)
     if rows is None:
         return
-    with _telling(plan):
+    with _naming_files(plan):
         merged = merge(rows.table, names, rules, sequence=rows.sequence, kinds=rows.kinds, levels=rows.levels)
     if not fields:
         yield _batch((), pa.schema([]), merged.num_rows)
@@ -199,10 +199,10 @@ def last_events(
     All rows are in memory at once. Raises: as `read`.
     """
     gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
-    rows = _together(storage, plan, columns_needed(rules, names), gone)
+    rows = _read_rows(storage, plan, columns_needed(rules, names), gone)
     if rows is None:
         return None, np.zeros(0, np.int64)
-    with _telling(plan):
+    with _naming_files(plan):
         merged = merge_all(rows.table, names, rules, sequence=rows.sequence, kinds=rows.kinds, levels=rows.levels)
     return merged, rows.sequence[merged.places]
 
@@ -217,7 +217,7 @@ class _Rows:
     levels: npt.NDArray[np.int32]
 
 
-def _together(storage: Storage, plan: Plan, columns: Sequence[str], gone: Mapping[str, Positions]) -> _Rows | None:
+def _read_rows(storage: Storage, plan: Plan, columns: Sequence[str], gone: Mapping[str, Positions]) -> _Rows | None:
     """Return all rows of the files except those in deletion vectors; None if there are none."""
     needed = [plan.schema.field(name) for name in columns]
     rows: list[pa.RecordBatch] = []
@@ -241,7 +241,7 @@ def _together(storage: Storage, plan: Plan, columns: Sequence[str], gone: Mappin
 
 
 @contextmanager
-def _telling(plan: Plan) -> Iterator[None]:
+def _naming_files(plan: Plan) -> Iterator[None]:
     """Add the names of the files to errors of a merge."""
     try:
         yield

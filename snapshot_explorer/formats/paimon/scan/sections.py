@@ -47,8 +47,10 @@ def _bounds(
     """Return each file's least and greatest key as numbers in the order of the keys."""
     keys = [schema.field(name) for name in schema.trimmed_primary_keys]
     for number in {file.schema_id for file in files}:
-        theirs = file_schemas[number]
-        if [_key_type(theirs.field(name)) for name in theirs.trimmed_primary_keys] != [_key_type(key) for key in keys]:
+        file_schema = file_schemas[number]
+        if [_key_type(file_schema.field(name)) for name in file_schema.trimmed_primary_keys] != [
+            _key_type(key) for key in keys
+        ]:
             return None
     both = pa.chunked_array(entries.column("min_key").chunks + entries.column("max_key").chunks, pa.binary())
     ends = binary_row.decode(both, keys)

@@ -47,7 +47,7 @@ def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: Snapsho
     else:
         level = _top_level(newest) if name == "ro" and schema.primary_keys else None
         splits = scan(storage, schemas, snapshot, level=level).splits
-        found = _read(storage, splits, columns, told=name in ("audit_log", "binlog"))
+        found = _read(storage, splits, columns, with_kinds=name in ("audit_log", "binlog"))
     return _in_lists(found) if name == "binlog" else found
 
 
@@ -94,13 +94,13 @@ def _top_level(newest: Schema) -> int:
     return int(value) - (name == "num-levels")
 
 
-def _read(storage: Storage, splits: Sequence[Split], columns: pa.Schema, *, told: bool) -> pa.Table:
+def _read(storage: Storage, splits: Sequence[Split], columns: pa.Schema, *, with_kinds: bool) -> pa.Table:
     """Return the rows of splits, read in threads, in the order of the splits."""
 
     def part(split: Split) -> pa.Table:
         batches = (
             read_events(storage, LastEvents(split=split), columns.names)
-            if told
+            if with_kinds
             else rows.read(storage, split, columns.names)
         )
         found = list(batches)

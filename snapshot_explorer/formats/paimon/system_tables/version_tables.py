@@ -78,7 +78,11 @@ def manifests(lists: Lists, schema: Schema) -> pa.Table:
 
 
 def files(
-    entries: pa.Table, partitions: Partitions, locations: Sequence[str], schema: Schema, theirs: Mapping[int, Schema]
+    entries: pa.Table,
+    partitions: Partitions,
+    locations: Sequence[str],
+    schema: Schema,
+    file_schemas: Mapping[int, Schema],
 ) -> pa.Table:
     """Return a row per live file, in the order of the manifests; Paimon's order is undefined.
 
@@ -88,21 +92,23 @@ def files(
         locations: The full location of each file.
         schema: The version's schema, which defines the columns of the statistics. Without a version, Paimon uses the
             newest schema.
-        theirs: The schemas that the files were written with.
+        file_schemas: The schemas that the files were written with.
     """
-    return _table("files", _file_columns(entries, partitions, locations, theirs) | _more(entries, schema, theirs))
+    return _table(
+        "files", _file_columns(entries, partitions, locations, file_schemas) | _more(entries, schema, file_schemas)
+    )
 
 
 def file_key_ranges(
-    entries: pa.Table, partitions: Partitions, locations: Sequence[str], theirs: Mapping[int, Schema]
+    entries: pa.Table, partitions: Partitions, locations: Sequence[str], file_schemas: Mapping[int, Schema]
 ) -> pa.Table:
     """Return a row per live file, in the order of the manifests; arguments as `files`."""
-    columns = _file_columns(entries, partitions, locations, theirs)
+    columns = _file_columns(entries, partitions, locations, file_schemas)
     return _table("file_key_ranges", columns | {"first_row_id": entries.column("first_row_id")})
 
 
 def _file_columns(
-    entries: pa.Table, partitions: Partitions, locations: Sequence[str], theirs: Mapping[int, Schema]
+    entries: pa.Table, partitions: Partitions, locations: Sequence[str], file_schemas: Mapping[int, Schema]
 ) -> dict[str, Column]:
     names = entries.column("file_name").to_pylist()
     return {
@@ -114,8 +120,8 @@ def _file_columns(
         "level": entries.column("level"),
         "record_count": entries.column("rows"),
         "file_size_in_bytes": entries.column("size_bytes"),
-        "min_key": _keys(entries, "min_key", theirs),
-        "max_key": _keys(entries, "max_key", theirs),
+        "min_key": _keys(entries, "min_key", file_schemas),
+        "max_key": _keys(entries, "max_key", file_schemas),
     }
 
 
@@ -124,10 +130,10 @@ def _partition_column(partitions: Partitions) -> pa.Array:
     return pa.array(texts, pa.string()).take(partitions.of_rows)
 
 
-def _keys(entries: pa.Table, column: str, theirs: Mapping[int, Schema]) -> list[str | None]:
+def _keys(entries: pa.Table, column: str, file_schemas: Mapping[int, Schema]) -> list[str | None]:
     found: list[str | None] = [None] * len(entries)
     for number, rows in _by_schema(entries):
-        texts = key_texts(entries.take(pa.array(rows)).column(column), theirs[number])
+        texts = key_texts(entries.take(pa.array(rows)).column(column), file_schemas[number])
         for row, text in zip(rows, texts, strict=True):
             found[row] = text
     return found
@@ -141,10 +147,10 @@ def _by_schema(entries: pa.Table) -> list[tuple[int, list[int]]]:
     return list(rows.items())
 
 
-def _more(entries: pa.Table, schema: Schema, theirs: Mapping[int, Schema]) -> dict[str, Column]:
+def _more(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> dict[str, Column]:
     texts: dict[str, list[str]] = {}
     for number, rows in _by_schema(entries):
-        for column, values in _statistics_texts(entries.take(pa.array(rows)), schema, theirs[number]).items():
+        for column, values in _statistics_texts(entries.take(pa.array(rows)), schema, file_schemas[number]).items():
             into = texts.setdefault(column, [""] * len(entries))
             for row, value in zip(rows, values, strict=True):
                 into[row] = value
@@ -160,13 +166,13 @@ def _more(entries: pa.Table, schema: Schema, theirs: Mapping[int, Schema]) -> di
     }
 
 
-def _statistics_texts(entries: pa.Table, schema: Schema, theirs: Schema) -> dict[str, list[str]]:
+def _statistics_texts(entries: pa.Table, schema: Schema, file_schemas: Schema) -> dict[str, list[str]]:
     """Return the statistics of files of one schema, under the names and in the types of the version's.
 
     Source: paimon FilesTable, SimpleStatsEvolution.
     """
-    known = with_statistics(entries.select(["file_name"]), entries, theirs, {theirs.id: theirs})
-    places = {field.id: index for index, field in enumerate(theirs.fields)}
+    known = with_statistics(entries.select(["file_name"]), entries, file_schemas, {file_schemas.id: file_schemas})
+    places = {field.id: index for index, field in enumerate(file_schemas.fields)}
     structs = {name: single_chunk(known.column(name)) for name in ("null_count", "lower", "upper")}
     names = [field.name for field in schema.fields]
     counts: list[Sequence[str | None]] = []
@@ -180,7 +186,7 @@ def _statistics_texts(entries: pa.Table, schema: Schema, theirs: Schema) -> dict
             nulls = structs["null_count"].field(place).to_pylist()
             counts.append([None if count is None else str(count) for count in nulls])
         for side, into in bounds.items():
-            into.append(_bound(structs[side], place, theirs.fields, field))
+            into.append(_bound(structs[side], place, file_schemas.fields, field))
     return {
         "null_value_counts": mapped(names, counts, len(entries)),
         "min_value_stats": mapped(names, bounds["lower"], len(entries)),
@@ -188,11 +194,11 @@ def _statistics_texts(entries: pa.Table, schema: Schema, theirs: Schema) -> dict
     }
 
 
-def _bound(values: pa.StructArray, place: int | None, theirs: Sequence[Field], field: Field) -> list[str | None]:
+def _bound(values: pa.StructArray, place: int | None, file_schemas: Sequence[Field], field: Field) -> list[str | None]:
     """Return the bounds of a column as text, cast if its type has changed."""
     if place is None:
         return [None] * len(values)
-    column, source = values.field(place), theirs[place].type
+    column, source = values.field(place), file_schemas[place].type
     if column.type == arrow_type(field.type):
         return java_texts(column, field.type)
     if not castable(source, field.type):
