@@ -1,4 +1,4 @@
-"""`Paimon`: a Paimon table on storage, as `formats.TableFormat` asks for it."""
+"""`Paimon`: a Paimon table on storage, an implementation of `formats.TableFormat`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

@@ -98,7 +98,7 @@ class History:
         newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is None:
             return self._scanned(hint)
-        self._notice(newest, before, contents[2] if len(contents) > 2 else None, hint=hint)  # noqa: PLR2004 - the third asked for
+        self._notice(newest, before, contents[2] if len(contents) > 2 else None, hint=hint)  # noqa: PLR2004 - the third path
         return Listing(versions=(newest.id,), identity=_identity(newest))
 
     def _scanned(self, hint: int | None) -> Listing:
