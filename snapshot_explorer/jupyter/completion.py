@@ -11,7 +11,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from snapshot_explorer import queries
 from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.history import Known
-from snapshot_explorer.jupyter.catalogue import COMMANDS
+from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.grammar import TABLE, Argument, Command, Holds, Option
 from snapshot_explorer.jupyter.tables import OpenTables

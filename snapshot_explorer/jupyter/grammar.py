@@ -1,8 +1,11 @@
-"""What a command of `%snapshot` takes, as records: parsing, help and completion all read the same ones."""
+"""The records that describe a command of `%snapshot` and one use of it; parsing, help and completion read them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal
+
+from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.table import Table
@@ -108,6 +111,8 @@ class Call:
 
     arguments: Arguments
     """What the line gave."""
+    commands: "Sequence[Command]"
+    """All commands, in the order of the help."""
     tables: OpenTables
     """The tables known by name."""
     settings: Settings
@@ -169,3 +174,21 @@ OUT = Option(
 )
 DEBUG = Option(flags=("--debug",), meaning="show the traceback of an error")
 EVERYWHERE = (OUT, DEBUG, HELP)
+
+
+def find_command(commands: Sequence[Command], word: str) -> Command:
+    """Return the command of that name.
+
+    Raises:
+        UsageError: There is none; the message names the nearest.
+    """
+    for command in commands:
+        if command.name == word:
+            return command
+    names = [command.name for command in commands]
+    near = get_close_matches(word, names, 1)
+    hint = f"Did you mean {near[0]}?" if near else ""
+    if not near and ("/" in word or "\\" in word):
+        hint = "To open a table: %snapshot open PATH."
+    shown = word if word.isidentifier() else "that"
+    raise UsageError(f"%snapshot has no command {shown}. {hint} Commands: {', '.join(names)}.".replace("  ", " "))

@@ -11,9 +11,9 @@ from traitlets import Bool, Enum, Int
 
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.arguments import parse
-from snapshot_explorer.jupyter.catalogue import COMMANDS, find
+from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
-from snapshot_explorer.jupyter.grammar import HELP, Arguments, Call, Command, Settings
+from snapshot_explorer.jupyter.grammar import HELP, Arguments, Call, Command, Settings, find_command
 from snapshot_explorer.jupyter.manual import Manual, manual, overview
 from snapshot_explorer.jupyter.progress import ShellProgress
 from snapshot_explorer.jupyter.tables import OpenTables
@@ -107,7 +107,7 @@ class SnapshotMagics(Magics):
             raise UsageError(
                 f"{word.text} is a table, not a command. Try %snapshot status {word.text} or %snapshot log {word.text}."
             )
-        command = find(word.text)
+        command = find_command(COMMANDS, word.text)
         arguments = parse(
             command,
             others,
@@ -127,6 +127,7 @@ class SnapshotMagics(Magics):
     ) -> object:
         call = Call(
             arguments=arguments,
+            commands=COMMANDS,
             tables=self.tables,
             variables=variables,
             settings=Settings(

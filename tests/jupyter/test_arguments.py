@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter.arguments import parse
-from snapshot_explorer.jupyter.catalogue import COMMANDS, find
-from snapshot_explorer.jupyter.grammar import Arguments
+from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.jupyter.grammar import Arguments, find_command
 from snapshot_explorer.jupyter.tokens import split_words
 
 
 def parsed(line: str) -> Arguments:
     command, *words = split_words(line)
     return parse(
-        find(command.text),
+        find_command(COMMANDS, command.text),
         words,
         expand=lambda text: text.replace("{v}", "--value"),
         is_table=lambda name: name in ("orders", "items"),
@@ -150,7 +150,7 @@ def test_the_reason_for_refusing_an_inline_dict_is_said() -> None:
 )
 def test_an_unknown_command_gets_the_nearest_one(word: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        find(word)
+        find_command(COMMANDS, word)
 
 
 @given(st.sampled_from(COMMANDS), st.text(max_size=60))

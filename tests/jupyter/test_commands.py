@@ -1,5 +1,7 @@
 """Each command of %snapshot, in a real shell, against a real table."""
 
+from pkgutil import iter_modules
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -7,12 +9,22 @@ import pytest
 from builders import PaimonTable
 from snapshot_explorer import Snapshot, Table
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.catalogue import COMMANDS
+from snapshot_explorer.jupyter import commands
+from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.model import TableSchema
 
 
 def versions(frame):
     return frame["version"].to_pylist()
+
+
+def test_every_module_of_a_command_is_listed_under_its_own_name():
+    modules = {module.name for module in iter_modules(commands.__path__)} - {"shared_arguments"}
+
+    assert len(COMMANDS) == len(modules)
+    assert {command.name: command.run.__module__ for command in COMMANDS} == {
+        name: f"{commands.__name__}.{name}" for name in modules
+    }
 
 
 def test_open_returns_the_table_and_binds_its_name(shell, path):

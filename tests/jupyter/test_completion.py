@@ -12,7 +12,7 @@ from IPython.core.completer import CompletionContext, provisionalcompleter
 
 from delta_builder import DeltaTable, metadata
 from snapshot_explorer import open_table
-from snapshot_explorer.jupyter.catalogue import COMMANDS
+from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.completion import matcher, suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
 

@@ -5,7 +5,7 @@ from IPython.core.completer import provisionalcompleter
 
 from snapshot_explorer.compare import PARTS, Comparison
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.actions import DIFF_PARTS
+from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
 
 
 def test_diff_compares_two_versions(orders):

@@ -103,7 +103,7 @@ def test_the_files_that_are_called_refused_are_refused_by_name(name):
 
 
 def test_every_command_of_the_magic_is_in_the_readme():
-    from snapshot_explorer.jupyter.catalogue import COMMANDS
+    from snapshot_explorer.jupyter.commands import COMMANDS
 
     assert [command.name for command in COMMANDS if f"%snapshot {command.name}" not in TEXT] == []
 

@@ -1,0 +1,60 @@
+"""The commands of `%snapshot`: one module per command, with its arguments, help, examples and function.
+
+To add one, write its module and put its record into `COMMANDS`. Completion and `%snapshot help` read it there.
+"""
+
+from collections.abc import Sequence
+
+from snapshot_explorer.jupyter.commands.branches import BRANCHES
+from snapshot_explorer.jupyter.commands.close import CLOSE
+from snapshot_explorer.jupyter.commands.diff import DIFF
+from snapshot_explorer.jupyter.commands.entries import ENTRIES
+from snapshot_explorer.jupyter.commands.explore import EXPLORE
+from snapshot_explorer.jupyter.commands.files import FILES
+from snapshot_explorer.jupyter.commands.health import HEALTH
+from snapshot_explorer.jupyter.commands.help import HELP
+from snapshot_explorer.jupyter.commands.inspect import INSPECT
+from snapshot_explorer.jupyter.commands.load import LOAD
+from snapshot_explorer.jupyter.commands.log import LOG
+from snapshot_explorer.jupyter.commands.manifests import MANIFESTS
+from snapshot_explorer.jupyter.commands.open import OPEN
+from snapshot_explorer.jupyter.commands.plan import PLAN
+from snapshot_explorer.jupyter.commands.readability import READABILITY
+from snapshot_explorer.jupyter.commands.retention import RETENTION
+from snapshot_explorer.jupyter.commands.schema import SCHEMA
+from snapshot_explorer.jupyter.commands.show import SHOW
+from snapshot_explorer.jupyter.commands.sql import SQL
+from snapshot_explorer.jupyter.commands.status import STATUS
+from snapshot_explorer.jupyter.commands.tables import TABLES
+from snapshot_explorer.jupyter.commands.tags import TAGS
+from snapshot_explorer.jupyter.commands.timeline import TIMELINE
+from snapshot_explorer.jupyter.commands.use import USE
+from snapshot_explorer.jupyter.grammar import Command
+
+COMMANDS: Sequence[Command] = (
+    OPEN,
+    STATUS,
+    TABLES,
+    LOG,
+    TIMELINE,
+    EXPLORE,
+    DIFF,
+    HEALTH,
+    SHOW,
+    SCHEMA,
+    MANIFESTS,
+    ENTRIES,
+    FILES,
+    PLAN,
+    INSPECT,
+    RETENTION,
+    READABILITY,
+    TAGS,
+    BRANCHES,
+    LOAD,
+    SQL,
+    USE,
+    CLOSE,
+    HELP,
+)
+"""In the order of the help."""

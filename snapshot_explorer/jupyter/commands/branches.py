@@ -1,0 +1,21 @@
+"""`%snapshot branches`: the branches."""
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
+
+
+def _branches(call: Call) -> Frame:
+    """Return the branches."""
+    return call.table()[1].branches()
+
+
+BRANCHES = Command(
+    name="branches",
+    summary="Branches other than the main one, and where they begin",
+    run=_branches,
+    python="orders.branches()",
+    examples=("%snapshot branches",),
+    options=(TABLE,),
+    notes="forked_version is the version here that a branch begins with, as the same commit; null where none is "
+    "proven. Open one with %snapshot open PATH --branch B. Delta tables have none.",
+)

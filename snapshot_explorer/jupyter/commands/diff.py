@@ -1,0 +1,68 @@
+"""`%snapshot diff`: what differs between two versions."""
+
+from snapshot_explorer.compare import Comparison
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.grammar import TABLE, Argument, Call, Command, Option
+from snapshot_explorer.refs import parse_range
+
+DIFF_PARTS = {
+    "stat": "summary",
+    "commits": "commits",
+    "schema": "schema",
+    "properties": "properties",
+    "partitions": "partitions",
+    "files": "files",
+    "manifests": "manifests",
+}
+"""The flags of `diff`, and the part of the comparison that each asks for."""
+
+
+def _diff(call: Call) -> Comparison | Frame:
+    """Return how two versions differ, or the one part that was asked for."""
+    given = call.arguments
+    text = given.get("a..b") or "latest^..latest"
+    a, b = parse_range(text if ".." in text else f"{text}..latest")
+    _, table = call.table()
+    comparison = table.compare(a, b)
+    asked = [part for flag, part in DIFF_PARTS.items() if given.has(flag)]
+    if len(asked) == 1:
+        part: Frame = getattr(comparison, asked[0])
+        return part
+    return comparison.showing(*asked)
+
+
+DIFF = Command(
+    name="diff",
+    summary="What differs between two versions",
+    run=_diff,
+    python='orders.compare(17, "latest").files',
+    examples=(
+        "%snapshot diff 17..latest",
+        "%snapshot diff",
+        "%snapshot diff tag:v1..latest --files",
+        "%snapshot diff 17..18 --manifests",
+        "c = %snapshot diff @2026-11-01..@2026-11-02",
+    ),
+    arguments=(
+        Argument(
+            name="A..B",
+            holds="range",
+            meaning="from one version to another; A alone is A..latest, nothing is latest^..latest",
+        ),
+    ),
+    options=(
+        Option(flags=("--stat",), meaning="files, rows and bytes that are shared, removed and added"),
+        Option(flags=("--commits",), meaning="the commits between"),
+        Option(flags=("--schema",), meaning="columns and keys: added, dropped, renamed, widened, ..."),
+        Option(flags=("--properties",), meaning="properties that were set, changed or removed"),
+        Option(flags=("--partitions",), meaning="what differs by partition and bucket"),
+        Option(flags=("--files",), meaning="data files that are added, removed, moved, or have rows deleted"),
+        Option(
+            flags=("--manifests",),
+            meaning="each manifest: carried over, added, merged away or rewritten; removed where B is older",
+        ),
+        TABLE,
+    ),
+    notes="Returns a Comparison, of which only the parts asked for are shown; with one flag that part, a frame. "
+    "Reads metadata only. What a manifest holds: c.entries(NAME).",
+)

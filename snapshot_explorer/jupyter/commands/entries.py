@@ -1,0 +1,31 @@
+"""`%snapshot entries`: the entries of a manifest."""
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
+from snapshot_explorer.jupyter.grammar import TABLE, Argument, Call, Command
+
+
+def _entries(call: Call) -> Frame:
+    """Return the entries of one of the manifests of a version."""
+    return snapshot_of(call).entries(call.arguments.get("manifest") or "")
+
+
+ENTRIES = Command(
+    name="entries",
+    summary="Data files that one of the manifests adds and removes",
+    run=_entries,
+    python='orders.at(17).entries("manifest-5d3f-0")',
+    examples=("%snapshot entries manifest-5d3f-0 17", "%snapshot entries 0017.json"),
+    arguments=(
+        Argument(
+            name="MANIFEST",
+            holds="text",
+            required=True,
+            meaning="its path, as manifests shows it, its name, or an end that no other one has",
+        ),
+        REF,
+    ),
+    options=(TABLE,),
+    notes="Of Delta a manifest is a commit, a file of the checkpoint or a sidecar; a remove in a checkpoint is a "
+    "tombstone, which says that the file was removed before.",
+)

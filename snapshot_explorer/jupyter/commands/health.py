@@ -1,0 +1,43 @@
+"""`%snapshot health`: how well a version is kept."""
+
+from IPython.core.error import UsageError
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.health import Health
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
+
+
+def _health(call: Call) -> Health | Frame:
+    """Return how well a version is kept, or with `--over` the same numbers for many."""
+    over = call.arguments.get("over")
+    if over is not None and call.arguments.get("ref") is not None:
+        raise UsageError("A REF and --over were both given. Give one version, or --over A..B for all of a range.")
+    _, table = call.table()
+    return table.health(ref_of(call)) if over is None else table.health_history(over)
+
+
+HEALTH = Command(
+    name="health",
+    summary="How well a version is kept: small files, skew, ...",
+    run=_health,
+    python='orders.health(17); orders.health_history("10..latest")',
+    examples=(
+        "%snapshot health",
+        "%snapshot health latest~10",
+        "%snapshot health --over ..",
+        "h = %snapshot health 17",
+    ),
+    arguments=(REF,),
+    options=(
+        Option(
+            flags=("--over",),
+            value="A..B",
+            holds="range",
+            meaning="the numbers at every version of a range, newest first; .. is all of them",
+        ),
+        TABLE,
+    ),
+    notes="A verdict, findings with the thresholds that they are measured against, and what to do in the engine's "
+    "own words; it is never done here. h.findings, h.partitions and h.levels are frames. Reads metadata only.",
+)

@@ -1,0 +1,49 @@
+"""`%snapshot inspect`: a table of metadata under the format's own name."""
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.grammar import TABLE, Argument, Call, Command, Option
+from snapshot_explorer.jupyter.limits import say_size
+
+
+def _inspect(call: Call) -> Frame:
+    """Return a system table; say first what will be read, and ask where it is much, if it holds the table's rows."""
+    name, table = call.table()
+    asked, ref = call.arguments.get("name") or "", call.arguments.get("ref")
+    if any(one.name == asked and one.of_rows for one in table.inspections):
+        snapshot = table.update() if ref is None else table.at(ref)
+        if snapshot.version is not None:
+            say_size(call, name, table, snapshot, None, ways="Add --yes to read them all")
+    return table.inspect(asked, ref)
+
+
+INSPECT = Command(
+    name="inspect",
+    summary="A table of metadata, under the format's own name",
+    run=_inspect,
+    python='orders.inspect("files", 17)',
+    examples=(
+        "%snapshot inspect files 17",
+        "%snapshot inspect history",
+        "p = %snapshot inspect partitions",
+        "%snapshot inspect audit_log 17",
+    ),
+    arguments=(
+        Argument(
+            name="NAME",
+            holds="inspection",
+            required=True,
+            meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
+            "tags, branches, consumers, statistics, aggregation_fields, table_indexes, file_indexes of Paimon, and "
+            "with the table's own rows audit_log, binlog, ro, row_tracking; history, detail, properties, "
+            "transactions, domains of Delta",
+        ),
+        Argument(name="REF", holds="ref", meaning="the version, where it tells of one; latest without it"),
+    ),
+    options=(
+        Option(flags=("-y", "--yes"), meaning="read the table's rows however many there are"),
+        TABLE,
+    ),
+    notes="Columns, types and texts are those of SELECT * FROM orders$files in Paimon, where times without zone "
+    "are UTC, and of DESCRIBE HISTORY and DESCRIBE DETAIL in Delta. The tables of rows cost what load does, and "
+    "have the same limits; the first rows are drawn, all are returned.",
+)

@@ -1,0 +1,72 @@
+"""`%snapshot load`: the rows of a version."""
+
+from IPython.core.error import UsageError
+
+from snapshot_explorer.engines.spark import sessions
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, ref_of, whole_number, without_quotes
+from snapshot_explorer.jupyter.cost import ENGINES
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
+from snapshot_explorer.jupyter.limits import say_size
+
+
+def _load(call: Call) -> object:
+    """Say what will be read, ask where it is much, and return the rows."""
+    given = call.arguments
+    engine = given.get("engine") or call.settings.engine
+    if engine not in ENGINES:
+        raise UsageError(f"The engine {engine!r} is unknown. Use --engine {' or --engine '.join(ENGINES)}.")
+    limit = None if given.get("limit") is None else whole_number("--limit", given.get("limit") or "")
+    columns = None if given.get("columns") is None else _column_names(given.get("columns") or "")
+    where = given.get("where")
+    name, table = call.table()
+    snapshot = table.at(ref_of(call))
+    if engine == "spark":  # lazy: nothing is read yet, however much it is
+        return snapshot.to_spark(sessions.session(say=call.say), columns=columns, where=where, limit=limit)
+    if snapshot.version is not None:
+        say_size(call, name, table, snapshot, limit)
+    read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
+    return read(columns=columns, where=where, limit=limit)
+
+
+def _column_names(text: str) -> list[str]:
+    names = [without_quotes(name.strip()) for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--columns names no column. Write names with commas between: --columns id,amount.")
+    return names
+
+
+LOAD = Command(
+    name="load",
+    summary="The rows of a version as a DataFrame",
+    run=_load,
+    python='orders.at(17).to_pandas(columns=["id"], where="amount > 10", limit=100)',
+    examples=(
+        "df = %snapshot load 17",
+        'df = %snapshot load 17 --columns id,amount --where "amount > 10"',
+        "df = %snapshot load @2026-11-01T12:00:00Z --limit 1000",
+        "t = %snapshot load tag:v1 --engine arrow",
+        "df = %snapshot load latest --engine spark",
+    ),
+    arguments=(REF,),
+    options=(
+        Option(
+            flags=("--engine",),
+            value="ENGINE",
+            holds="engine",
+            meaning="pandas (a DataFrame with Arrow types), arrow (a pyarrow Table) or spark (a lazy DataFrame)",
+        ),
+        Option(flags=("--columns",), value="A,B", holds="columns", meaning="only these columns, in this order"),
+        WHERE,
+        Option(
+            flags=("-n", "--limit"),
+            value="N",
+            holds="number",
+            meaning="at most so many rows; which ones is not defined",
+        ),
+        Option(flags=("-y", "--yes"), meaning="read however much it is"),
+        TABLE,
+    ),
+    notes="First says what it will read, from metadata. More than the settings load_row_limit or load_size_limit "
+    "is read only with --limit or --yes. Sizes are decimal: 1 MB is 1,000,000 bytes. With --engine spark nothing "
+    "is read until Spark is asked for rows; the active session is used, or a local one is started.",
+)

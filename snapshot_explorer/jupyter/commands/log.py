@@ -1,0 +1,41 @@
+"""`%snapshot log`: commits, newest first."""
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, RANGE, read_commits
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
+
+
+def _log(call: Call) -> Frame:
+    """Return the commits, newest first."""
+    frame, limit = read_commits(call, call.settings.display_limit)
+    if call.arguments.get("limit") is not None:
+        frame.limit = limit
+    return frame
+
+
+LOG = Command(
+    name="log",
+    summary="Commits, newest first",
+    run=_log,
+    python='orders.history("A..B", limit=20, kind="compact", since="@3d", text="...")',
+    examples=(
+        "%snapshot log",
+        "%snapshot log 10..latest --kind compact -n all",
+        "%snapshot log --since @2026-11-01 --grep nightly",
+        "h = %snapshot log -t orders -n 100",
+    ),
+    arguments=(RANGE,),
+    options=(
+        Option(
+            flags=("-n", "--limit"),
+            value="N",
+            holds="number",
+            meaning="how many commits, or all; without it the setting display_limit (20)",
+        ),
+        *COMMIT_FILTERS,
+        Option(flags=("--stat",), meaning="show files, rows and bytes that each commit added and removed"),
+        TABLE,
+    ),
+    notes="Reads no more commits than it returns, unless it has to look for a kind or a text. Rows are those in "
+    "files, before any merge.",
+)

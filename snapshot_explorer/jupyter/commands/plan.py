@@ -1,0 +1,26 @@
+"""`%snapshot plan`: what reading a version reads and skips."""
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, snapshot_of
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
+
+
+def _plan(call: Call) -> Frame:
+    """Return what reading the rows of a version would read and skip."""
+    return snapshot_of(call).plan(call.arguments.get("where"))
+
+
+PLAN = Command(
+    name="plan",
+    summary="What reading a version reads and skips",
+    run=_plan,
+    python='orders.at(17).plan(where="amount > 10")',
+    examples=("%snapshot plan 17", '%snapshot plan 17 --where "amount > 10"'),
+    arguments=(REF,),
+    options=(
+        WHERE,
+        TABLE,
+    ),
+    notes="A row per split that is read, and one for what is skipped of a partition and bucket for a reason: "
+    "partition, bucket, key range or statistics of a column. Reads metadata alone.",
+)

@@ -1,0 +1,42 @@
+"""`%snapshot retention`: what expiry would free."""
+
+from snapshot_explorer.jupyter.commands.shared_arguments import whole_number
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
+from snapshot_explorer.retention import Retention
+
+
+def _retention(call: Call) -> Retention:
+    """Return what a rule would take from the table."""
+    given = call.arguments
+    last = given.get("keep-last")
+    keep_last = None if last is None else whole_number("--keep-last", last, least=1)
+    return call.table()[1].retention(given.get("keep"), keep_last=keep_last)
+
+
+RETENTION = Command(
+    name="retention",
+    summary="What expiry would free, and what holds the rest",
+    run=_retention,
+    python='orders.retention(keep="7d", keep_last=10)',
+    examples=(
+        "%snapshot retention",
+        "%snapshot retention --keep 7d --keep-last 10",
+        "r = %snapshot retention --keep 0d --keep-last 1",
+    ),
+    options=(
+        Option(
+            flags=("--keep",),
+            value="AGE",
+            meaning="keep versions up to this age, as 7d or 36h; else as the table says",
+        ),
+        Option(
+            flags=("--keep-last",),
+            value="N",
+            holds="number",
+            meaning="keep at least so many of the newest versions; without it as the table says",
+        ),
+        TABLE,
+    ),
+    notes="Deletes nothing, and shows the engine's own command: sys.expire_snapshots of Paimon, VACUUM of Delta. "
+    "r.versions, r.lost, r.freed and r.holders are frames, r.commands the commands.",
+)

@@ -1,0 +1,74 @@
+"""Arguments that several commands accept, and how their values are read."""
+
+from IPython.core.error import UsageError
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.grammar import Argument, Call, Option
+from snapshot_explorer.snapshot import Snapshot
+
+REF = Argument(name="REF", holds="ref", meaning="the version; latest without it")
+WHERE = Option(flags=("--where",), value='"SQL"', meaning="only rows for which the condition is true")
+RANGE = Argument(name="A..B", holds="range", meaning="from one version to another, both included; either may miss")
+COMMIT_FILTERS = (
+    Option(flags=("--kind",), value="K", holds="kind", meaning="only commits of a kind, such as compact"),
+    Option(flags=("--operation",), value="WORD", meaning="only commits with this word of the writer's, as MERGE"),
+    Option(flags=("--user",), value="TEXT", meaning="only commits of a user whose recorded name holds the text"),
+    Option(flags=("--since",), value="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
+    Option(flags=("--until",), value="@TIME", meaning="only commits at or before a time"),
+    Option(flags=("--grep",), value="TEXT", meaning="only commits whose stored details hold the text"),
+    Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
+)
+"""Which commits `log` and `timeline` return."""
+
+
+def ref_of(call: Call) -> str:
+    """Return the version that REF names, the latest without one."""
+    return call.arguments.get("ref") or "latest"
+
+
+def snapshot_of(call: Call) -> Snapshot:
+    """Return the snapshot that REF names, the latest without one."""
+    _, table = call.table()
+    return table.at(ref_of(call))
+
+
+def read_commits(call: Call, default_limit: int) -> tuple[Frame, int | None]:
+    """Return the commits that the filters select, and the limit: `-n`, or `default_limit` without it."""
+    given = call.arguments
+    text = given.get("limit")
+    limit = default_limit if text is None else whole_number("-n", text, also="all")
+    _, table = call.table()
+    frame = table.history(
+        given.get("a..b"),
+        limit=limit,
+        kind=given.get("kind"),
+        operation=given.get("operation"),
+        user=given.get("user"),
+        since=given.get("since"),
+        until=given.get("until"),
+        text=given.get("grep"),
+        maintenance=not given.has("no-maintenance"),
+        stat=given.has("stat"),
+    )
+    return frame, limit
+
+
+def whole_number(flag: str, text: str, *, least: int = 0, also: str = "") -> int | None:
+    """Return the number that a flag's value is; None for the word that is also allowed.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if also and text == also:
+        return None
+    digits = text.replace("_", "").replace(",", "")
+    if not (digits.isascii() and digits.isdigit()):
+        other = f", or {also}" if also else ""
+        raise UsageError(f"{flag} wants a whole number, {least} or more{other}, not {text!r}. Example: {flag} 20.")
+    return int(digits)
+
+
+def without_quotes(text: str) -> str:
+    """Return the text without the quotes around it, where it has some."""
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return text[1:-1] if is_quoted else text

@@ -1,0 +1,21 @@
+"""`%snapshot show`: one version."""
+
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
+from snapshot_explorer.snapshot import Snapshot
+
+
+def _show(call: Call) -> Snapshot:
+    """Return a snapshot."""
+    return snapshot_of(call)
+
+
+SHOW = Command(
+    name="show",
+    summary="One version: its commit, files and schema",
+    run=_show,
+    python="orders.at(17)",
+    examples=("%snapshot show 17", "%snapshot show latest~2", "%snapshot show orders@tag:v1"),
+    arguments=(REF,),
+    options=(TABLE,),
+)

@@ -1,0 +1,55 @@
+"""`%snapshot sql`: a query over the open tables."""
+
+from IPython.core.error import UsageError
+
+from snapshot_explorer import queries
+from snapshot_explorer.jupyter.grammar import Argument, Call, Command, Option
+from snapshot_explorer.jupyter.limits import check_readings
+
+
+def _sql(call: Call) -> object:
+    """Return what a query over the open tables gives."""
+    query = call.arguments.get("query")
+    if call.body is not None and query is not None:
+        raise UsageError("A query stands in the line and another one below it. Write one of them.")
+    text = query if call.body is None else call.body
+    if text is None or not text.strip():
+        raise UsageError(
+            "%snapshot sql needs a query. Write it below %%snapshot sql, or in quotes: "
+            '%snapshot sql "select * from orders version as of 17".'
+        )
+    if not call.tables.all():
+        call.table()  # which says how to open one
+    engine = call.arguments.get("engine") or "duckdb"
+    return queries.sql(text, call.tables.all(), engine=engine, before=lambda readings: check_readings(call, readings))
+
+
+SQL = Command(
+    name="sql",
+    summary="A query over the open tables at any version",
+    run=_sql,
+    python='snapshot_explorer.sql("select * from orders version as of 17", {"orders": orders}, engine="duckdb")',
+    examples=(
+        '%snapshot sql "select * from orders@17"',
+        "%%snapshot sql -o gone  (and the query below, in the same cell)",
+        '%snapshot sql "select * from orders version as of 17 except select * from orders"',
+        "%snapshot sql \"select count(*) from orders timestamp as of '2026-11-01'\" --engine spark",
+    ),
+    arguments=(Argument(name="QUERY", holds="text", meaning="the query in quotes, where it is not below the line"),),
+    options=(
+        Option(
+            flags=("--engine",),
+            value="ENGINE",
+            holds="sql engine",
+            meaning="duckdb (gives a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
+            "duckdb without it",
+        ),
+        Option(flags=("-y", "--yes"), meaning="read however much it is"),
+    ),
+    notes="The query follows below %%snapshot sql in the same cell, where nothing is expanded. It names the open "
+    "tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a tag), timestamp as of "
+    "'2026-11-01 12:00' (UTC without a zone) or '2h'; without, it is the newest version. DuckDB reads the "
+    "columns and files that the query needs, into memory: more than the settings load_row_limit or "
+    "load_size_limit only with --yes. Only statements that read are taken.",
+    takes_body=True,
+)

@@ -1,0 +1,20 @@
+"""`%snapshot tags`: the tags."""
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
+
+
+def _tags(call: Call) -> Frame:
+    """Return the tags."""
+    return call.table()[1].tags()
+
+
+TAGS = Command(
+    name="tags",
+    summary="Tags and the versions they name",
+    run=_tags,
+    python="orders.tags()",
+    examples=("%snapshot tags",),
+    options=(TABLE,),
+    notes="Delta tables have none.",
+)

@@ -1,0 +1,51 @@
+"""`%snapshot timeline`: commits as a figure."""
+
+from typing import get_args
+
+from IPython.core.error import UsageError
+
+from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, RANGE, read_commits
+from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
+from snapshot_explorer.render.commits import Measure
+from snapshot_explorer.render.figures import Picture
+
+TIMELINE_COMMITS = 10_000
+"""Commits that `timeline` reads without `-n`."""
+
+
+def _timeline(call: Call) -> Picture:
+    """Return the commits as a figure, with a table beside it."""
+    y = call.arguments.get("y") or "rows"
+    if y not in get_args(Measure):
+        raise UsageError(f"-y wants {', '.join(get_args(Measure))}, not {y!r}. Example: -y files.")
+    frame, _ = read_commits(call, TIMELINE_COMMITS)
+    return frame.picture(y=y)
+
+
+TIMELINE = Command(
+    name="timeline",
+    summary="Commits as a figure, with a table beside it",
+    run=_timeline,
+    python='orders.history("A..B", limit=10_000).picture(y="rows")',
+    examples=(
+        "%snapshot timeline",
+        "%snapshot timeline 100..200 -y files",
+        "%snapshot timeline --since @7d --no-maintenance",
+        "p = %snapshot timeline -y bytes -n all",
+    ),
+    arguments=(RANGE,),
+    options=(
+        Option(flags=("-y",), value="WHAT", holds="measure", meaning="what bars count: rows, files or bytes"),
+        Option(
+            flags=("-n", "--limit"),
+            value="N",
+            holds="number",
+            meaning=f"how many commits, the newest ones, or all; without it {TIMELINE_COMMITS:,}",
+        ),
+        *COMMIT_FILTERS,
+        TABLE,
+    ),
+    notes="A bar up for what a commit added and one down for what it removed, by kind; the line is what that comes "
+    "to. Tags are flags, dotted lines new schemas; versions on grey can be loaded no more. Where no figures are "
+    "shown the table stands alone. p.figure is plotly's; rows are those in files, before any merge.",
+)
