@@ -51,7 +51,7 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     magics.shown_progress.register()
     if taken:
         free = [f"%{name}" for name in NAMES if name not in taken]
-        ip.display_pub.publish({"text/plain": _what_is_taken(taken, free)})
+        ip.display_pub.publish({"text/plain": _conflict_message(taken, free)})
 
 
 def unload_ipython_extension(ip: InteractiveShell) -> None:
@@ -84,7 +84,7 @@ def _is_taken(ip: InteractiveShell, name: str) -> bool:
     return any(magic is not None and not _is_ours(magic) for magic in found)
 
 
-def _what_is_taken(taken: list[str], free: list[str]) -> str:
+def _conflict_message(taken: list[str], free: list[str]) -> str:
     names = " and ".join(f"%{name}" for name in taken)
     others = f"Use {free[0]} instead." if free else "Unload the other extension, then %reload_ext snapshot_explorer."
     return f"Another extension already has {names}. {others}"

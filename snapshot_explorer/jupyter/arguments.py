@@ -10,14 +10,14 @@ from difflib import get_close_matches
 
 from IPython.core.error import UsageError
 
-from snapshot_explorer.jupyter.grammar import Arguments, Command, Option
-from snapshot_explorer.jupyter.tokens import Word
+from snapshot_explorer.jupyter.command import Arguments, Command, Option
+from snapshot_explorer.jupyter.tokens import Token
 
 _OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
 
 
 def parse(
-    command: Command, words: Sequence[Word], *, expand: Callable[[str], str], is_table: Callable[[str], bool]
+    command: Command, words: Sequence[Token], *, expand: Callable[[str], str], is_table: Callable[[str], bool]
 ) -> Arguments:
     """Return what the words give to the command; options may stand before, between and after arguments.
 
@@ -37,7 +37,7 @@ class _Parser:
     def __init__(
         self,
         command: Command,
-        words: Sequence[Word],
+        words: Sequence[Token],
         expand: Callable[[str], str],
         is_table: Callable[[str], bool],
     ) -> None:
@@ -47,67 +47,67 @@ class _Parser:
         self._is_table = is_table
         self._values: dict[str, str] = {}
         self._repeated: dict[str, list[str]] = {}
-        self._plain: list[str] = []
+        self._positionals: list[str] = []
 
     def parse(self) -> Arguments:
         while self._words:
-            self._take(self._words.pop(0))
+            self._consume(self._words.pop(0))
         if "help" not in self._values:
-            self._take_table()
-            self._name_plain()
+            self._extract_table()
+            self._assign_positionals()
         return Arguments(values=self._values, repeated={name: tuple(values) for name, values in self._repeated.items()})
 
-    def _take(self, word: Word) -> None:
+    def _consume(self, word: Token) -> None:
         if word.flag:
-            self._set(self._known(word.flag), word)
+            self._set(self._find_option(word.flag), word)
         elif word.quote or not _looks_like_a_flag(word.text):
-            option = None if word.quote else self._by_word(word.text)
+            option = None if word.quote else self._option_of_keyword(word.text)
             if option is None:
-                self._plain.append(self._expand(word.text))
+                self._positionals.append(self._expand(word.text))
             else:
                 self._set(option, self._next_value(option, word.text))
         else:
-            self._take_flag(word)
+            self._consume_flag(word)
 
-    def _take_flag(self, word: Word) -> None:
+    def _consume_flag(self, word: Token) -> None:
         flag, equals, value = word.text.partition("=")
         glued = self._command.option(flag[:2])
-        if glued and glued.value and self._command.option(flag) is None and not flag.startswith("--"):
+        if glued and glued.metavar and self._command.option(flag) is None and not flag.startswith("--"):
             # -n20, as git takes it.
-            self._set(glued, Word(word.text[2:]))
+            self._set(glued, Token(word.text[2:]))
             return
-        option = self._known(flag)
-        if option.value is None and equals:
+        option = self._find_option(flag)
+        if option.metavar is None and equals:
             raise UsageError(f"{flag} takes no value. Leave out what follows the equals sign.")
-        if option.value is None:
+        if option.metavar is None:
             self._values[option.name] = ""
         else:
-            self._set(option, Word(value) if equals else self._next_value(option, flag))
+            self._set(option, Token(value) if equals else self._next_value(option, flag))
 
-    def _known(self, flag: str) -> Option:
+    def _find_option(self, flag: str) -> Option:
         option = self._command.option(flag)
         if option is not None:
             return option
-        flags = {spelled.lstrip("-"): spelled for known in self._command.all_options for spelled in known.flags}
+        flags = {text.lstrip("-"): text for known in self._command.all_options for text in known.flags}
         # Without the dashes, which would make any two alike.
         near = get_close_matches(flag.lstrip("-"), flags, 1)
         hint = f"Did you mean {flags[near[0]]}?" if near else f"Options: {', '.join(flags.values())}."
         raise UsageError(f"%snapshot {self._command.name} has no option {flag}. {hint}")
 
-    def _by_word(self, text: str) -> Option | None:
+    def _option_of_keyword(self, text: str) -> Option | None:
         """Return the option that a plain word stands for, once there is an argument for it to follow."""
-        if not self._plain:
+        if not self._positionals:
             return None
-        return next((option for option in self._command.options if option.word == text), None)
+        return next((option for option in self._command.options if option.keyword == text), None)
 
-    def _next_value(self, option: Option, spelled: str) -> Word:
+    def _next_value(self, option: Option, flag: str) -> Token:
         following = self._words[0] if self._words else None
         is_flag = following and not following.quote and self._command.option(following.text.partition("=")[0])
         if following is None or is_flag:
-            raise UsageError(f"{spelled} needs a value: {spelled} {option.value}.")
+            raise UsageError(f"{flag} needs a value: {flag} {option.metavar}.")
         return self._words.pop(0)
 
-    def _set(self, option: Option, word: Word) -> None:
+    def _set(self, option: Option, word: Token) -> None:
         value = _variable(option, word.text) if option.is_secret else self._expand(word.text)
         if option.repeated:
             self._repeated.setdefault(option.name, []).append(value)
@@ -116,18 +116,18 @@ class _Parser:
         else:
             self._values[option.name] = value
 
-    def _take_table(self) -> None:
+    def _extract_table(self) -> None:
         """Take the table out of a first argument `orders`, and out of refs such as `orders@17`."""
-        if not self._command.is_about_a_table:
+        if not self._command.accepts_table:
             return
-        if self._plain and self._is_table(self._plain[0]):
-            self._set_table(self._plain.pop(0))
-        about_versions = [argument.holds in ("ref", "range") for argument in self._command.arguments]
-        for position, (value, holds_refs) in enumerate(zip(self._plain, about_versions, strict=False)):
+        if self._positionals and self._is_table(self._positionals[0]):
+            self._set_table(self._positionals.pop(0))
+        about_versions = [argument.value_type in ("ref", "range") for argument in self._command.arguments]
+        for position, (value, holds_refs) in enumerate(zip(self._positionals, about_versions, strict=False)):
             if holds_refs:
                 sides = value.split("..", 1)
-                self._plain[position] = "..".join(self._without_table(side) for side in sides)
-        for name in [option.name for option in self._command.options if option.holds == "range"]:
+                self._positionals[position] = "..".join(self._without_table(side) for side in sides)
+        for name in [option.name for option in self._command.options if option.value_type == "range"]:
             if name in self._values:
                 sides = self._values[name].split("..", 1)
                 self._values[name] = "..".join(self._without_table(side) for side in sides)
@@ -144,14 +144,14 @@ class _Parser:
         if given != name:
             raise UsageError(f"Two tables are named, {given} and {name}. A command acts on one.")
 
-    def _name_plain(self) -> None:
+    def _assign_positionals(self) -> None:
         """Give the values without flags their names."""
         arguments = self._command.arguments
-        for argument, value in zip(arguments, self._plain, strict=False):
+        for argument, value in zip(arguments, self._positionals, strict=False):
             self._values[argument.name.lower()] = value
-        if len(self._plain) > len(arguments):
-            raise UsageError(self._too_many(self._plain[len(arguments)]))
-        missing = next((argument for argument in arguments[len(self._plain) :] if argument.required), None)
+        if len(self._positionals) > len(arguments):
+            raise UsageError(self._too_many(self._positionals[len(arguments)]))
+        missing = next((argument for argument in arguments[len(self._positionals) :] if argument.required), None)
         if missing:
             raise UsageError(
                 f"%snapshot {self._command.name} needs {missing.name}, {missing.meaning}. "
@@ -160,7 +160,7 @@ class _Parser:
 
     def _too_many(self, value: str) -> str:
         arguments = self._command.arguments
-        if self._command.is_about_a_table and not arguments and "table" not in self._values:
+        if self._command.accepts_table and not arguments and "table" not in self._values:
             return (
                 f"%snapshot {self._command.name} takes no argument but the name of an open table, and {value!r} is "
                 "none. %snapshot tables lists them."
@@ -184,6 +184,6 @@ def _variable(option: Option, text: str) -> str:
         raise UsageError(
             f"{option.flags[-1]} takes the name of a variable that holds a dict, not the dict itself: a line stays in "
             f"the notebook and in the history, and secrets must not. Write the dict in a variable, then "
-            f"{option.flags[-1]} {option.value}."
+            f"{option.flags[-1]} {option.metavar}."
         )
     return name

@@ -11,11 +11,11 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from snapshot_explorer import queries
 from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.history import Known
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import ENGINES
-from snapshot_explorer.jupyter.grammar import TABLE, Argument, Command, Holds, Option
 from snapshot_explorer.jupyter.tables import OpenTables
-from snapshot_explorer.jupyter.tokens import Word, split_words
+from snapshot_explorer.jupyter.tokens import Token, tokenize
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
@@ -86,27 +86,27 @@ def suggestions(typed: str, tables: OpenTables, variables: Mapping[str, object])
     if line is None:
         return Suggestions("", ())
     rest = line["rest"]
-    words = split_words(rest)
+    words = tokenize(rest)
     is_between = not rest or rest[-1].isspace()
     if words and not is_between and words[-1].quote:
         return Suggestions("", ())
-    current = Word("") if is_between else words[-1]
+    current = Token("") if is_between else words[-1]
     before = words if is_between else words[:-1]
     if not before:
         return _starting(current.text, ((command.name, "command") for command in COMMANDS))
     command = next((command for command in COMMANDS if command.name == before[0].text), None)
     if command is None:
         return Suggestions("", ())
-    return _Place(command, before[1:], current.text, tables, variables).suggestions(rest)
+    return _CursorPosition(command, before[1:], current.text, tables, variables).suggestions(rest)
 
 
-class _Place:
+class _CursorPosition:
     """A cursor behind a command."""
 
     def __init__(
         self,
         command: Command,
-        before: Sequence[Word],
+        before: Sequence[Token],
         typed: str,
         tables: OpenTables,
         variables: Mapping[str, object],
@@ -123,12 +123,12 @@ class _Place:
             return _starting(fragment.group() if fragment else "", self._columns())
         flag, equals, value = self._typed.partition("=")
         option = self._command.option(flag) if equals else self._awaiting()
-        if option is not None and option.value:
-            return self._values(option.holds, value if equals else self._typed)
+        if option is not None and option.metavar:
+            return self._values(option.value_type, value if equals else self._typed)
         if self._typed.startswith("-"):
             return _starting(self._typed, self._flags())
         argument = self._next_argument()
-        found = self._values(argument.holds, self._typed) if argument else Suggestions(self._typed, ())
+        found = self._values(argument.value_type, self._typed) if argument else Suggestions(self._typed, ())
         if self._typed:
             return found
         return Suggestions("", (*found.items, *self._flags()))
@@ -138,7 +138,7 @@ class _Place:
         if not self._before or self._before[-1].quote:
             return None
         last = self._before[-1].text
-        by_word = (option for option in self._command.options if option.word == last and len(self._before) > 1)
+        by_word = (option for option in self._command.options if option.keyword == last and len(self._before) > 1)
         return self._command.option(last) or next(by_word, None)
 
     def _next_argument(self) -> Argument | None:
@@ -148,15 +148,15 @@ class _Place:
         for word in self._before:
             option = None if word.quote or is_value else self._command.option(word.text)
             if option is None and not is_value and not word.flag and not word.text.startswith("-"):
-                is_table = self._command.is_about_a_table and plain == 0 and word.text in self._tables.all()
+                is_table = self._command.accepts_table and plain == 0 and word.text in self._tables.all()
                 plain += not is_table
-            is_value = bool(option and option.value)
+            is_value = bool(option and option.metavar)
         return self._command.arguments[plain] if plain < len(self._command.arguments) else None
 
-    def _values(self, holds: Holds, typed: str) -> Suggestions:
-        match holds:
+    def _values(self, value_type: ValueType, typed: str) -> Suggestions:
+        match value_type:
             case "ref" | "range":
-                return self._refs(typed, holds)
+                return self._refs(typed, value_type)
             case "columns":
                 *chosen, last = typed.split(",")
                 return _starting(last, (item for item in self._columns() if item[0] not in chosen))
@@ -167,9 +167,9 @@ class _Place:
                 known = table.inspections if table else ()
                 return _starting(typed, [(one.name, one.meaning) for one in known])
             case _:
-                return _starting(typed, self._words(holds))
+                return _starting(typed, self._words(value_type))
 
-    def _words(self, holds: Holds) -> Iterator[tuple[str, str]]:
+    def _words(self, value_type: ValueType) -> Iterator[tuple[str, str]]:
         words: Mapping[str, Sequence[str]] = {
             "table": list(self._tables.all()),
             "command": [command.name for command in COMMANDS],
@@ -179,7 +179,7 @@ class _Place:
             "sql engine": queries.ENGINES,
             "format": [one.name for one in FORMATS],
         }
-        return ((word, holds) for word in words.get(holds, ()))
+        return ((word, value_type) for word in words.get(value_type, ()))
 
     def _flags(self) -> Iterator[tuple[str, str]]:
         given = {word.text for word in self._before}
@@ -187,8 +187,8 @@ class _Place:
             if option.repeated or not given.intersection(option.flags):
                 yield option.flags[-1], "option"
 
-    def _refs(self, typed: str, holds: Holds) -> Suggestions:
-        fragment = typed.rpartition("..")[2] if holds == "range" else typed
+    def _refs(self, typed: str, value_type: ValueType) -> Suggestions:
+        fragment = typed.rpartition("..")[2] if value_type == "range" else typed
         name, at, behind = fragment.partition("@")
         if at and name in self._tables.all():
             return _starting(behind, _refs_of(self._table(name)))

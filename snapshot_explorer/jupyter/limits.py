@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from IPython.core.error import UsageError
 
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.jupyter.command import Invocation
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
-from snapshot_explorer.jupyter.grammar import Call
 from snapshot_explorer.queries import Reading
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.table import Table
 
 
-def say_size(
-    call: Call,
+def show_read_size(
+    invocation: Invocation,
     name: str,
     table: Table,
     snapshot: Snapshot,
@@ -27,14 +27,14 @@ def say_size(
     Raises:
         UsageError: It is more than the settings allow without being asked for.
     """
-    what, limits = cost_of(snapshot, call.arguments.get("where")), _limits(call)
-    if what.exceeds(limits) and limit is None and not call.arguments.has("yes"):
+    what, limits = cost_of(snapshot, invocation.arguments.get("where")), _limits(invocation)
+    if what.exceeds(limits) and limit is None and not invocation.arguments.has("yes"):
         raise UsageError(
             f"Version {snapshot.version} of {name} would read {what}: more than {limits} is read only when asked for. "
             f"{ways}."
         )
     part = "" if limit is None else f"; at most {limit:,} rows are returned"
-    call.say(f"{name} version {snapshot.version}{_of_time(table, snapshot.version)}: reading {what}{part}")
+    invocation.show_line(f"{name} version {snapshot.version}{_of_time(table, snapshot.version)}: reading {what}{part}")
 
 
 def _of_time(table: Table, version: int | None) -> str:
@@ -47,11 +47,11 @@ def _of_time(table: Table, version: int | None) -> str:
         return ""
 
 
-def check_readings(call: Call, readings: Sequence[Reading]) -> None:
+def check_read_size(invocation: Invocation, readings: Sequence[Reading]) -> None:
     """Raise where a query would read more than the settings allow without being asked for; from metadata alone."""
-    if call.arguments.has("yes"):
+    if invocation.arguments.has("yes"):
         return
-    limits = _limits(call)
+    limits = _limits(invocation)
     whole = [
         one for one in readings if one.snapshot.version is not None and (one.limit is None or one.limit > limits.rows)
     ]
@@ -64,5 +64,5 @@ def check_readings(call: Call, readings: Sequence[Reading]) -> None:
         )
 
 
-def _limits(call: Call) -> Limits:
-    return Limits(rows=call.settings.load_row_limit, size_bytes=call.settings.load_size_limit)
+def _limits(invocation: Invocation) -> Limits:
+    return Limits(rows=invocation.settings.load_row_limit, size_bytes=invocation.settings.load_size_limit)

@@ -11,13 +11,13 @@ from traitlets import Bool, Enum, Int
 
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.arguments import parse
+from snapshot_explorer.jupyter.command import HELP, Arguments, Command, Invocation, Settings, find_command
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
-from snapshot_explorer.jupyter.grammar import HELP, Arguments, Call, Command, Settings, find_command
-from snapshot_explorer.jupyter.manual import Manual, manual, overview
+from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
 from snapshot_explorer.jupyter.progress import ShellProgress
 from snapshot_explorer.jupyter.tables import OpenTables
-from snapshot_explorer.jupyter.tokens import Word, split_words, without_semicolon
+from snapshot_explorer.jupyter.tokens import Token, tokenize, without_semicolon
 from snapshot_explorer.jupyter.variables import expand
 from snapshot_explorer.render import DRAWN_ROWS
 from snapshot_explorer.table import Table
@@ -62,7 +62,7 @@ class SnapshotMagics(Magics):
     @needs_local_scope
     def snapshot(self, line: str, local_ns: Mapping[str, object] | None = None) -> object:
         """Stand for the list of commands, which is put here below."""
-        return self._do(line, None, local_ns)
+        return self._run_line(line, None, local_ns)
 
     snapshot.__doc__ = overview(COMMANDS)  # type: ignore[assignment]  # as above
 
@@ -72,18 +72,18 @@ class SnapshotMagics(Magics):
     @needs_local_scope
     def snapshot_cell(self, line: str, cell: str, local_ns: Mapping[str, object] | None = None) -> object:
         """Run the command of the line with what stands below it: `%%snapshot sql` and a query."""
-        return self._do(line, cell, local_ns)
+        return self._run_line(line, cell, local_ns)
 
-    def _do(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
+    def _run_line(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
         """Run a line, and put what it gives into the variable that it names."""
         content, is_silenced = without_semicolon(line)
         target, content = _target(content)
         variables: Mapping[str, object] = ChainMap(dict(local_ns or {}), self._shell.user_ns)
-        command, arguments = self._parsed(split_words(content), variables)
+        command, arguments = self._parsed(tokenize(content), variables)
         if arguments.has("help"):
-            return Manual(manual(command))
-        if body is not None and not command.takes_body:
-            takers = " and ".join(f"%%snapshot {one.name}" for one in COMMANDS if one.takes_body)
+            return HelpText(command_help(command))
+        if body is not None and not command.accepts_body:
+            takers = " and ".join(f"%%snapshot {one.name}" for one in COMMANDS if one.accepts_body)
             raise UsageError(
                 f"%snapshot {command.name} is a line of its own: write it with one %. Cells begin with {takers}."
             )
@@ -96,13 +96,13 @@ class SnapshotMagics(Magics):
         is_kept = target is not None or (is_silenced and self._is_shown(line))
         return None if is_kept else result
 
-    def _parsed(self, words: Sequence[Word], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
+    def _parsed(self, words: Sequence[Token], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
         """Return the command that the words name and its arguments; without a word, the one that fits."""
         if not words:
-            words = (Word("status" if self.tables.all() else "help"),)
+            words = (Token("status" if self.tables.all() else "help"),)
         word, *others = words
         if word.text in HELP.flags:
-            word = Word("help")
+            word = Token("help")
         if word.text in self.tables.all() and word.text not in {command.name for command in COMMANDS}:
             raise UsageError(
                 f"{word.text} is a table, not a command. Try %snapshot status {word.text} or %snapshot log {word.text}."
@@ -125,7 +125,7 @@ class SnapshotMagics(Magics):
         *,
         is_silenced: bool,
     ) -> object:
-        call = Call(
+        invocation = Invocation(
             arguments=arguments,
             commands=COMMANDS,
             tables=self.tables,
@@ -136,11 +136,11 @@ class SnapshotMagics(Magics):
                 load_size_limit=self.load_size_limit,
                 engine=self.engine,
             ),
-            say=_say_nothing if is_silenced else self._say,
-            body=body,
+            show_line=_show_nothing if is_silenced else self._show_line,
+            cell_body=body,
         )
         try:
-            return command.run(call)
+            return command.run(invocation)
         except UsageError as error:
             raise UsageError(visible(str(error))) from error.__cause__
         except SnapshotExplorerError as error:
@@ -149,7 +149,7 @@ class SnapshotMagics(Magics):
             # UsageError itself: IPython shows the traceback of anything derived from it.
             raise UsageError(visible(" ".join(str(error).split()))) from error
 
-    def _say(self, line: str) -> None:
+    def _show_line(self, line: str) -> None:
         """Show a line beside the result."""
         self._shell.display_pub.publish({"text/plain": visible(line)})
 
@@ -170,5 +170,5 @@ def _target(line: str) -> tuple[str | None, str]:
     return (found[1], found[2]) if found else (None, line)
 
 
-def _say_nothing(line: str) -> None:
+def _show_nothing(line: str) -> None:
     """Take the place of showing a line in a silenced cell."""

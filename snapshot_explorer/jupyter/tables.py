@@ -61,13 +61,13 @@ class OpenTables:
                 return name, value
             if name in tables:
                 return name, tables[name]
-            raise UsageError(f"No open table is called {name!r}. {self._what_is_open(name)}")
+            raise UsageError(f"No open table is called {name!r}. {self._open_tables_hint(name)}")
         current = self.current
         if current is None:
             if not tables:
-                raise UsageError(self._what_is_open())
+                raise UsageError(self._open_tables_hint())
             raise UsageError(
-                f"No table is chosen. {self._what_is_open()} Say which with -t NAME, or choose one with "
+                f"No table is chosen. {self._open_tables_hint()} Say which with -t NAME, or choose one with "
                 "%snapshot use NAME."
             )
         return current, tables[current]
@@ -106,9 +106,9 @@ class OpenTables:
             )
         return name
 
-    def _what_is_open(self, asked: str | None = None) -> str:
+    def _open_tables_hint(self, wanted: str | None = None) -> str:
         names = list(self.all())
         if not names:
             return "No table is open. Open one: %snapshot open PATH as NAME."
-        near = get_close_matches(asked, names, 1) if asked else []
+        near = get_close_matches(wanted, names, 1) if wanted else []
         return f"{f'Did you mean {near[0]}? ' if near else ''}Open: {', '.join(names)}."

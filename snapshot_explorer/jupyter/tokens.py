@@ -11,7 +11,7 @@ _FLAG_VALUE = re.compile(r"--?[A-Za-z][\w-]*=(?=[\"'])")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Token:
     """A word of a line."""
 
     text: str
@@ -22,7 +22,7 @@ class Word:
     """The flag of `--flag="quoted value"`; empty for other words."""
 
 
-def split_words(line: str) -> tuple[Word, ...]:
+def tokenize(line: str) -> tuple[Token, ...]:
     """Return the words of a line.
 
     Blanks part words, but not within quotes, and not within `{...}`, which may hold an expression. A quote
@@ -50,17 +50,17 @@ def _after_blanks(line: str, at: int) -> int:
     return at
 
 
-def _word(line: str, at: int) -> tuple[Word, int]:
+def _word(line: str, at: int) -> tuple[Token, int]:
     """Return the word that starts at a position, and the position behind it."""
     flag = _FLAG_VALUE.match(line, at)
     start = flag.end() if flag else at
     if line[start] in "\"'":
         closing = _closing_quote(line, start)
         if closing is not None:
-            word = Word(line[start + 1 : closing], quote=line[start])
+            word = Token(line[start + 1 : closing], quote=line[start])
             return replace(word, flag=flag.group()[:-1]) if flag else word, closing + 1
     end = _end_of_bare_word(line, at)
-    return Word(line[at:end]), end
+    return Token(line[at:end]), end
 
 
 def _closing_quote(line: str, opening: int, also_before: str = "") -> int | None:

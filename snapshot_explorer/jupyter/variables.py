@@ -69,7 +69,7 @@ def _is_of_variables(expression: str, variables: Mapping[str, object]) -> bool:
 def _evaluated(expression: str, variables: Mapping[str, object]) -> str:
     # What the user typed in their own cell, evaluated as IPython evaluates it in every other magic.
     value = eval(expression.strip(), dict(variables))  # noqa: S307
-    return expression.strip() if isinstance(value, Table) else _spelled(value)
+    return expression.strip() if isinstance(value, Table) else _as_text(value)
 
 
 def _dotted(name: str, variables: Mapping[str, object]) -> str | None:
@@ -80,12 +80,12 @@ def _dotted(name: str, variables: Mapping[str, object]) -> str | None:
     value = variables[first]
     for position, attribute in enumerate(attributes):
         if not hasattr(value, attribute):
-            return ".".join([_spelled(value), *attributes[position:]])
+            return ".".join([_as_text(value), *attributes[position:]])
         value = getattr(value, attribute)
-    return name if isinstance(value, Table) else _spelled(value)
+    return name if isinstance(value, Table) else _as_text(value)
 
 
-def _spelled(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):

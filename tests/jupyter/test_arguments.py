@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter.arguments import parse
+from snapshot_explorer.jupyter.command import Arguments, find_command
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.grammar import Arguments, find_command
-from snapshot_explorer.jupyter.tokens import split_words
+from snapshot_explorer.jupyter.tokens import tokenize
 
 
 def parsed(line: str) -> Arguments:
-    command, *words = split_words(line)
+    command, *words = tokenize(line)
     return parse(
         find_command(COMMANDS, command.text),
         words,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.jupyter.tokens import Word, split_words, without_semicolon
+from snapshot_explorer.jupyter.tokens import Token, tokenize, without_semicolon
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,20 @@ from snapshot_explorer.jupyter.tokens import Word, split_words, without_semicolo
     ],
 )
 def test_a_line_is_cut_into_words(line: str, words: list[str]) -> None:
-    assert [word.text for word in split_words(line)] == words
+    assert [word.text for word in tokenize(line)] == words
 
 
 def test_a_word_knows_its_quote_and_the_flag_before_it() -> None:
-    assert split_words("""--where='a b' "--yes" x""") == (
-        Word("a b", quote="'", flag="--where"),
-        Word("--yes", quote='"'),
-        Word("x"),
+    assert tokenize("""--where='a b' "--yes" x""") == (
+        Token("a b", quote="'", flag="--where"),
+        Token("--yes", quote='"'),
+        Token("x"),
     )
 
 
 @given(st.text(max_size=60))
 def test_every_line_can_be_cut_and_no_letter_but_quotes_and_blanks_is_lost(line: str) -> None:
-    words = split_words(line)
+    words = tokenize(line)
 
     kept = "".join(word.flag + "=" * bool(word.flag) + word.text for word in words)
     assert [letter for letter in kept if letter not in "\"'" and not letter.isspace()] == [
@@ -54,12 +54,12 @@ def test_every_line_can_be_cut_and_no_letter_but_quotes_and_blanks_is_lost(line:
 
 @given(st.text(max_size=30).filter(lambda text: '"' not in text))
 def test_anything_in_quotes_is_one_word(value: str) -> None:
-    assert split_words(f'load --where "{value}" -n 1') == (
-        Word("load"),
-        Word("--where"),
-        Word(value, quote='"'),
-        Word("-n"),
-        Word("1"),
+    assert tokenize(f'load --where "{value}" -n 1') == (
+        Token("load"),
+        Token("--where"),
+        Token(value, quote='"'),
+        Token("-n"),
+        Token("1"),
     )
 
 

@@ -5,6 +5,7 @@ To add one, write its module and put its record into `COMMANDS`. Completion and 
 
 from collections.abc import Sequence
 
+from snapshot_explorer.jupyter.command import Command
 from snapshot_explorer.jupyter.commands.branches import BRANCHES
 from snapshot_explorer.jupyter.commands.close import CLOSE
 from snapshot_explorer.jupyter.commands.diff import DIFF
@@ -29,7 +30,6 @@ from snapshot_explorer.jupyter.commands.tables import TABLES
 from snapshot_explorer.jupyter.commands.tags import TAGS
 from snapshot_explorer.jupyter.commands.timeline import TIMELINE
 from snapshot_explorer.jupyter.commands.use import USE
-from snapshot_explorer.jupyter.grammar import Command
 
 COMMANDS: Sequence[Command] = (
     OPEN,

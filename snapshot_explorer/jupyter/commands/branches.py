@@ -1,12 +1,12 @@
 """`%snapshot branches`: the branches."""
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 
 
-def _branches(call: Call) -> Frame:
+def _branches(invocation: Invocation) -> Frame:
     """Return the branches."""
-    return call.table()[1].branches()
+    return invocation.table()[1].branches()
 
 
 BRANCHES = Command(

@@ -1,15 +1,15 @@
 """`%snapshot close`: forget a table."""
 
-from snapshot_explorer.jupyter.grammar import Argument, Call, Command
-from snapshot_explorer.jupyter.manual import Manual
+from snapshot_explorer.jupyter.command import Argument, Command, Invocation
+from snapshot_explorer.jupyter.help_text import HelpText
 
 
-def _close(call: Call) -> Manual:
+def _close(invocation: Invocation) -> HelpText:
     """Forget a table and its variable."""
-    name, _ = call.tables.find(call.arguments.get("name"))
-    call.tables.close(name)
-    left = ", ".join(call.tables.all()) or "none"
-    return Manual(f"Closed {name}. Open: {left}.")
+    name, _ = invocation.tables.find(invocation.arguments.get("name"))
+    invocation.tables.close(name)
+    left = ", ".join(invocation.tables.all()) or "none"
+    return HelpText(f"Closed {name}. Open: {left}.")
 
 
 CLOSE = Command(
@@ -18,5 +18,5 @@ CLOSE = Command(
     run=_close,
     python="del orders",
     examples=("%snapshot close orders",),
-    arguments=(Argument(name="NAME", holds="table", meaning="the table; the current one without it"),),
+    arguments=(Argument(name="NAME", value_type="table", meaning="the table; the current one without it"),),
 )

@@ -2,7 +2,7 @@
 
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.grammar import TABLE, Argument, Call, Command, Option
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.refs import parse_range
 
 DIFF_PARTS = {
@@ -17,18 +17,18 @@ DIFF_PARTS = {
 """The flags of `diff`, and the part of the comparison that each asks for."""
 
 
-def _diff(call: Call) -> Comparison | Frame:
+def _diff(invocation: Invocation) -> Comparison | Frame:
     """Return how two versions differ, or the one part that was asked for."""
-    given = call.arguments
-    text = given.get("a..b") or "latest^..latest"
+    arguments = invocation.arguments
+    text = arguments.get("a..b") or "latest^..latest"
     a, b = parse_range(text if ".." in text else f"{text}..latest")
-    _, table = call.table()
+    _, table = invocation.table()
     comparison = table.compare(a, b)
-    asked = [part for flag, part in DIFF_PARTS.items() if given.has(flag)]
-    if len(asked) == 1:
-        part: Frame = getattr(comparison, asked[0])
+    parts = [part for flag, part in DIFF_PARTS.items() if arguments.has(flag)]
+    if len(parts) == 1:
+        part: Frame = getattr(comparison, parts[0])
         return part
-    return comparison.showing(*asked)
+    return comparison.showing(*parts)
 
 
 DIFF = Command(
@@ -46,7 +46,7 @@ DIFF = Command(
     arguments=(
         Argument(
             name="A..B",
-            holds="range",
+            value_type="range",
             meaning="from one version to another; A alone is A..latest, nothing is latest^..latest",
         ),
     ),

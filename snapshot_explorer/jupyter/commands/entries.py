@@ -1,13 +1,13 @@
 """`%snapshot entries`: the entries of a manifest."""
 
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
-from snapshot_explorer.jupyter.grammar import TABLE, Argument, Call, Command
 
 
-def _entries(call: Call) -> Frame:
+def _entries(invocation: Invocation) -> Frame:
     """Return the entries of one of the manifests of a version."""
-    return snapshot_of(call).entries(call.arguments.get("manifest") or "")
+    return snapshot_of(invocation).entries(invocation.arguments.get("manifest") or "")
 
 
 ENTRIES = Command(
@@ -19,7 +19,7 @@ ENTRIES = Command(
     arguments=(
         Argument(
             name="MANIFEST",
-            holds="text",
+            value_type="text",
             required=True,
             meaning="its path, as manifests shows it, its name, or an end that no other one has",
         ),

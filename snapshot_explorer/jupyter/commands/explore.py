@@ -1,13 +1,13 @@
 """`%snapshot explore`: the explorer, a widget."""
 
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 
 
-def _explore(call: Call) -> object:
+def _explore(invocation: Invocation) -> object:
     """Return the explorer of a table, a widget."""
     from snapshot_explorer.jupyter.explorer import explore as explorer_of  # noqa: PLC0415 - widgets take long to import
 
-    name, table = call.table()
+    name, table = invocation.table()
     return explorer_of(table, name=name)
 
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from IPython.core.error import UsageError
 
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of, without_quotes
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
 
 
-def _files(call: Call) -> Frame:
+def _files(invocation: Invocation) -> Frame:
     """Return the live files of a version."""
-    return snapshot_of(call).files(_partition(call.arguments.repeated.get("partition", ())))
+    return snapshot_of(invocation).files(_partition(invocation.arguments.repeated.get("partition", ())))
 
 
 def _partition(texts: tuple[str, ...]) -> Mapping[str, str | None] | None:
@@ -35,7 +35,7 @@ FILES = Command(
     options=(
         Option(
             flags=("-p", "--partition"),
-            value="COLUMN=VALUE",
+            metavar="COLUMN=VALUE",
             repeated=True,
             meaning="only files of this partition; several may be given, or joined by /. "
             "COLUMN=null is the null partition",

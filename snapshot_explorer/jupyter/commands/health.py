@@ -4,17 +4,17 @@ from IPython.core.error import UsageError
 
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
 
 
-def _health(call: Call) -> Health | Frame:
+def _health(invocation: Invocation) -> Health | Frame:
     """Return how well a version is kept, or with `--over` the same numbers for many."""
-    over = call.arguments.get("over")
-    if over is not None and call.arguments.get("ref") is not None:
+    over = invocation.arguments.get("over")
+    if over is not None and invocation.arguments.get("ref") is not None:
         raise UsageError("A REF and --over were both given. Give one version, or --over A..B for all of a range.")
-    _, table = call.table()
-    return table.health(ref_of(call)) if over is None else table.health_history(over)
+    _, table = invocation.table()
+    return table.health(ref_of(invocation)) if over is None else table.health_history(over)
 
 
 HEALTH = Command(
@@ -32,8 +32,8 @@ HEALTH = Command(
     options=(
         Option(
             flags=("--over",),
-            value="A..B",
-            holds="range",
+            metavar="A..B",
+            value_type="range",
             meaning="the numbers at every version of a range, newest first; .. is all of them",
         ),
         TABLE,

@@ -1,13 +1,17 @@
 """`%snapshot help`: the list of commands, or the help of one."""
 
-from snapshot_explorer.jupyter.grammar import Argument, Call, Command, find_command
-from snapshot_explorer.jupyter.manual import Manual, manual, overview
+from snapshot_explorer.jupyter.command import Argument, Command, Invocation, find_command
+from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
 
 
-def _help(call: Call) -> Manual:
+def _help(invocation: Invocation) -> HelpText:
     """Return the list of commands, or the help of the one named."""
-    word = call.arguments.get("command")
-    return Manual(overview(call.commands)) if word is None else Manual(manual(find_command(call.commands, word)))
+    word = invocation.arguments.get("command")
+    return (
+        HelpText(overview(invocation.commands))
+        if word is None
+        else HelpText(command_help(find_command(invocation.commands, word)))
+    )
 
 
 HELP = Command(
@@ -16,5 +20,5 @@ HELP = Command(
     run=_help,
     python="help(snapshot_explorer.open_table)",
     examples=("%snapshot help load",),
-    arguments=(Argument(name="COMMAND", holds="command", meaning="the command to tell about"),),
+    arguments=(Argument(name="COMMAND", value_type="command", meaning="the command to tell about"),),
 )

@@ -1,19 +1,19 @@
 """`%snapshot inspect`: a table of metadata under the format's own name."""
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.grammar import TABLE, Argument, Call, Command, Option
-from snapshot_explorer.jupyter.limits import say_size
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.limits import show_read_size
 
 
-def _inspect(call: Call) -> Frame:
+def _inspect(invocation: Invocation) -> Frame:
     """Return a system table; say first what will be read, and ask where it is much, if it holds the table's rows."""
-    name, table = call.table()
-    asked, ref = call.arguments.get("name") or "", call.arguments.get("ref")
-    if any(one.name == asked and one.of_rows for one in table.inspections):
+    name, table = invocation.table()
+    system_table, ref = invocation.arguments.get("name") or "", invocation.arguments.get("ref")
+    if any(one.name == system_table and one.of_rows for one in table.inspections):
         snapshot = table.update() if ref is None else table.at(ref)
         if snapshot.version is not None:
-            say_size(call, name, table, snapshot, None, ways="Add --yes to read them all")
-    return table.inspect(asked, ref)
+            show_read_size(invocation, name, table, snapshot, None, ways="Add --yes to read them all")
+    return table.inspect(system_table, ref)
 
 
 INSPECT = Command(
@@ -30,14 +30,14 @@ INSPECT = Command(
     arguments=(
         Argument(
             name="NAME",
-            holds="inspection",
+            value_type="inspection",
             required=True,
             meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
             "tags, branches, consumers, statistics, aggregation_fields, table_indexes, file_indexes of Paimon, and "
             "with the table's own rows audit_log, binlog, ro, row_tracking; history, detail, properties, "
             "transactions, domains of Delta",
         ),
-        Argument(name="REF", holds="ref", meaning="the version, where it tells of one; latest without it"),
+        Argument(name="REF", value_type="ref", meaning="the version, where it tells of one; latest without it"),
     ),
     options=(
         Option(flags=("-y", "--yes"), meaning="read the table's rows however many there are"),

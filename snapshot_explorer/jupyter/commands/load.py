@@ -3,27 +3,27 @@
 from IPython.core.error import UsageError
 
 from snapshot_explorer.engines.spark import sessions
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, ref_of, whole_number, without_quotes
 from snapshot_explorer.jupyter.cost import ENGINES
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
-from snapshot_explorer.jupyter.limits import say_size
+from snapshot_explorer.jupyter.limits import show_read_size
 
 
-def _load(call: Call) -> object:
+def _load(invocation: Invocation) -> object:
     """Say what will be read, ask where it is much, and return the rows."""
-    given = call.arguments
-    engine = given.get("engine") or call.settings.engine
+    arguments = invocation.arguments
+    engine = arguments.get("engine") or invocation.settings.engine
     if engine not in ENGINES:
         raise UsageError(f"The engine {engine!r} is unknown. Use --engine {' or --engine '.join(ENGINES)}.")
-    limit = None if given.get("limit") is None else whole_number("--limit", given.get("limit") or "")
-    columns = None if given.get("columns") is None else _column_names(given.get("columns") or "")
-    where = given.get("where")
-    name, table = call.table()
-    snapshot = table.at(ref_of(call))
+    limit = None if arguments.get("limit") is None else whole_number("--limit", arguments.get("limit") or "")
+    columns = None if arguments.get("columns") is None else _column_names(arguments.get("columns") or "")
+    where = arguments.get("where")
+    name, table = invocation.table()
+    snapshot = table.at(ref_of(invocation))
     if engine == "spark":  # lazy: nothing is read yet, however much it is
-        return snapshot.to_spark(sessions.session(say=call.say), columns=columns, where=where, limit=limit)
+        return snapshot.to_spark(sessions.session(say=invocation.show_line), columns=columns, where=where, limit=limit)
     if snapshot.version is not None:
-        say_size(call, name, table, snapshot, limit)
+        show_read_size(invocation, name, table, snapshot, limit)
     read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
     return read(columns=columns, where=where, limit=limit)
 
@@ -51,16 +51,16 @@ LOAD = Command(
     options=(
         Option(
             flags=("--engine",),
-            value="ENGINE",
-            holds="engine",
+            metavar="ENGINE",
+            value_type="engine",
             meaning="pandas (a DataFrame with Arrow types), arrow (a pyarrow Table) or spark (a lazy DataFrame)",
         ),
-        Option(flags=("--columns",), value="A,B", holds="columns", meaning="only these columns, in this order"),
+        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="only these columns, in this order"),
         WHERE,
         Option(
             flags=("-n", "--limit"),
-            value="N",
-            holds="number",
+            metavar="N",
+            value_type="number",
             meaning="at most so many rows; which ones is not defined",
         ),
         Option(flags=("-y", "--yes"), meaning="read however much it is"),

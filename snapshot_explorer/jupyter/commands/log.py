@@ -1,14 +1,14 @@
 """`%snapshot log`: commits, newest first."""
 
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, RANGE, read_commits
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
 
 
-def _log(call: Call) -> Frame:
+def _log(invocation: Invocation) -> Frame:
     """Return the commits, newest first."""
-    frame, limit = read_commits(call, call.settings.display_limit)
-    if call.arguments.get("limit") is not None:
+    frame, limit = read_commits(invocation, invocation.settings.display_limit)
+    if invocation.arguments.get("limit") is not None:
         frame.limit = limit
     return frame
 
@@ -28,8 +28,8 @@ LOG = Command(
     options=(
         Option(
             flags=("-n", "--limit"),
-            value="N",
-            holds="number",
+            metavar="N",
+            value_type="number",
             meaning="how many commits, or all; without it the setting display_limit (20)",
         ),
         *COMMIT_FILTERS,

@@ -1,13 +1,13 @@
 """`%snapshot manifests`: the manifests of a version."""
 
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
 
 
-def _manifests(call: Call) -> Frame:
+def _manifests(invocation: Invocation) -> Frame:
     """Return the manifests of a version."""
-    return snapshot_of(call).manifests()
+    return snapshot_of(invocation).manifests()
 
 
 MANIFESTS = Command(

@@ -4,20 +4,20 @@ from collections.abc import Mapping
 
 from IPython.core.error import UsageError
 
+from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.status import with_schema
-from snapshot_explorer.jupyter.grammar import Argument, Call, Command, Option
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.storage import parse_external_files
 from snapshot_explorer.table import Table
 
 
-def _open(call: Call) -> Table:
+def _open(invocation: Invocation) -> Table:
     """Open a table, give it a name and make it the current one."""
-    given = call.arguments
-    path, handle = _path_or_table(call)
-    asked = given.get("as")
-    name = asked or (path if handle else call.tables.free_name(path))
+    arguments = invocation.arguments
+    path, handle = _path_or_table(invocation)
+    chosen_name = arguments.get("as")
+    name = chosen_name or (path if handle else invocation.tables.free_name(path))
     if not name.isidentifier():
         raise UsageError(
             f"{name!r} cannot be the name of a variable. Use letters, digits and _: as {_identifier(name)}."
@@ -26,30 +26,30 @@ def _open(call: Call) -> Table:
         handle
         or open_table(
             path,
-            branch=given.get("branch"),
-            format=given.get("format"),
-            storage_options=_storage_options(call),
-            external_files=parse_external_files(given.get("external-files") or "allow"),
+            branch=arguments.get("branch"),
+            format=arguments.get("format"),
+            storage_options=_storage_options(invocation),
+            external_files=parse_external_files(arguments.get("external-files") or "allow"),
         )
     )
-    if asked is None:
-        _refuse_second_table(call, name, table)
-    call.tables.add(name, table)
+    if chosen_name is None:
+        _refuse_second_table(invocation, name, table)
+    invocation.tables.add(name, table)
     return table
 
 
-def _refuse_second_table(call: Call, name: str, table: Table) -> None:
+def _refuse_second_table(invocation: Invocation, name: str, table: Table) -> None:
     """Raise if a name that nobody asked for would take the place of another table."""
-    known = call.tables.all().get(name)
+    known = invocation.tables.all().get(name)
     if known is not None and (known.path, known.branch) != (table.path, table.branch):
         branch = f" (branch {known.branch})" if known.branch else ""
         raise UsageError(f"{name} is already the name of {known.path}{branch}. Name this one: as {name}_2.")
 
 
-def _path_or_table(call: Call) -> tuple[str, Table | None]:
+def _path_or_table(invocation: Invocation) -> tuple[str, Table | None]:
     """Return the path, taken from a variable where a bare name is given; or the table that the variable holds."""
-    path = call.arguments.get("path") or ""
-    value = call.variables.get(path) if path.isidentifier() else None
+    path = invocation.arguments.get("path") or ""
+    value = invocation.variables.get(path) if path.isidentifier() else None
     if isinstance(value, Table):
         return path, value
     if isinstance(value, str) or hasattr(value, "__fspath__"):
@@ -62,15 +62,15 @@ def _identifier(name: str) -> str:
     return kept if kept.isidentifier() else f"table_{kept}".rstrip("_")
 
 
-def _storage_options(call: Call) -> Mapping[str, object] | None:
+def _storage_options(invocation: Invocation) -> Mapping[str, object] | None:
     """Return the dict that `--options` names. Neither it nor the name given is ever part of a message."""
-    name = call.arguments.get("options")
+    name = invocation.arguments.get("options")
     if name is None:
         return None
-    value = call.variables.get(name)
+    value = invocation.variables.get(name)
     if isinstance(value, Mapping):
         return value
-    dicts = dict_variables(call.variables)
+    dicts = dict_variables(invocation.variables)
     have = f"Variables that hold one: {', '.join(dicts)}." if dicts else "No variable holds one."
     raise UsageError(f"--options names no variable that holds a dict. {have} Define it first: options = {{...}}.")
 
@@ -88,7 +88,7 @@ OPEN = Command(
     arguments=(
         Argument(
             name="PATH",
-            holds="text",
+            value_type="text",
             required=True,
             meaning="the table's own folder or URL; or a variable that holds it, or that holds an open table",
         ),
@@ -96,23 +96,23 @@ OPEN = Command(
     options=(
         Option(
             flags=("--as",),
-            value="NAME",
-            word="as",
+            metavar="NAME",
+            keyword="as",
             meaning="what to call it; also plainly: as NAME. Without it the last part of the path",
         ),
-        Option(flags=("--branch",), value="B", meaning="look at this branch's history instead of the main one"),
-        Option(flags=("--format",), value="F", holds="format", meaning="insist on a format: paimon or delta"),
+        Option(flags=("--branch",), metavar="B", meaning="look at this branch's history instead of the main one"),
+        Option(flags=("--format",), metavar="F", value_type="format", meaning="insist on a format: paimon or delta"),
         Option(
             flags=("--options",),
-            value="VARIABLE",
-            holds="dict",
+            metavar="VARIABLE",
+            value_type="dict",
             is_secret=True,
             meaning="a variable that holds a dict of storage options; the dict itself is refused, "
             "since a line stays in the notebook",
         ),
         Option(
             flags=("--external-files",),
-            value="RULE",
+            metavar="RULE",
             meaning="allow (the default) or refuse files outside of the table's folder that its metadata names",
         ),
     ),

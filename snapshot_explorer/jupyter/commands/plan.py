@@ -1,13 +1,13 @@
 """`%snapshot plan`: what reading a version reads and skips."""
 
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, snapshot_of
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
 
 
-def _plan(call: Call) -> Frame:
+def _plan(invocation: Invocation) -> Frame:
     """Return what reading the rows of a version would read and skip."""
-    return snapshot_of(call).plan(call.arguments.get("where"))
+    return snapshot_of(invocation).plan(invocation.arguments.get("where"))
 
 
 PLAN = Command(

@@ -1,12 +1,12 @@
 """`%snapshot readability`: which versions can be loaded."""
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 
 
-def _readability(call: Call) -> Frame:
+def _readability(invocation: Invocation) -> Frame:
     """Return which versions can be loaded."""
-    return call.table()[1].readability()
+    return invocation.table()[1].readability()
 
 
 READABILITY = Command(

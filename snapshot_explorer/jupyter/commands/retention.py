@@ -1,16 +1,16 @@
 """`%snapshot retention`: what expiry would free."""
 
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import whole_number
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
 from snapshot_explorer.retention import Retention
 
 
-def _retention(call: Call) -> Retention:
+def _retention(invocation: Invocation) -> Retention:
     """Return what a rule would take from the table."""
-    given = call.arguments
-    last = given.get("keep-last")
+    arguments = invocation.arguments
+    last = arguments.get("keep-last")
     keep_last = None if last is None else whole_number("--keep-last", last, least=1)
-    return call.table()[1].retention(given.get("keep"), keep_last=keep_last)
+    return invocation.table()[1].retention(arguments.get("keep"), keep_last=keep_last)
 
 
 RETENTION = Command(
@@ -26,13 +26,13 @@ RETENTION = Command(
     options=(
         Option(
             flags=("--keep",),
-            value="AGE",
+            metavar="AGE",
             meaning="keep versions up to this age, as 7d or 36h; else as the table says",
         ),
         Option(
             flags=("--keep-last",),
-            value="N",
-            holds="number",
+            metavar="N",
+            value_type="number",
             meaning="keep at least so many of the newest versions; without it as the table says",
         ),
         TABLE,

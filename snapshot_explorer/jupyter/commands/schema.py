@@ -1,15 +1,15 @@
 """`%snapshot schema`: columns, types and keys at a version."""
 
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
 
 
-def _schema(call: Call) -> object:
+def _schema(invocation: Invocation) -> object:
     """Return the schema at a version; without one the newest, which a table has before its first commit."""
-    _, table = call.table()
-    if call.arguments.get("ref") is None:
+    _, table = invocation.table()
+    if invocation.arguments.get("ref") is None:
         return table.update(staleness_acceptable=True).schema
-    return table.schema(ref_of(call))
+    return table.schema(ref_of(invocation))
 
 
 SCHEMA = Command(

@@ -3,52 +3,52 @@
 from IPython.core.error import UsageError
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.grammar import Argument, Call, Option
+from snapshot_explorer.jupyter.command import Argument, Invocation, Option
 from snapshot_explorer.snapshot import Snapshot
 
-REF = Argument(name="REF", holds="ref", meaning="the version; latest without it")
-WHERE = Option(flags=("--where",), value='"SQL"', meaning="only rows for which the condition is true")
-RANGE = Argument(name="A..B", holds="range", meaning="from one version to another, both included; either may miss")
+REF = Argument(name="REF", value_type="ref", meaning="the version; latest without it")
+WHERE = Option(flags=("--where",), metavar='"SQL"', meaning="only rows for which the condition is true")
+RANGE = Argument(name="A..B", value_type="range", meaning="from one version to another, both included; either may miss")
 COMMIT_FILTERS = (
-    Option(flags=("--kind",), value="K", holds="kind", meaning="only commits of a kind, such as compact"),
-    Option(flags=("--operation",), value="WORD", meaning="only commits with this word of the writer's, as MERGE"),
-    Option(flags=("--user",), value="TEXT", meaning="only commits of a user whose recorded name holds the text"),
-    Option(flags=("--since",), value="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
-    Option(flags=("--until",), value="@TIME", meaning="only commits at or before a time"),
-    Option(flags=("--grep",), value="TEXT", meaning="only commits whose stored details hold the text"),
+    Option(flags=("--kind",), metavar="K", value_type="kind", meaning="only commits of a kind, such as compact"),
+    Option(flags=("--operation",), metavar="WORD", meaning="only commits with this word of the writer's, as MERGE"),
+    Option(flags=("--user",), metavar="TEXT", meaning="only commits of a user whose recorded name holds the text"),
+    Option(flags=("--since",), metavar="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
+    Option(flags=("--until",), metavar="@TIME", meaning="only commits at or before a time"),
+    Option(flags=("--grep",), metavar="TEXT", meaning="only commits whose stored details hold the text"),
     Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
 )
 """Which commits `log` and `timeline` return."""
 
 
-def ref_of(call: Call) -> str:
+def ref_of(invocation: Invocation) -> str:
     """Return the version that REF names, the latest without one."""
-    return call.arguments.get("ref") or "latest"
+    return invocation.arguments.get("ref") or "latest"
 
 
-def snapshot_of(call: Call) -> Snapshot:
+def snapshot_of(invocation: Invocation) -> Snapshot:
     """Return the snapshot that REF names, the latest without one."""
-    _, table = call.table()
-    return table.at(ref_of(call))
+    _, table = invocation.table()
+    return table.at(ref_of(invocation))
 
 
-def read_commits(call: Call, default_limit: int) -> tuple[Frame, int | None]:
+def read_commits(invocation: Invocation, default_limit: int) -> tuple[Frame, int | None]:
     """Return the commits that the filters select, and the limit: `-n`, or `default_limit` without it."""
-    given = call.arguments
-    text = given.get("limit")
+    arguments = invocation.arguments
+    text = arguments.get("limit")
     limit = default_limit if text is None else whole_number("-n", text, also="all")
-    _, table = call.table()
+    _, table = invocation.table()
     frame = table.history(
-        given.get("a..b"),
+        arguments.get("a..b"),
         limit=limit,
-        kind=given.get("kind"),
-        operation=given.get("operation"),
-        user=given.get("user"),
-        since=given.get("since"),
-        until=given.get("until"),
-        text=given.get("grep"),
-        maintenance=not given.has("no-maintenance"),
-        stat=given.has("stat"),
+        kind=arguments.get("kind"),
+        operation=arguments.get("operation"),
+        user=arguments.get("user"),
+        since=arguments.get("since"),
+        until=arguments.get("until"),
+        text=arguments.get("grep"),
+        maintenance=not arguments.has("no-maintenance"),
+        stat=arguments.has("stat"),
     )
     return frame, limit
 

@@ -1,13 +1,13 @@
 """`%snapshot show`: one version."""
 
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
 from snapshot_explorer.snapshot import Snapshot
 
 
-def _show(call: Call) -> Snapshot:
+def _show(invocation: Invocation) -> Snapshot:
     """Return a snapshot."""
-    return snapshot_of(call)
+    return snapshot_of(invocation)
 
 
 SHOW = Command(

@@ -3,25 +3,27 @@
 from IPython.core.error import UsageError
 
 from snapshot_explorer import queries
-from snapshot_explorer.jupyter.grammar import Argument, Call, Command, Option
-from snapshot_explorer.jupyter.limits import check_readings
+from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.limits import check_read_size
 
 
-def _sql(call: Call) -> object:
+def _sql(invocation: Invocation) -> object:
     """Return what a query over the open tables gives."""
-    query = call.arguments.get("query")
-    if call.body is not None and query is not None:
+    query = invocation.arguments.get("query")
+    if invocation.cell_body is not None and query is not None:
         raise UsageError("A query stands in the line and another one below it. Write one of them.")
-    text = query if call.body is None else call.body
+    text = query if invocation.cell_body is None else invocation.cell_body
     if text is None or not text.strip():
         raise UsageError(
             "%snapshot sql needs a query. Write it below %%snapshot sql, or in quotes: "
             '%snapshot sql "select * from orders version as of 17".'
         )
-    if not call.tables.all():
-        call.table()  # which says how to open one
-    engine = call.arguments.get("engine") or "duckdb"
-    return queries.sql(text, call.tables.all(), engine=engine, before=lambda readings: check_readings(call, readings))
+    if not invocation.tables.all():
+        invocation.table()  # which says how to open one
+    engine = invocation.arguments.get("engine") or "duckdb"
+    return queries.sql(
+        text, invocation.tables.all(), engine=engine, before=lambda readings: check_read_size(invocation, readings)
+    )
 
 
 SQL = Command(
@@ -35,12 +37,14 @@ SQL = Command(
         '%snapshot sql "select * from orders version as of 17 except select * from orders"',
         "%snapshot sql \"select count(*) from orders timestamp as of '2026-11-01'\" --engine spark",
     ),
-    arguments=(Argument(name="QUERY", holds="text", meaning="the query in quotes, where it is not below the line"),),
+    arguments=(
+        Argument(name="QUERY", value_type="text", meaning="the query in quotes, where it is not below the line"),
+    ),
     options=(
         Option(
             flags=("--engine",),
-            value="ENGINE",
-            holds="sql engine",
+            metavar="ENGINE",
+            value_type="sql engine",
             meaning="duckdb (gives a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
             "duckdb without it",
         ),
@@ -51,5 +55,5 @@ SQL = Command(
     "'2026-11-01 12:00' (UTC without a zone) or '2h'; without, it is the newest version. DuckDB reads the "
     "columns and files that the query needs, into memory: more than the settings load_row_limit or "
     "load_size_limit only with --yes. Only statements that read are taken.",
-    takes_body=True,
+    accepts_body=True,
 )

@@ -1,17 +1,17 @@
 """`%snapshot status`: what is open, and its newest version."""
 
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.tables import list_tables
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
 from snapshot_explorer.table import Table
 
 
-def _status(call: Call) -> object:
+def _status(invocation: Invocation) -> object:
     """Return the state of what is open: the table, or the list of tables where there are several."""
-    if call.arguments.get("table") is None and len(call.tables.all()) > 1:
-        for table in call.tables.all().values():
+    if invocation.arguments.get("table") is None and len(invocation.tables.all()) > 1:
+        for table in invocation.tables.all().values():
             table.update()
-        return list_tables(call)
-    _, table = call.table()
+        return list_tables(invocation)
+    _, table = invocation.table()
     table.update()
     return with_schema(table)
 

@@ -3,16 +3,16 @@
 import pyarrow as pa
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.grammar import Call, Command
+from snapshot_explorer.jupyter.command import Command, Invocation
 
 
-def list_tables(call: Call) -> Frame:
+def list_tables(invocation: Invocation) -> Frame:
     """Return the open tables: current (`*`), name, version, format, branch, path. Reads nothing."""
-    known = call.tables.all()
+    known = invocation.tables.all()
     versions = [table.current.version for table in known.values()]
     rows = pa.table(
         {
-            "current": pa.array(["*" if name == call.tables.current else None for name in known], pa.string()),
+            "current": pa.array(["*" if name == invocation.tables.current else None for name in known], pa.string()),
             "name": pa.array(list(known), pa.string()),
             "version": pa.array(versions, pa.int64()),
             "format": pa.array([table.format for table in known.values()], pa.string()),

@@ -1,12 +1,12 @@
 """`%snapshot tags`: the tags."""
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 
 
-def _tags(call: Call) -> Frame:
+def _tags(invocation: Invocation) -> Frame:
     """Return the tags."""
-    return call.table()[1].tags()
+    return invocation.table()[1].tags()
 
 
 TAGS = Command(

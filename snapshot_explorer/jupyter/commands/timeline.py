@@ -4,8 +4,8 @@ from typing import get_args
 
 from IPython.core.error import UsageError
 
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, RANGE, read_commits
-from snapshot_explorer.jupyter.grammar import TABLE, Call, Command, Option
 from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
 
@@ -13,12 +13,12 @@ TIMELINE_COMMITS = 10_000
 """Commits that `timeline` reads without `-n`."""
 
 
-def _timeline(call: Call) -> Picture:
+def _timeline(invocation: Invocation) -> Picture:
     """Return the commits as a figure, with a table beside it."""
-    y = call.arguments.get("y") or "rows"
+    y = invocation.arguments.get("y") or "rows"
     if y not in get_args(Measure):
         raise UsageError(f"-y wants {', '.join(get_args(Measure))}, not {y!r}. Example: -y files.")
-    frame, _ = read_commits(call, TIMELINE_COMMITS)
+    frame, _ = read_commits(invocation, TIMELINE_COMMITS)
     return frame.picture(y=y)
 
 
@@ -35,11 +35,11 @@ TIMELINE = Command(
     ),
     arguments=(RANGE,),
     options=(
-        Option(flags=("-y",), value="WHAT", holds="measure", meaning="what bars count: rows, files or bytes"),
+        Option(flags=("-y",), metavar="WHAT", value_type="measure", meaning="what bars count: rows, files or bytes"),
         Option(
             flags=("-n", "--limit"),
-            value="N",
-            holds="number",
+            metavar="N",
+            value_type="number",
             meaning=f"how many commits, the newest ones, or all; without it {TIMELINE_COMMITS:,}",
         ),
         *COMMIT_FILTERS,

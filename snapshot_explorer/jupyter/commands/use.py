@@ -1,12 +1,12 @@
 """`%snapshot use`: make a table the current one."""
 
-from snapshot_explorer.jupyter.grammar import Argument, Call, Command
+from snapshot_explorer.jupyter.command import Argument, Command, Invocation
 from snapshot_explorer.table import Table
 
 
-def _use(call: Call) -> Table:
+def _use(invocation: Invocation) -> Table:
     """Make a table the current one."""
-    return call.tables.use(call.arguments.get("name") or "")
+    return invocation.tables.use(invocation.arguments.get("name") or "")
 
 
 USE = Command(
@@ -15,5 +15,5 @@ USE = Command(
     run=_use,
     python="(names are the magic's own)",
     examples=("%snapshot use orders",),
-    arguments=(Argument(name="NAME", holds="table", required=True, meaning="the table to act on from now"),),
+    arguments=(Argument(name="NAME", value_type="table", required=True, meaning="the table to act on from now"),),
 )

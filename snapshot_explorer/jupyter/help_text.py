@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from snapshot_explorer.jupyter.grammar import EVERYWHERE, Command
+from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Command
 
 _WIDTH = 98
 _REFS = (
@@ -18,7 +18,7 @@ _LINES = (
 )
 
 
-class Manual:
+class HelpText:
     """Text that a notebook and a terminal show as it is."""
 
     def __init__(self, content: str) -> None:
@@ -49,7 +49,7 @@ def overview(commands: Sequence[Command]) -> str:
 def usage(command: Command) -> str:
     """Return a command's usage line."""
     arguments = [item.name if item.required else f"[{item.name}]" for item in command.arguments]
-    options = [f"[{item.usage}]" + ("..." if item.repeated else "") for item in (*command.options, *EVERYWHERE)]
+    options = [f"[{item.usage}]" + ("..." if item.repeated else "") for item in (*command.options, *COMMON_OPTIONS)]
     head = f"%snapshot {command.name}"
     return textwrap.fill(
         " ".join([head, *(part.replace(" ", "\0") for part in [*arguments, *options])]),
@@ -60,11 +60,12 @@ def usage(command: Command) -> str:
     ).replace("\0", " ")
 
 
-def manual(command: Command) -> str:
+def command_help(command: Command) -> str:
     """Return the help of a command: usage, meaning of each argument, what it returns, examples."""
     entries = [(item.name, item.meaning) for item in command.arguments]
     entries += [
-        (", ".join(item.flags) + (f" {item.value}" if item.value else ""), item.meaning) for item in command.all_options
+        (", ".join(item.flags) + (f" {item.metavar}" if item.metavar else ""), item.meaning)
+        for item in command.all_options
     ]
     edge = max(len(name) for name, _ in entries)
     described = [
@@ -77,7 +78,7 @@ def manual(command: Command) -> str:
         for name, meaning in entries
     ]
     notes = textwrap.wrap(command.notes, _WIDTH)
-    takes_refs = any(item.holds in ("ref", "range") for item in command.arguments)
+    takes_refs = any(item.value_type in ("ref", "range") for item in command.arguments)
     return "\n".join(
         [
             usage(command),

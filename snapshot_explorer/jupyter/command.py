@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.table import Table
 
-Holds = Literal[
+ValueType = Literal[
     "ref",
     "range",
     "table",
@@ -37,7 +37,7 @@ class Argument:
     """How it is called in the usage line, such as PATH."""
     meaning: str
     """What it is, for the help."""
-    holds: Holds
+    value_type: ValueType
     """What its value is."""
     required: bool = False
     """Whether the command needs it."""
@@ -51,13 +51,13 @@ class Option:
     """Its spellings, the short one first; the last, without dashes, is its name."""
     meaning: str
     """What it does, for the help."""
-    value: str | None = None
+    metavar: str | None = None
     """How its value is called in the usage line, such as N; None for a flag that stands alone."""
-    holds: Holds = "text"
+    value_type: ValueType = "text"
     """What its value is."""
     repeated: bool = False
     """Whether it may be given several times."""
-    word: str | None = None
+    keyword: str | None = None
     """A word that may stand for it between arguments, such as `as`."""
     is_secret: bool = False
     """Whether its value is never expanded and never repeated in a message."""
@@ -70,7 +70,7 @@ class Option:
     @property
     def usage(self) -> str:
         """The option as the usage line shows it."""
-        return f"{self.flags[0]} {self.value}" if self.value else self.flags[0]
+        return f"{self.flags[0]} {self.metavar}" if self.metavar else self.flags[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Invocation:
     """One use of a command."""
 
     arguments: Arguments
@@ -119,9 +119,9 @@ class Call:
     """The settings in force."""
     variables: Mapping[str, object]
     """The user's variables, those of the calling function before the global ones."""
-    say: Callable[[str], None]
+    show_line: Callable[[str], None]
     """Shows a line to the user at once."""
-    body: str | None = None
+    cell_body: str | None = None
     """What stood below the line, where it was the first one of a cell; never expanded."""
 
     def table(self) -> tuple[str, Table]:
@@ -137,7 +137,7 @@ class Command:
     """Its word."""
     summary: str
     """What it gives, in one sentence."""
-    run: Callable[[Call], object]
+    run: Callable[[Invocation], object]
     """Does it and returns what the Python call returns."""
     python: str
     """The Python that does the same."""
@@ -149,11 +149,11 @@ class Command:
     """Its own options, before those that many commands share."""
     notes: str = ""
     """What else there is to know."""
-    takes_body: bool = False
+    accepts_body: bool = False
     """Whether it may be the first line of a cell, and is given what stands below."""
 
     @property
-    def is_about_a_table(self) -> bool:
+    def accepts_table(self) -> bool:
         """Whether it acts on one open table, which may be named."""
         return TABLE in self.options
 
@@ -164,16 +164,16 @@ class Command:
     @property
     def all_options(self) -> tuple[Option, ...]:
         """The options of the command and those that every command has."""
-        return (*self.options, *EVERYWHERE)
+        return (*self.options, *COMMON_OPTIONS)
 
 
-TABLE = Option(flags=("-t", "--table"), value="NAME", holds="table", meaning="the table, where several are open")
+TABLE = Option(flags=("-t", "--table"), metavar="NAME", value_type="table", meaning="the table, where several are open")
 HELP = Option(flags=("-h", "--help"), meaning="show this help")
 OUT = Option(
-    flags=("-o", "--out"), value="NAME", meaning="put the result into this variable and show nothing; as NAME << ..."
+    flags=("-o", "--out"), metavar="NAME", meaning="put the result into this variable and show nothing; as NAME << ..."
 )
 DEBUG = Option(flags=("--debug",), meaning="show the traceback of an error")
-EVERYWHERE = (OUT, DEBUG, HELP)
+COMMON_OPTIONS = (OUT, DEBUG, HELP)
 
 
 def find_command(commands: Sequence[Command], word: str) -> Command:
