@@ -20,11 +20,11 @@ _NOTHING = {
 }
 
 
-def compare(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the part of the comparison that is asked for."""
-    a, b, part = asked["a"], asked["b"], asked["compared"]
-    comparison = shelf.compare(a, b)
-    code, source = f"{asked.name}.compare({a}, {b})", shelf.cited(a, b)
+    a, b, part = request["a"], request["b"], request["compared"]
+    comparison = cache.compare(a, b)
+    code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":
         drawing = comparison.showing("summary", "schema", "properties").drawing()
         return ViewResult(drawing=drawing, code=code, source=source)
@@ -33,7 +33,7 @@ def compare(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
     if not len(frame) or not isinstance(drawn, Grid):
         drawing = Drawing(title=frame.title, parts=(Line(_NOTHING[part]),))
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
-    page, pages = paged(drawn.rows, asked.page)
-    said = f"{len(frame):,} {frame.noun}"
-    drawing = Drawing(title=f"{frame.title}: {said}", parts=(Grid(page, noun=frame.noun, limit=PAGE),))
+    page, pages = paged(drawn.rows, request.page)
+    count = f"{len(frame):,} {frame.noun}"
+    drawing = Drawing(title=f"{frame.title}: {count}", parts=(Grid(page, noun=frame.noun, limit=PAGE),))
     return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source, pages=pages)

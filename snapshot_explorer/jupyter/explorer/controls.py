@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from traitlets import TraitError
 
 from snapshot_explorer.jupyter.cost import ENGINES
-from snapshot_explorer.jupyter.explorer.panes import wrong
+from snapshot_explorer.jupyter.explorer.panes import error_html
 from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, HEALTH, MEASURES
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import cut, moment
@@ -34,7 +34,7 @@ class Controls:
 
     def __init__(
         self,
-        kit: WidgetFactory,
+        factory: WidgetFactory,
         state: ExplorerState,
         act: Mapping[str, Callable[[], None]],
         choose: Callable[[str, str], None],
@@ -42,18 +42,18 @@ class Controls:
         """Bind the controls to the state.
 
         Args:
-            kit: Makes widgets.
+            factory: Makes widgets.
             state: What they show and set.
             act: What the buttons do that need more than the state: refresh, load.
             choose: Takes the text of a ref, and the marker for it, `a` or `b`.
         """
-        self._kit = kit
+        self._factory = factory
         self._state = state
         self._bound: list[tuple[Callable[[Bunch], None], str]] = []
         self.markers = {marker: self._marker(marker, choose) for marker in _MARKERS}
         self._shown: tuple[int, ...] = ()
         self.movers = {marker: self._mover(marker) for marker in _MARKERS}
-        self.window = self._kit.make(
+        self.window = self._factory.make(
             widgets.IntRangeSlider,
             min=0,
             max=0,
@@ -62,13 +62,13 @@ class Controls:
             continuous_update=False,
             width="280px",
         )
-        self.window_said = self._kit.label()
-        self.note = self._kit.html()
-        self._watch("note", lambda change: setattr(self.note, "value", wrong(change.new)))
+        self.window_label = self._factory.label()
+        self.note = self._factory.html()
+        self._watch("note", lambda change: setattr(self.note, "value", error_html(change.new)))
         self._follow_window()
         self.top = self._top(act["refresh"])
         self.filters = self._filters()
-        self.manifest = self._kit.make(
+        self.manifest = self._factory.make(
             widgets.Dropdown, options=[("no manifest", "")], description="Open", width="480px"
         )
         self._bind(self.manifest, "manifest")
@@ -78,7 +78,7 @@ class Controls:
             "data": (self._reading(),),
             "files": (self._files(),),
             "health": (
-                self._kit.row(
+                self._factory.row(
                     self._choices("health", [(name, name) for name in HEALTH], "Show"), self._text("keep", "Keep", "7d")
                 ),
             ),
@@ -120,20 +120,20 @@ class Controls:
     def _top(self, refresh: Callable[[], None]) -> widgets.VBox:
         state = self._state
         clicks = self._choices("clicks", [(marker.upper(), marker) for marker in _MARKERS], "A click sets")
-        return self._kit.column(
-            self._kit.row(
+        return self._factory.column(
+            self._factory.row(
                 *(control for marker in _MARKERS for control in (self.markers[marker], self.movers[marker])),
-                self._kit.button("Previous", "Move B one version back", state.previous),
-                self._kit.button("Next", "Move B one version on", state.next),
-                self._kit.button("Swap A and B", "Compare the other way round", state.swap),
+                self._factory.button("Previous", "Move B one version back", state.previous),
+                self._factory.button("Next", "Move B one version on", state.next),
+                self._factory.button("Swap A and B", "Compare the other way round", state.swap),
                 self._toggle("playing", "Play", "Move B on every second, up to the newest version"),
             ),
-            self._kit.row(
+            self._factory.row(
                 self.window,
-                self.window_said,
+                self.window_label,
                 clicks,
                 self._choices("measure", [(name, name) for name in MEASURES], "Bars count"),
-                self._kit.button("Refresh", "Read the log again", refresh),
+                self._factory.button("Refresh", "Read the log again", refresh),
                 self._toggle("follow", "Follow new commits", "Look for new commits every few seconds until stopped"),
                 *self._stop(),
             ),
@@ -143,12 +143,12 @@ class Controls:
     def _stop(self) -> tuple[widgets.Button, widgets.Label]:
         """Return the button that ends following, and how often is looked; seen only while it is followed."""
         state = self._state
-        stop = self._kit.button("Stop", "Look for new commits no more", lambda: state.set_trait("follow", False))  # noqa: FBT003 - a trait's value
-        often = self._kit.label()
+        stop = self._factory.button("Stop", "Look for new commits no more", lambda: state.set_trait("follow", False))  # noqa: FBT003 - a trait's value
+        often = self._factory.label()
 
         def show(_: object = None) -> None:
-            self._kit.show(stop, shown=state.follow, width="auto")
-            self._kit.show(often, shown=state.follow)
+            self._factory.show(stop, shown=state.follow, width="auto")
+            self._factory.show(often, shown=state.follow)
             often.value = f"every {state.interval:g} s"
 
         for trait in ("follow", "interval"):
@@ -158,27 +158,29 @@ class Controls:
 
     def _filters(self) -> widgets.VBox:
         kinds = [("any kind", None), *((kind, kind) for kind in get_args(Kind))]
-        return self._kit.column(
-            self._kit.row(
+        return self._factory.column(
+            self._factory.row(
                 self._dropdown("kind", kinds, "Kind"),
                 self._text("operation", "Operation", "MERGE"),
                 self._text("user", "User", "part of the name"),
                 self._text("text", "Text", "in what is stored"),
             ),
-            self._kit.row(
+            self._factory.row(
                 self._text("since", "Since", "@2026-11-01 or @3d"),
                 self._text("until", "Until", "@2026-11-08"),
                 self._toggle("maintenance", "Maintenance commits", "Show commits that change no data"),
-                self._kit.button("Show all", "Take all filters away", self._state.reset_filters),
+                self._factory.button("Show all", "Take all filters away", self._state.reset_filters),
             ),
         )
 
     def _reading(self) -> widgets.Widget:
-        limit = self._kit.make(widgets.BoundedIntText, description="Rows", min=0, max=1_000, width="180px")
-        return self._kit.row(self._columns(), self._text("where", "Where", "amount > 10"), self._bind(limit, "limit"))
+        limit = self._factory.make(widgets.BoundedIntText, description="Rows", min=0, max=1_000, width="180px")
+        return self._factory.row(
+            self._columns(), self._text("where", "Where", "amount > 10"), self._bind(limit, "limit")
+        )
 
     def _loading(self, load: Callable[[], None]) -> widgets.Widget:
-        most = self._kit.make(
+        most = self._factory.make(
             widgets.BoundedIntText,
             description="At most",
             min=0,
@@ -186,16 +188,16 @@ class Controls:
             tooltip="Rows to load; 0 for all",
             width="180px",
         )
-        return self._kit.row(
+        return self._factory.row(
             self._text("variable", "Variable", "df"),
             self._dropdown("engine", [(name, name) for name in ENGINES], "Engine"),
             self._bind(most, "load_limit"),
-            self._kit.label("rows, 0 for all"),
-            self._kit.button("Load as variable", "Load the rows of B into the variable", load),
+            self._factory.label("rows, 0 for all"),
+            self._factory.button("Load as variable", "Load the rows of B into the variable", load),
         )
 
     def _files(self) -> widgets.Widget:
-        return self._kit.row(
+        return self._factory.row(
             self._text("partition", "Partition", "dt=2026-11"),
             self._dropdown("file_order", [(name, name) for name in FILE_ORDERS], "Sort by"),
             self._toggle("descending", "Largest first", "Sort downwards"),
@@ -203,7 +205,7 @@ class Controls:
         )
 
     def _marker(self, marker: str, choose: Callable[[str, str], None]) -> widgets.Combobox:
-        box = self._kit.make(
+        box = self._factory.make(
             widgets.Combobox,
             description=marker.upper(),
             placeholder="version, tag:v1, latest~2, @3d",
@@ -226,7 +228,7 @@ class Controls:
 
     def _mover(self, marker: str) -> widgets.IntSlider:
         """Return the slider that moves a marker among the versions shown, by arrow keys too."""
-        slider = self._kit.make(
+        slider = self._factory.make(
             widgets.IntSlider,
             min=0,
             max=0,
@@ -263,7 +265,7 @@ class Controls:
                 return
             first, last = bisect_left(known, state.window[0]), bisect_right(known, state.window[1]) - 1
             _slide(slider, len(known) - 1, (min(first, last), last))
-            self.window_said.value = f"{known[min(first, last)]} to {known[last]}"
+            self.window_label.value = f"{known[min(first, last)]} to {known[last]}"
 
         slider.observe(moved, "value")
         for trait in ("window", "versions"):
@@ -296,30 +298,32 @@ class Controls:
         return widget
 
     def _text(self, trait: str, label: str, placeholder: str) -> Any:
-        made = self._kit.make(
+        made = self._factory.make(
             widgets.Text, description=label, placeholder=placeholder, continuous_update=False, width="260px"
         )
         return self._bind(made, trait)
 
     def _toggle(self, trait: str, label: str, tooltip: str) -> Any:
-        made = self._kit.make(widgets.Checkbox, description=label, tooltip=tooltip, indent=False, width="auto")
+        made = self._factory.make(widgets.Checkbox, description=label, tooltip=tooltip, indent=False, width="auto")
         return self._bind(made, trait)
 
     def _dropdown(self, trait: str, options: Sequence[tuple[str, object]], label: str) -> Any:
-        return self._bind(self._kit.make(widgets.Dropdown, options=options, description=label, width="220px"), trait)
+        return self._bind(
+            self._factory.make(widgets.Dropdown, options=options, description=label, width="220px"), trait
+        )
 
     def _choices(self, trait: str, options: Sequence[tuple[str, str]], label: str) -> Any:
-        made = self._kit.make(
+        made = self._factory.make(
             widgets.ToggleButtons,
             options=options,
             tooltips=[f"{label} {name}" for name, _ in options],
             width="max-content",
             style={"button_width": "auto"},
         )
-        return self._kit.row(self._kit.label(label), self._bind(made, trait), apart=True)
+        return self._factory.row(self._factory.label(label), self._bind(made, trait), apart=True)
 
     def _columns(self) -> widgets.Text:
-        box = self._kit.make(
+        box = self._factory.make(
             widgets.Text, description="Columns", placeholder="all, or a,b", continuous_update=False, width="300px"
         )
 

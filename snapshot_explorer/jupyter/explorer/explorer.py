@@ -11,12 +11,12 @@ from traitlets import TraitError
 
 from snapshot_explorer.jupyter.explorer.controls import Controls
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of
-from snapshot_explorer.jupyter.explorer.following import Ticker, Trouble, look, went_back
+from snapshot_explorer.jupyter.explorer.following import FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
-from snapshot_explorer.jupyter.explorer.panes import Busy, code, said, wrong
-from snapshot_explorer.jupyter.explorer.reading import Log, TableSize, read_log, read_weight
+from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
+from snapshot_explorer.jupyter.explorer.reading import Log, TableSize, read_log, read_table_size
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
-from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, still, still_html, still_text
+from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, static_html, static_text, static_view
 from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
 from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.views import Views
@@ -55,34 +55,34 @@ class Explorer(widgets.VBox):
         self.table = table
         self.name = name
         self.state = ExplorerState()
-        self._shelf = SnapshotCache(table)
+        self._cache = SnapshotCache(table)
         self._work = Work()
-        self._follow, self._play = Ticker(self._look), Ticker(self.state.next)
-        self._strip = TimelinePane(lambda version, with_shift: self.state.click(version, other=with_shift))
-        self._trouble = Trouble(self.state)
+        self._follow, self._play = Ticker(self._poll), Ticker(self.state.next)
+        self._timeline_pane = TimelinePane(lambda version, with_shift: self.state.click(version, other=with_shift))
+        self._follow_errors = FollowErrors(self.state)
         self._log: Log | None = None
         self._newest: Snapshot | None = None
-        self._weight: TableSize | None = None
+        self._table_size: TableSize | None = None
         self._drawn: object = None
         self._is_closed = False
-        self._kit = WidgetFactory()
-        self._head, self._line = self._kit.html(), self._kit.html()
-        self._busy = Busy(self._kit, self._cancel)
-        self._controls = Controls(self._kit, self.state, {"refresh": self.refresh, "load": self.load}, self.choose)
-        self._views = Views(self._kit, self.state, self._shelf, self._work, name=name, above=self._controls.above)
-        self._loader = Loader(self._kit, self._shelf, variables, self._work)
+        self._factory = WidgetFactory()
+        self._head, self._line = self._factory.html(), self._factory.html()
+        self._busy = Busy(self._factory, self._cancel)
+        self._controls = Controls(self._factory, self.state, {"refresh": self.refresh, "load": self.load}, self.choose)
+        self._views = Views(self._factory, self.state, self._cache, self._work, name=name, above=self._controls.above)
+        self._loader = Loader(self._factory, self._cache, variables, self._work)
         panes = self._views.panes
         panes["data"].below.children = (self._controls.loading, self._loader.box)
         panes["manifests"].below.children = (self._controls.manifest, panes["entries"].box)
         titles = [tab.capitalize() for tab in TABS]
         self._tabs = widgets.Tab([panes[tab].box for tab in TABS], titles=titles, selected_index=0)
         filters = widgets.Accordion([self._controls.filters], titles=["Filters"])
-        above = [self._head, self._busy.box, self._strip, self._line, self._controls.top, filters]
+        above = [self._head, self._busy.box, self._timeline_pane, self._line, self._controls.top, filters]
         super().__init__([*above, self._tabs])
         self.add_class(LIVE)
         self._tabs.observe(self._tab_clicked, "selected_index")
         self.state.observe(self._changed)
-        self._say_head()
+        self._draw_head()
         self.refresh()
 
     def wait(self, seconds: float = 60) -> Explorer:
@@ -103,11 +103,11 @@ class Explorer(widgets.VBox):
             return newest, read_log(self.table)
 
         def take(found: tuple[Snapshot, Log]) -> None:
-            self._shelf.forget()
+            self._cache.forget()
             self._views.forget()
             self._newest, log = found
-            self._trouble.clear()
-            self._know(log)
+            self._follow_errors.clear()
+            self._show_log(log)
 
         self._work.start("log", Job(run=read, done=take, failed=self._fail_head, shown=self._busy.show))
         self._busy.expect(lambda: self._work.is_busy("log"))
@@ -133,7 +133,7 @@ class Explorer(widgets.VBox):
         def take(found: tuple[int | None, Log | None]) -> None:
             version, log = found
             if log is not None:
-                self._know(log)
+                self._show_log(log)
             self._set_marker(marker, version)
 
         job = Job(run=find, done=take, failed=lambda sentence: self.state.set_trait("note", sentence))
@@ -141,13 +141,13 @@ class Explorer(widgets.VBox):
 
     def load(self) -> None:
         """Load the rows of B into the variable; what is large, or takes another variable's place, is asked again."""
-        self._loader.load(self._views.asked("load", LOADS))
+        self._loader.load(self._views.request("load", LOADS))
 
     @property
     def code(self) -> str:
         """Return the line of code that gives what the tab in front shows."""
-        told = self._views.front.told
-        return "" if told is None else told.code
+        result = self._views.front.result
+        return "" if result is None else result.code
 
     def close(self) -> None:
         """End all that goes on, and free every widget."""
@@ -159,8 +159,8 @@ class Explorer(widgets.VBox):
         self._work.close()
         self.state.unobserve_all()
         self._controls.close()
-        self._strip.close()
-        self._shelf.forget()
+        self._timeline_pane.close()
+        self._cache.forget()
         for widget in family(self):
             widget.unobserve_all()
             if widget is not self:
@@ -171,15 +171,15 @@ class Explorer(widgets.VBox):
         """Return the explorer as it stands, as text and tables: for terminals and pages without widgets."""
         pane = self._views.front
         lines = [*self._lines(), *([pane.error] if pane.error else [])]
-        lines += [] if pane.told is None else [f"{pane.told.code}    Source: {pane.told.source}"]
-        picture = self._strip.picture
+        lines += [] if pane.result is None else [f"{pane.result.code}    Source: {pane.result.source}"]
+        picture = self._timeline_pane.picture
         parts = () if picture is None else picture.drawing().parts
-        return still(lines, parts, pane.drawing, title=f"Explorer of {self.table.path}")
+        return static_view(lines, parts, pane.drawing, title=f"Explorer of {self.table.path}")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return the widget, with a table and a picture for pages on which no widget lives."""
         widget: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        return widget | self._still()
+        return widget | self._static_bundle()
 
     def _ipython_display_(self) -> None:
         """Show the table and the picture, and the widget in their place.
@@ -187,17 +187,17 @@ class Explorer(widgets.VBox):
         Two outputs, since of one that holds both JupyterLab shows no more than that the widget is not there, once the
         notebook is opened again.
         """
-        display(self._still(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+        display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
         if self._is_closed or not has_kernel():
             return
         widget: dict[str, Any] = super()._repr_mimebundle_()
         display(widget | {"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
 
-    def _still(self) -> dict[str, str]:
+    def _static_bundle(self) -> dict[str, str]:
         self._work.wait(_STILL_SECONDS)
         state, drawing = self.state, self.drawing()
-        page = still_html(drawing, state.shown, measure=state.measure, a=state.a, b=state.b)
-        return {"text/plain": still_text(drawing), "text/html": page}
+        page = static_html(drawing, state.shown, measure=state.measure, a=state.a, b=state.b)
+        return {"text/plain": static_text(drawing), "text/html": page}
 
     def __repr__(self) -> str:
         return f"Explorer(path={self.table.path!r}, a={self.state.a}, b={self.state.b})"
@@ -215,7 +215,7 @@ class Explorer(widgets.VBox):
             case "note" | "readable":
                 return
         self._draw()
-        self._ask()
+        self._load_front()
 
     def _tab_clicked(self, change: Bunch) -> None:
         if change.new is not None:
@@ -251,21 +251,21 @@ class Explorer(widgets.VBox):
             total = len(state.versions)
             title = f"{len(shown):,} of {total:,} versions"
             branches = self._log.branches_by_version()
-            self._strip.draw(
+            self._timeline_pane.draw(
                 shown, measure=state.measure, title=title, total=total, branches=branches, a=state.a, b=state.b
             )
             self._controls.offer()
-            self._line.value = code(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
-            self._say_head()
+            self._line.value = code_html(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
+            self._draw_head()
         else:
             self._drawn = (what, marks)
-            self._strip.mark(state.a, state.b)
+            self._timeline_pane.mark(state.a, state.b)
 
-    def _ask(self) -> None:
+    def _load_front(self) -> None:
         """Ask for what is in front, once it is known what there is."""
         if self._log is not None:
-            self._loader.show(self._views.asked("load", LOADS))
-            self._views.ask(self._controls.offer_manifests)
+            self._loader.show(self._views.request("load", LOADS))
+            self._views.load_front(self._controls.offer_manifests)
 
     def _cancel(self) -> None:
         """Read the log no more; what was known of it stays."""
@@ -275,7 +275,7 @@ class Explorer(widgets.VBox):
 
     # What is read of the log
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Look for new commits."""
         if self._work.is_busy("log") or self._work.is_busy("follow"):
             return
@@ -283,41 +283,45 @@ class Explorer(widgets.VBox):
 
         def take(found: tuple[Snapshot, Log | None]) -> None:
             self._newest, log = found
-            if self._trouble.clear():
-                self._say_head()
+            if self._follow_errors.clear():
+                self._draw_head()
             if log is not None:
-                self._know(log)
+                self._show_log(log)
 
-        job = Job(run=lambda: look(self.table, before, known), done=take, failed=self._trouble.say)
+        job = Job(run=lambda: poll(self.table, before, known), done=take, failed=self._follow_errors.show)
         self._work.start("follow", job)
 
-    def _know(self, log: Log) -> None:
+    def _show_log(self, log: Log) -> None:
         self._busy.hide()
-        back, self._log = went_back(self._log, log), log
-        self.state.know(log.versions, log.readable, log.commits)
+        back, self._log = rollback_message(self._log, log), log
+        self.state.set_versions(log.versions, log.readable, log.commits)
         if back:
             self.state.note = back
         self._draw()
-        self._ask()
-        job = Job(run=lambda: read_weight(self.table), done=self._weighed, failed=lambda _: self._weighed(None))
-        self._work.start("weight", job)
+        self._load_front()
+        job = Job(
+            run=lambda: read_table_size(self.table),
+            done=self._show_table_size,
+            failed=lambda _: self._show_table_size(None),
+        )
+        self._work.start("table size", job)
 
-    def _weighed(self, weight: TableSize | None) -> None:
-        self._weight = weight
-        self._say_head()
+    def _show_table_size(self, table_size: TableSize | None) -> None:
+        self._table_size = table_size
+        self._draw_head()
 
     # What the head says
 
-    def _say_head(self) -> None:
-        self._head.value = STYLE + said(" \N{MIDDLE DOT} ".join(self._lines()))
+    def _draw_head(self) -> None:
+        self._head.value = STYLE + text_html(" \N{MIDDLE DOT} ".join(self._lines()))
 
     def _fail_head(self, sentence: str) -> None:
         self._busy.hide()
-        self._say_head()
-        self._head.value += wrong(sentence)
+        self._draw_head()
+        self._head.value += error_html(sentence)
 
     def _lines(self) -> list[str]:
-        return head(self.table, self.name, self.state, self._log, self._weight)
+        return head(self.table, self.name, self.state, self._log, self._table_size)
 
 
 def explore(table: Table, *, name: str | None = None) -> Explorer:

@@ -55,7 +55,7 @@ class Ticker:
         self._act()
 
 
-def look(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snapshot, Log | None]:
+def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snapshot, Log | None]:
     """Return the table's newest snapshot, and its log where something happened since.
 
     Args:
@@ -74,7 +74,7 @@ def look(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snap
     return current, None if before is not None and current is known else read_log(table, before)
 
 
-def went_back(before: Log | None, log: Log) -> str:
+def rollback_message(before: Log | None, log: Log) -> str:
     """Return a sentence where the newest version is an older one than before; nothing where it is not."""
     if before is None or not before.versions or log.versions[-1:] >= before.versions[-1:]:
         return ""
@@ -85,21 +85,21 @@ def went_back(before: Log | None, log: Log) -> str:
     )
 
 
-class Trouble:
+class FollowErrors:
     """Says in the explorer's note why the table cannot be followed, until it can be again."""
 
     def __init__(self, state: ExplorerState) -> None:
         """Say nothing."""
         self._state = state
-        self._said = ""
+        self._sentence = ""
 
-    def say(self, sentence: str) -> None:
+    def show(self, sentence: str) -> None:
         """Say what went wrong; what is shown stays."""
-        self._said = self._state.note = sentence
+        self._sentence = self._state.note = sentence
 
     def clear(self) -> bool:
         """Say no more of it, and return whether something was said. Another note stays."""
-        said, self._said = self._said, ""
-        if said and self._state.note == said:
+        shown, self._sentence = self._sentence, ""
+        if shown and self._state.note == shown:
             self._state.note = ""
-        return bool(said)
+        return bool(shown)

@@ -33,13 +33,13 @@ _LEGEND = "= carried over   + added   - merged away, or left behind   ~ rewritte
 _LEGEND_BACK = "= carried over   + added   - removed"
 
 
-def manifests(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the manifests of A and B, lane by lane, with what became of each; a page of them."""
-    a, b = asked["a"], asked["b"]
-    rows = shelf.compare(a, b).manifests.to_arrow().to_pylist()
+    a, b = request["a"], request["b"]
+    rows = cache.compare(a, b).manifests.to_arrow().to_pylist()
     lines = [(name, *pair) for name in _LISTS for pair in _lane(rows, name)]
     pages = max(1, -(-len(lines) // PAGE))
-    start = min(asked.page, pages - 1) * PAGE
+    start = min(request.page, pages - 1) * PAGE
     shown = lines[start : start + PAGE]
     lanes = []
     for name in _LISTS:
@@ -50,19 +50,19 @@ def manifests(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
             lanes.append(Lane(name=name if total else f"{name}: no manifest", rows=items, total=total))
     words, legend = (_WORDS, _LEGEND) if a <= b else (_WORDS_BACK, _LEGEND_BACK)
     signs = [SIGNS[row["status"]] for row in rows]
-    said = ", ".join(f"{signs.count(sign):,} {word}" for word, sign in words.items() if sign in signs)
+    summary = ", ".join(f"{signs.count(sign):,} {word}" for word, sign in words.items() if sign in signs)
     drawing = Drawing(
         title=f"Manifests of version {a} and version {b}",
         parts=(
-            Line(f"{said or 'Neither version has a manifest'}.   {legend}"),
+            Line(f"{summary or 'Neither version has a manifest'}.   {legend}"),
             Lanes(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
         ),
     )
     there = [row for _, left, right in shown for row in (right or left,) if row is not None]
     return ViewResult(
         drawing=drawing,
-        code=f"{asked.name}.compare({a}, {b}).manifests",
-        source=shelf.cited(a, b),
+        code=f"{request.name}.compare({a}, {b}).manifests",
+        source=cache.cited(a, b),
         choices=tuple((f"{SIGNS[row['status']]} {_name(row['path'])}", row["path"]) for row in there),
         pages=pages,
     )
@@ -97,12 +97,12 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def entries(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def entries(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the entries of the manifest that is chosen, a page of them."""
-    a, b, manifest = asked["a"], asked["b"], asked["manifest"]
-    frame = shelf.compare(a, b).entries(manifest)
+    a, b, manifest = request["a"], request["b"], request["manifest"]
+    frame = cache.compare(a, b).entries(manifest)
     rows = frame.to_arrow()
-    page, pages = paged(rows, asked.page)
+    page, pages = paged(rows, request.page)
     non_empty_columns = [name for name in rows.column_names if rows[name].null_count < len(rows)]
     if (
         rows.num_rows
@@ -115,7 +115,7 @@ def entries(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
             title=f"{frame.title.replace(manifest, _name(manifest))}: {len(rows):,}",
             parts=(Grid(page.select(non_empty_columns), noun="entries", limit=PAGE),),
         ),
-        code=f"{asked.name}.compare({a}, {b}).entries({_name(manifest)!r})",
-        source=f"{shelf.table.path}, {manifest}",
+        code=f"{request.name}.compare({a}, {b}).entries({_name(manifest)!r})",
+        source=f"{cache.table.path}, {manifest}",
         pages=pages,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer import rows
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.panes import Busy, code, said, wrong
+from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ LOADS = ("b", "columns", "where", "load_limit", "engine", "variable")
 """The traits of the state that loading depends on."""
 _PLACE = "load"
 _REPLACE, _READ = "replace", "read"
-"""What can be agreed to: to replace a variable, to read much."""
+"""What can be confirmed: to replace a variable, to read much."""
 
 
 class Loader:
@@ -28,46 +28,48 @@ class Loader:
 
     def __init__(
         self,
-        kit: WidgetFactory,
-        shelf: SnapshotCache,
+        factory: WidgetFactory,
+        cache: SnapshotCache,
         variables: MutableMapping[str, Any] | None,
         work: Work,
     ) -> None:
         """Load nothing yet.
 
         Args:
-            kit: Makes widgets.
-            shelf: The table.
+            factory: Makes widgets.
+            cache: The table.
             variables: The notebook's variables; None where there is no notebook.
             work: Runs what reads.
         """
-        self._shelf = shelf
+        self._cache = cache
         self._variables = variables
         self._work = work
-        self._asked: object = None
-        self._agreed: frozenset[str] = frozenset()
+        self._unconfirmed: object = None
+        self._confirmed: frozenset[str] = frozenset()
         self._own: set[str] = set()
-        self._line, self._result = kit.html(), kit.html()
-        self._busy = Busy(kit, self._cancel)
-        self.box = kit.column(self._line, self._busy.box, self._result)
+        self._line, self._result = factory.html(), factory.html()
+        self._busy = Busy(factory, self._cancel)
+        self.box = factory.column(self._line, self._busy.box, self._result)
 
-    def show(self, asked: ViewRequest) -> None:
+    def show(self, request: ViewRequest) -> None:
         """Show the code that loads what is asked for."""
-        self._line.value = code(rows.load_code(asked))
+        self._line.value = code_html(rows.load_code(request))
 
-    def load(self, asked: ViewRequest) -> None:
+    def load(self, request: ViewRequest) -> None:
         """Load; what is large, or takes the place of a variable that is not from here, is asked for twice."""
-        name = asked["variable"]
-        agreed = self._agreed if self._asked == asked.values else frozenset()
-        self._asked = None
+        name = request["variable"]
+        confirmed = self._confirmed if self._unconfirmed == request.values else frozenset()
+        self._unconfirmed = None
         variables = self._variables
         if variables is None:
-            self._result.value = wrong("There is no notebook to load rows into. Use the line of code above.")
+            self._result.value = error_html("There is no notebook to load rows into. Use the line of code above.")
             return
-        if name in variables and name not in self._own and _REPLACE not in agreed:
+        if name in variables and name not in self._own and _REPLACE not in confirmed:
             kind = type(variables[name]).__name__
-            self._ask(
-                asked, agreed | {_REPLACE}, f"The variable {name} holds a {kind} already. Press again to replace it."
+            self._ask_to_confirm(
+                request,
+                confirmed | {_REPLACE},
+                f"The variable {name} holds a {kind} already. Press again to replace it.",
             )
             return
 
@@ -75,16 +77,16 @@ class Loader:
             cost, loaded = found
             if loaded is None:
                 much = f"That reads {cost}. Give At most, or press again to read all of it."
-                self._ask(asked, agreed | {_READ}, much)
+                self._ask_to_confirm(request, confirmed | {_READ}, much)
                 return
             variables[name] = loaded
             self._own.add(name)
             count = f"{len(loaded):,} rows" if hasattr(loaded, "__len__") else "a lazy Spark DataFrame"
-            self._tell(f"{name} holds {count} of version {asked['b']}. Read: {cost}.")
+            self._show_text(f"{name} holds {count} of version {request['b']}. Read: {cost}.")
 
-        limits = None if _READ in agreed else load_limits()
+        limits = None if _READ in confirmed else load_limits()
         job = Job(
-            run=lambda: rows.load(self._shelf, asked, limits),
+            run=lambda: rows.load(self._cache, request, limits),
             done=take,
             failed=self._refuse,
             shown=self._busy.show,
@@ -95,17 +97,17 @@ class Loader:
 
     def _cancel(self) -> None:
         if self._work.cancel(_PLACE):
-            self._tell("Nothing was loaded: that was cancelled.")
+            self._show_text("Nothing was loaded: that was cancelled.")
 
-    def _tell(self, text: str) -> None:
+    def _show_text(self, text: str) -> None:
         self._busy.hide()
-        self._result.value = said(text)
+        self._result.value = text_html(text)
 
     def _refuse(self, sentence: str) -> None:
         self._busy.hide()
-        self._result.value = wrong(sentence)
+        self._result.value = error_html(sentence)
 
-    def _ask(self, asked: ViewRequest, agreed: frozenset[str], sentence: str) -> None:
+    def _ask_to_confirm(self, request: ViewRequest, confirmed: frozenset[str], sentence: str) -> None:
         """Ask whether to go on; the same load asked for again agrees to it."""
-        self._asked, self._agreed = asked.values, agreed
+        self._unconfirmed, self._confirmed = request.values, confirmed
         self._refuse(sentence)

@@ -32,18 +32,18 @@ _PATIENCE = 0.2
 """Seconds before it is said that something is being read."""
 
 
-def code(text: str) -> str:
+def code_html(text: str) -> str:
     """Return lines of code, or of facts, as HTML."""
     lines = "\n".join(escape(visible(line)) for line in text.split("\n"))
     return f'<div style="{_CODE}">{lines}</div>' if text else ""
 
 
-def said(text: str) -> str:
+def text_html(text: str) -> str:
     """Return a sentence as HTML."""
     return f'<div role="status" style="{_TEXT}">{escape(visible(text))}</div>' if text else ""
 
 
-def wrong(text: str) -> str:
+def error_html(text: str) -> str:
     """Return a sentence that says what went wrong as HTML."""
     return f'<div role="alert" style="{_TEXT}"><b>!</b> {escape(visible(text))}</div>' if text else ""
 
@@ -51,22 +51,22 @@ def wrong(text: str) -> str:
 class Busy:
     """Says what is being read, with a button that ends it; nothing is seen where nothing is read."""
 
-    def __init__(self, kit: WidgetFactory, cancel: Callable[[], None]) -> None:
+    def __init__(self, factory: WidgetFactory, cancel: Callable[[], None]) -> None:
         """Show nothing yet.
 
         Args:
-            kit: Makes widgets.
+            factory: Makes widgets.
             cancel: Ends what is going on.
         """
-        self._kit = kit
-        self._what = kit.html()
-        self.box = kit.row(self._what, kit.button("Cancel", "Stop reading; what is shown stays", cancel))
+        self._factory = factory
+        self._what = factory.html()
+        self.box = factory.row(self._what, factory.button("Cancel", "Stop reading; what is shown stays", cancel))
         self.hide()
 
     def show(self, what: str) -> None:
         """Show what is going on."""
-        self._what.value = said(what)
-        self._kit.show(self.box, shown=True)
+        self._what.value = text_html(what)
+        self._factory.show(self.box, shown=True)
 
     def expect(self, is_busy: Callable[[], bool]) -> None:
         """Say that something is being read, if it still is in a moment."""
@@ -77,7 +77,7 @@ class Busy:
     def hide(self) -> None:
         """Show that nothing is going on."""
         self._what.value = ""
-        self._kit.show(self.box, shown=False)
+        self._factory.show(self.box, shown=False)
 
 
 class Pane:
@@ -85,7 +85,7 @@ class Pane:
 
     def __init__(
         self,
-        kit: WidgetFactory,
+        factory: WidgetFactory,
         *,
         turn: Callable[[int], None],
         cancel: Callable[[], None],
@@ -94,32 +94,32 @@ class Pane:
         """Show nothing yet.
 
         Args:
-            kit: Makes widgets.
+            factory: Makes widgets.
             turn: Takes by how many pages to turn.
             cancel: Stops what is going on.
             above: Controls that stand above.
         """
-        self._kit = kit
-        self.busy = Busy(kit, cancel)
-        self.content = kit.html()
-        self.footer = kit.html()
-        self.page = kit.label()
-        self._back = kit.button("Previous page", "Show the rows before these", lambda: turn(-1))
-        self._on = kit.button("Next page", "Show the rows after these", lambda: turn(1))
-        self._pages = kit.column(kit.row(self._back, self.page, self._on))
-        kit.show(self._pages, shown=False)
-        self.below = kit.column()
-        self.box = kit.column(*above, self.busy.box, self.content, self._pages, self.footer, self.below)
-        self.told: ViewResult | None = None
+        self._factory = factory
+        self.busy = Busy(factory, cancel)
+        self.content = factory.html()
+        self.footer = factory.html()
+        self.page = factory.label()
+        self._back = factory.button("Previous page", "Show the rows before these", lambda: turn(-1))
+        self._on = factory.button("Next page", "Show the rows after these", lambda: turn(1))
+        self._pages = factory.column(factory.row(self._back, self.page, self._on))
+        factory.show(self._pages, shown=False)
+        self.below = factory.column()
+        self.box = factory.column(*above, self.busy.box, self.content, self._pages, self.footer, self.below)
+        self.result: ViewResult | None = None
         self.error = ""
 
-    def tell(self, content: ViewResult, *, page: int = 0) -> None:
+    def show(self, content: ViewResult, *, page: int = 0) -> None:
         """Show what a view tells."""
         self.busy.hide()
-        self.told, self.error = content, ""
+        self.result, self.error = content, ""
         self.content.value = html(content.drawing)
-        self.footer.value = code(f"{content.code}\nSource: {content.source}")
-        self._kit.show(self._pages, shown=content.pages > 1)
+        self.footer.value = code_html(f"{content.code}\nSource: {content.source}")
+        self._factory.show(self._pages, shown=content.pages > 1)
         at = min(page, content.pages - 1)
         self.page.value = f"page {at + 1:,} of {content.pages:,}"
         self._back.disabled, self._on.disabled = at == 0, at == content.pages - 1
@@ -128,17 +128,17 @@ class Pane:
         """Show what went wrong, in the place of what was asked for."""
         self.clear()
         self.error = sentence
-        self.content.value = wrong(sentence)
+        self.content.value = error_html(sentence)
 
     def clear(self, sentence: str = "") -> None:
         """Show nothing but a sentence."""
         self.busy.hide()
-        self.told, self.error = None, ""
-        self.content.value = said(sentence)
+        self.result, self.error = None, ""
+        self.content.value = text_html(sentence)
         self.footer.value = ""
-        self._kit.show(self._pages, shown=False)
+        self._factory.show(self._pages, shown=False)
 
     @property
     def drawing(self) -> Drawing | None:
         """Return what is shown, for the static picture."""
-        return None if self.told is None else self.told.drawing
+        return None if self.result is None else self.result.drawing

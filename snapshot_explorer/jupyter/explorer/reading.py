@@ -93,7 +93,7 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
     return pa.concat_tables([fresh, old]).slice(0, MOST_COMMITS)
 
 
-def read_weight(table: Table) -> TableSize:
+def read_table_size(table: Table) -> TableSize:
     """Return what the newest version holds. Reads its files' metadata."""
     rows = table.current.files().to_arrow()
     return TableSize(files=len(rows), size_bytes=pc.sum(rows["size_bytes"]).as_py() or 0)

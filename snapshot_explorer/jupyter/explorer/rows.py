@@ -15,44 +15,44 @@ _MOST_COLUMNS = 50
 _MOST_CELLS = 5_000
 
 
-def preview(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return some rows of B."""
-    version, columns, where, limit = (asked[name] for name in ("b", "columns", "where", "limit"))
-    snapshot = shelf.at(version)
+    version, columns, where, limit = (request[name] for name in ("b", "columns", "where", "limit"))
+    snapshot = cache.at(version)
     names = [column.name for column in snapshot.schema.columns]
     most = max(1, min(_MOST_COLUMNS, _MOST_CELLS // max(1, limit)))
     shown = list(columns) or names
     rows = snapshot.to_arrow(columns=shown[:most], where=where or None, limit=limit)
-    said = [Line(f"What all of it takes to read: {cost_of(snapshot, where or None)}.")]
+    notes = [Line(f"What all of it takes to read: {cost_of(snapshot, where or None)}.")]
     if len(shown) > most:
-        said.append(Line(f"{most} of {len(shown):,} columns are shown. Name others under Columns."))
+        notes.append(Line(f"{most} of {len(shown):,} columns are shown. Name others under Columns."))
     drawing = Drawing(
-        title=f"Some rows of version {version}", parts=(*said, Grid(rows, noun="rows", limit=max(limit, 1)))
+        title=f"Some rows of version {version}", parts=(*notes, Grid(rows, noun="rows", limit=max(limit, 1)))
     )
-    return ViewResult(drawing=drawing, code=_call(asked, engine="arrow", limit=limit), source=shelf.cited(version))
+    return ViewResult(drawing=drawing, code=_call(request, engine="arrow", limit=limit), source=cache.cited(version))
 
 
-def load(shelf: SnapshotCache, asked: ViewRequest, limits: Limits | None) -> tuple[Cost, Any]:
+def load(cache: SnapshotCache, request: ViewRequest, limits: Limits | None) -> tuple[Cost, Any]:
     """Return what it takes to read the rows of B, and the rows; None for rows that are more than the limits allow."""
-    snapshot = shelf.at(asked["b"])
-    engine, limit = asked["engine"], asked["load_limit"] or None
-    where = asked["where"] or None
+    snapshot = cache.at(request["b"])
+    engine, limit = request["engine"], request["load_limit"] or None
+    where = request["where"] or None
     cost = cost_of(snapshot, where)
     if limits is not None and cost.exceeds(limits) and limit is None and engine != "spark":
         return cost, None
     read = getattr(snapshot, f"to_{engine}")
-    return cost, read(columns=list(asked["columns"]) or None, where=where, limit=limit)
+    return cost, read(columns=list(request["columns"]) or None, where=where, limit=limit)
 
 
-def load_code(asked: ViewRequest) -> str:
+def load_code(request: ViewRequest) -> str:
     """Return the line of code that loads B into the variable as the state says."""
-    return f"{asked['variable']} = {_call(asked, engine=asked['engine'], limit=asked['load_limit'])}"
+    return f"{request['variable']} = {_call(request, engine=request['engine'], limit=request['load_limit'])}"
 
 
-def _call(asked: ViewRequest, *, engine: str, limit: int) -> str:
+def _call(request: ViewRequest, *, engine: str, limit: int) -> str:
     given = [
-        *([f"columns={list(asked['columns'])!r}"] if asked["columns"] else []),
-        *([f"where={asked['where']!r}"] if asked["where"] else []),
+        *([f"columns={list(request['columns'])!r}"] if request["columns"] else []),
+        *([f"where={request['where']!r}"] if request["where"] else []),
         *([f"limit={limit}"] if limit else []),
     ]
-    return f"{asked.name}.at({asked['b']}).to_{engine}({', '.join(given)})"
+    return f"{request.name}.at({request['b']}).to_{engine}({', '.join(given)})"

@@ -46,7 +46,7 @@ _DEPENDS = {
 class ExplorerState(HasTraits):
     """The state of one explorer. Setting a trait is all that a click does; whoever draws observes the traits.
 
-    Nothing here reads: `know` is given what was read of the log.
+    Nothing here reads: `set_versions` receives what was read of the log.
     """
 
     a = Int(None, allow_none=True, help="The version that B is compared with.")
@@ -85,7 +85,7 @@ class ExplorerState(HasTraits):
     commits = AnyTrait(frames.COMMITS.empty_table(), help="COMMITS of the versions, newest first.")
     note = Unicode("", help="What the last action could not do; empty where all went well.")
 
-    def know(self, versions: Sequence[int], readable: Sequence[int], commits: pa.Table) -> None:
+    def set_versions(self, versions: Sequence[int], readable: Sequence[int], commits: pa.Table) -> None:
         """Take what was read of the log. Markers that are there stay; B on the newest version moves with it.
 
         Args:

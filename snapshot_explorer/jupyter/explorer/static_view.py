@@ -41,7 +41,7 @@ _EDGE_NAMES = 60
 """How near to an edge a name in the middle of its marker would be cut off."""
 
 
-def head(table: Table, name: str, state: ExplorerState, log: Log | None, weight: TableSize | None) -> list[str]:
+def head(table: Table, name: str, state: ExplorerState, log: Log | None, table_size: TableSize | None) -> list[str]:
     """Return what the table is, and what is known of it, in a few words each."""
     branch = f" branch {table.branch}" if table.branch else ""
     lines = [f"{name} {table.format}{branch} {table.path}"]
@@ -58,7 +58,7 @@ def head(table: Table, name: str, state: ExplorerState, log: Log | None, weight:
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
     total = state.commit(last)["total_rows"].to_pylist()
     lines += [f"{total[0]:,} rows in files"] if total and total[0] is not None else []
-    lines += [f"{weight.files:,} files, {size(weight.size_bytes)}"] if weight is not None else []
+    lines += [f"{table_size.files:,} files, {size(table_size.size_bytes)}"] if table_size is not None else []
     lines += [_branches(log.branches)] if log.branches else []
     return lines
 
@@ -73,7 +73,7 @@ def _branches(branches: Mapping[str, int | None]) -> str:
     return f"branches {', '.join(named)}" + (f" and {more:,} more" if more > 0 else "")
 
 
-def still(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, title: str) -> Drawing:
+def static_view(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, title: str) -> Drawing:
     """Return the explorer as one drawing: what the table is, its commits, and the view in front."""
     lines = tuple(Line(line) for line in lead)
     shown = (Line(view.title), *view.parts) if view is not None else ()
@@ -81,12 +81,12 @@ def still(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, t
     return Drawing(title=title, parts=(*lines, *parts, *shown))
 
 
-def still_text(drawing: Drawing) -> str:
+def static_text(drawing: Drawing) -> str:
     """Return the drawing as text."""
     return text(drawing, limit=_COMMITS)
 
 
-def still_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:
+def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:
     """Return the drawing as HTML, below a picture of the newest commits."""
     shown = _picture(commits, measure, a, b) + html(drawing, limit=_COMMITS)
     return f'{_STYLE}<div class="sx-still">{shown}</div>'
@@ -99,12 +99,12 @@ def _picture(commits: pa.Table, measure: str, a: int | None, b: int | None) -> s
     rows = commits.slice(0, _BARS)
     versions = rows["version"].to_pylist()[::-1]
     added, removed = (numbers(rows[f"{side}_{measure}"])[::-1].astype(np.float64) for side in ("added", "removed"))
-    said = escape(f"{measure} added and removed by versions {versions[0]} to {versions[-1]}")
+    label = escape(f"{measure} added and removed by versions {versions[0]} to {versions[-1]}")
     marks = {at: "A B" if a == b else name for name, at in (("A", a), ("B", b)) if at is not None}
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{said}" '
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
         f'style="width:100%;max-width:{_WIDTH}px;height:auto" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{said}</title>{''.join(_bars(versions, added, removed, marks))}"
+        f"<title>{label}</title>{''.join(_bars(versions, added, removed, marks))}"
         "</svg>"
     )
 

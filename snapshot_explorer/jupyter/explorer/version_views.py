@@ -27,26 +27,28 @@ _MOST_VALUES = 24
 """Columns of statistics that are shown of files."""
 
 
-def commit(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return all that is known of B's commit, and what its writer stored about it. Reads nothing that is known."""
-    version = asked["b"]
-    rows = asked.commit
+    version = request["b"]
+    rows = request.commit
     if rows is None or not len(rows):
-        rows = shelf.table.history(f"{version}..{version}").to_arrow()
-    facts = rows.drop_columns(["details"]).to_pylist()[0]
+        rows = cache.table.history(f"{version}..{version}").to_arrow()
+    values = rows.drop_columns(["details"]).to_pylist()[0]
     details = _details(rows["details"][0].as_py())
     metrics = [(name[len(_METRICS) + 1 :], value) for name, value in details if name.startswith(f"{_METRICS}.")]
     rest = [pair for pair in details if not pair[0].startswith(f"{_METRICS}.")]
-    parts: list[Part] = [Pairs(tuple((name, value) for name, value in facts.items() if value not in (None, [])))]
+    parts: list[Part] = [Pairs(tuple((name, value) for name, value in values.items() if value not in (None, [])))]
     for heading, pairs in (("What the operation counted:", metrics), ("As it is stored:", rest)):
         if pairs:
             cut_off = len(pairs) - _SHOWN_DETAILS
-            said = [Line(f"{cut_off:,} more are not shown; the commit's details have them all.")] if cut_off > 0 else []
-            parts += [Line(heading), Pairs(tuple(pairs[:_SHOWN_DETAILS])), *said]
+            notes = (
+                [Line(f"{cut_off:,} more are not shown; the commit's details have them all.")] if cut_off > 0 else []
+            )
+            parts += [Line(heading), Pairs(tuple(pairs[:_SHOWN_DETAILS])), *notes]
     return ViewResult(
         drawing=Drawing(title=f"Version {version}", parts=tuple(parts)),
-        code=f"{asked.name}.at({version}).commit",
-        source=shelf.cited(version),
+        code=f"{request.name}.at({version}).commit",
+        source=cache.cited(version),
     )
 
 
@@ -75,29 +77,29 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
         yield name, cut(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
 
 
-def files(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the live files of B, sorted, a page of them; with what the metadata says of their values if asked."""
     version, text, order, falling, wide = (
-        asked[name] for name in ("b", "partition", "file_order", "descending", "statistics")
+        request[name] for name in ("b", "partition", "file_order", "descending", "statistics")
     )
-    frame = shelf.at(version).files(statistics=wide)
+    frame = cache.at(version).files(statistics=wide)
     rows = frame.to_arrow()
     kept = rows.filter(_partition_holds(rows, text)) if text else rows
-    page, pages = paged(kept.take(_order(kept, order, falling=falling)), asked.page)
+    page, pages = paged(kept.take(_order(kept, order, falling=falling)), request.page)
     drawn = page.select([name for name in rows.column_names if rows[name].null_count < len(rows) and name != "version"])
-    partitioned = bool(shelf.at(version).schema.partition_keys)
+    partitioned = bool(cache.at(version).schema.partition_keys)
     drawn = drawn if partitioned or "partition" not in drawn.column_names else drawn.drop_columns(["partition"])
-    said = [Line(f"{len(kept):,} of {len(rows):,} files are in partitions that hold {text!r}.")] if text else []
+    notes = [Line(f"{len(kept):,} of {len(rows):,} files are in partitions that hold {text!r}.")] if text else []
     drawn, cut_off = _fewer_values(drawn)
-    said += [Line(cut_off)] if cut_off else []
-    code = f"{asked.name}.at({version}).files({'statistics=True' if wide else ''})"
+    notes += [Line(cut_off)] if cut_off else []
+    code = f"{request.name}.at({version}).files({'statistics=True' if wide else ''})"
     return ViewResult(
         drawing=Drawing(
             title=f"Files of version {version}",
-            parts=(*said, Grid(drawn, noun="files", limit=PAGE)),
+            parts=(*notes, Grid(drawn, noun="files", limit=PAGE)),
         ),
         code=code + _arranged(text, order, falling=falling),
-        source=shelf.cited(version),
+        source=cache.cited(version),
         pages=pages,
     )
 
@@ -158,33 +160,36 @@ def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
     return pc.sort_indices(keys, sort_keys=sort)
 
 
-def health(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return how well B is kept, which versions can be loaded, or what a retention rule would take."""
-    match asked["health"]:
+    match request["health"]:
         case "readability":
-            return _readability(shelf, asked)
+            return _readability(cache, request)
         case "retention":
-            return _retention(shelf, asked)
+            return _retention(cache, request)
         case _:
-            found = shelf.health(asked["b"])
+            found = cache.health(request["b"])
             return ViewResult(
                 drawing=found.drawing(),
-                code=f"{asked.name}.health({asked['b']})",
-                source=shelf.cited(asked["b"]),
+                code=f"{request.name}.health({request['b']})",
+                source=cache.cited(request["b"]),
             )
 
 
-def _readability(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return runs of versions that can be loaded alike, and each version where the table tells more of it."""
-    told = shelf.table.readability().to_arrow()
+    readability = cache.table.readability().to_arrow()
     # Not by the history, which takes the files of the newest version to be there.
-    parts: list[Part] = [Line("Versions that can be loaded, newest first:"), Grid(_runs(told), noun="runs", limit=PAGE)]
-    page, pages = paged(told, asked.page)
+    parts: list[Part] = [
+        Line("Versions that can be loaded, newest first:"),
+        Grid(_runs(readability), noun="runs", limit=PAGE),
+    ]
+    page, pages = paged(readability, request.page)
     parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
     return ViewResult(
-        drawing=Drawing(title=f"What of {shelf.table.path} can be read", parts=tuple(parts)),
-        code=f"{asked.name}.readability()",
-        source=shelf.cited(shelf.table.current.version),
+        drawing=Drawing(title=f"What of {cache.table.path} can be read", parts=tuple(parts)),
+        code=f"{request.name}.readability()",
+        source=cache.cited(cache.table.current.version),
         pages=pages,
     )
 
@@ -202,11 +207,11 @@ def _runs(commits: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(found, pa.schema(list(names.items())))
 
 
-def _retention(shelf: SnapshotCache, asked: ViewRequest) -> ViewResult:
+def _retention(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return what a rule would take; nothing is deleted."""
-    keep = asked["keep"]
+    keep = request["keep"]
     return ViewResult(
-        drawing=shelf.table.retention(keep=keep).drawing(),
-        code=f"{asked.name}.retention(keep={keep!r})",
-        source=shelf.cited(shelf.table.current.version),
+        drawing=cache.table.retention(keep=keep).drawing(),
+        code=f"{request.name}.retention(keep={keep!r})",
+        source=cache.cited(cache.table.current.version),
     )

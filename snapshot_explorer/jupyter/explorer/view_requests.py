@@ -96,11 +96,11 @@ class SnapshotCache:
 
     def cited(self, *versions: int | None) -> str:
         """Return where something comes from: the table's path, the versions, and when they were committed."""
-        told = []
+        versions_text = []
         for version in dict.fromkeys(one for one in versions if one is not None):
             time = self._times.get(version) or self._time(version)
-            told.append(f"version {version}" + (f" of {time}" if time else ""))
-        return ", ".join([self.table.path, " and ".join(told)] if told else [self.table.path])
+            versions_text.append(f"version {version}" + (f" of {time}" if time else ""))
+        return ", ".join([self.table.path, " and ".join(versions_text)] if versions_text else [self.table.path])
 
     def _time(self, version: int) -> str:
         """Return when a version was committed; nothing where nobody knows."""
@@ -108,10 +108,10 @@ class SnapshotCache:
             time = self.table.committed_at([version])[0]
         except SnapshotExplorerError:
             return ""
-        told = moment(time)
+        text = moment(time)
         if len(self._times) < _TIMES:
-            self._times[version] = told
-        return told
+            self._times[version] = text
+        return text
 
     def _keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
         with self._lock:

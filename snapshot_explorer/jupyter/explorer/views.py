@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.explorer import compared, lens, rows
-from snapshot_explorer.jupyter.explorer import version_views as facts
+from snapshot_explorer.jupyter.explorer import compared, lens, rows, version_views
 from snapshot_explorer.jupyter.explorer.panes import Pane
 from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.work import Job, Work
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
-_TELLS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
-    "commit": (facts.commit, ("b",)),
+_VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
+    "commit": (version_views.commit, ("b",)),
     "manifests": (lens.manifests, ("a", "b")),
     "entries": (lens.entries, ("a", "b", "manifest")),
     "compare": (compared.compare, ("a", "b", "compared")),
     "data": (rows.preview, ("b", "columns", "where", "limit")),
-    "files": (facts.files, ("b", "partition", "file_order", "descending", "statistics")),
-    "health": (facts.health, ("b", "health", "keep")),
+    "files": (version_views.files, ("b", "partition", "file_order", "descending", "statistics")),
+    "health": (version_views.health, ("b", "health", "keep")),
 }
 """What each place tells, and the traits of the state that it depends on."""
 _OF_THE_LOG = ("commit", "health")
@@ -38,9 +37,9 @@ class Views:
 
     def __init__(
         self,
-        kit: WidgetFactory,
+        factory: WidgetFactory,
         state: ExplorerState,
-        shelf: SnapshotCache,
+        cache: SnapshotCache,
         work: Work,
         *,
         name: str,
@@ -49,23 +48,23 @@ class Views:
         """Make the panes; nothing is asked for yet.
 
         Args:
-            kit: Makes widgets.
+            factory: Makes widgets.
             state: What is chosen.
-            shelf: The table.
+            cache: The table.
             work: Runs what reads.
             name: The variable that holds the table, for lines of code.
             above: The controls above each pane.
         """
-        self._state, self._shelf, self._work, self._name = state, shelf, work, name
-        self._told: dict[str, object] = {}
+        self._state, self._cache, self._work, self._name = state, cache, work, name
+        self._shown: dict[str, object] = {}
         self.panes = {
             place: Pane(
-                kit,
+                factory,
                 turn=partial(state.turn, place),
                 cancel=partial(self._cancel, place),
                 above=above.get(place, ()),
             )
-            for place in _TELLS
+            for place in _VIEWS
         }
 
     @property
@@ -75,9 +74,9 @@ class Views:
 
     def forget(self) -> None:
         """Have everything told anew when it is asked for again."""
-        self._told.clear()
+        self._shown.clear()
 
-    def asked(self, place: str, traits: tuple[str, ...]) -> ViewRequest:
+    def request(self, place: str, traits: tuple[str, ...]) -> ViewRequest:
         """Return what a place is asked for as the state stands."""
         state = self._state
         return ViewRequest(
@@ -88,7 +87,7 @@ class Views:
             commits=state.commits,
         )
 
-    def ask(self, offer: Callable[[Sequence[tuple[str, str]]], None]) -> None:
+    def load_front(self, offer: Callable[[Sequence[tuple[str, str]]], None]) -> None:
         """Ask for what the tab in front tells.
 
         Args:
@@ -98,38 +97,38 @@ class Views:
         if state.b is None:
             self.front.clear("Nothing has been committed to the table yet.")
             return
-        self._ask_for(state.tab, offer if state.tab == "manifests" else None)
+        self._load(state.tab, offer if state.tab == "manifests" else None)
         if state.tab == "manifests":
             if state.manifest:
-                self._ask_for("entries")
+                self._load("entries")
             else:
                 self._work.cancel("entries")
-                self._told.pop("entries", None)
+                self._shown.pop("entries", None)
                 self.panes["entries"].clear()
 
-    def _ask_for(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
-        tell, traits = _TELLS[place]
-        asked = self.asked(place, traits)
-        key = (asked.values, asked.page, id(self._state.commits) if place in _OF_THE_LOG else None)
-        if self._told.get(place) == key:
+    def _load(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
+        view, traits = _VIEWS[place]
+        request = self.request(place, traits)
+        key = (request.values, request.page, id(self._state.commits) if place in _OF_THE_LOG else None)
+        if self._shown.get(place) == key:
             return
-        self._told[place] = key
+        self._shown[place] = key
         pane = self.panes[place]
 
         def done(content: ViewResult) -> None:
-            pane.tell(content, page=asked.page)
+            pane.show(content, page=request.page)
             if offer is not None:
                 offer(content.choices)
 
         def failed(sentence: str) -> None:
-            self._told.pop(place, None)
+            self._shown.pop(place, None)
             pane.fail(sentence)
 
-        job = Job(run=lambda: tell(self._shelf, asked), done=done, failed=failed, shown=pane.busy.show)
+        job = Job(run=lambda: view(self._cache, request), done=done, failed=failed, shown=pane.busy.show)
         self._work.start(place, job)
         pane.busy.expect(lambda: self._work.is_busy(place))
 
     def _cancel(self, place: str) -> None:
         self._work.cancel(place)
-        self._told.pop(place, None)
+        self._shown.pop(place, None)
         self.panes[place].busy.hide()

@@ -178,8 +178,8 @@ class _Watch:
         """Show it, or end the job."""
         if self._job.stop.is_set():
             raise _CancelledError
-        said = str(progress)
-        self._work.hand_over(self._job, lambda: None if self._job.stop.is_set() else self._job.shown(said))
+        text = str(progress)
+        self._work.hand_over(self._job, lambda: None if self._job.stop.is_set() else self._job.shown(text))
 
     def clear(self) -> None:
         """Show nothing: the result, or what went wrong, follows."""

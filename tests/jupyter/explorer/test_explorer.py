@@ -17,14 +17,14 @@ from explorers import all_widgets, labelled, pressed, told
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.static_view import still_text
+from snapshot_explorer.jupyter.explorer.static_view import static_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
 from support.loops import on_a_loop
 
 
 def drawn(explorer):
     """Return the versions that the timeline draws."""
-    return np.frombuffer(explorer._strip.commits["version"], np.int64).tolist()
+    return np.frombuffer(explorer._timeline_pane.commits["version"], np.int64).tolist()
 
 
 def all_models():
@@ -148,13 +148,13 @@ def test_the_head_names_branches(explorer):
 
 
 def test_a_branch_is_a_flag_on_the_version_that_it_begins_with(explorer):
-    tags, branches = explorer._strip.commits["flags"]
+    tags, branches = explorer._timeline_pane.commits["flags"]
 
     assert (tags["noun"], branches["noun"]) == ("tags", "branches")
     assert ([drawn(explorer)[at] for at in branches["at"]], branches["labels"]) == ([5], ["branch dev"])
     explorer.state.window = (7, 18)
     explorer.wait()
-    assert explorer._strip.commits["flags"] == []
+    assert explorer._timeline_pane.commits["flags"] == []
 
 
 def test_the_slider_is_the_window(explorer):
@@ -162,7 +162,7 @@ def test_the_slider_is_the_window(explorer):
     explorer.wait()
 
     assert explorer.state.window == (3, 10)
-    assert explorer._controls.window_said.value == "3 to 10"
+    assert explorer._controls.window_label.value == "3 to 10"
     explorer.state.window = (1, 18)
     assert explorer._controls.window.value == (0, 17)
 
@@ -174,7 +174,7 @@ def test_filters_change_what_is_offered_and_drawn(explorer):
     offered = [one.split()[0] for one in explorer._controls.markers["b"].options]
     assert offered == ["latest", "earliest", "18", "12", "5"]
     assert drawn(explorer) == [5, 12, 18]
-    assert [kind["name"] for kind in explorer._strip.commits["kinds"]] == ["compact"]
+    assert [kind["name"] for kind in explorer._timeline_pane.commits["kinds"]] == ["compact"]
 
 
 def test_what_a_filter_refuses_is_told_and_goes_back(explorer):
@@ -188,16 +188,16 @@ def test_what_a_filter_refuses_is_told_and_goes_back(explorer):
 
 def test_markers_stand_in_the_timeline_where_their_versions_are_drawn(explorer):
     explorer.state.a = 12
-    assert (explorer._strip.a, explorer._strip.b) == ("12", "18")
+    assert (explorer._timeline_pane.a, explorer._timeline_pane.b) == ("12", "18")
 
     explorer.state.window = (13, 18)
 
-    assert (explorer._strip.a, explorer._strip.b) == ("", "18")
+    assert (explorer._timeline_pane.a, explorer._timeline_pane.b) == ("", "18")
 
 
 def test_a_click_on_the_timeline_sets_the_markers(explorer):
     def click(version, *, other):
-        explorer._strip._handle_custom_msg({"click": version, "other": other}, [])
+        explorer._timeline_pane._handle_custom_msg({"click": version, "other": other}, [])
         explorer.wait()
 
     click("5", other=False)
@@ -210,11 +210,11 @@ def test_a_click_on_the_timeline_sets_the_markers(explorer):
 
 
 def test_all_that_the_timeline_shows_is_state_that_a_page_gets_with_the_widget(explorer):
-    before = explorer._strip.get_state()
+    before = explorer._timeline_pane.get_state()
 
     explorer.state.kind, explorer.state.b = "compact", 12
 
-    state = explorer._strip.get_state()
+    state = explorer._timeline_pane.get_state()
     assert (state["a"], state["b"]) == ("", "12")
     assert state["commits"] != before["commits"]
     assert np.frombuffer(state["commits"]["version"], np.int64).tolist() == [5, 12, 18]
@@ -222,25 +222,25 @@ def test_all_that_the_timeline_shows_is_state_that_a_page_gets_with_the_widget(e
 
 
 def test_only_the_tab_in_front_reads(explorer):
-    assert explorer._views.panes["files"].told is None
+    assert explorer._views.panes["files"].result is None
 
     explorer._tabs.selected_index = 4
     explorer.wait()
 
     assert explorer.state.tab == "files"
-    assert explorer._views.panes["files"].told is not None
+    assert explorer._views.panes["files"].result is not None
 
 
 def test_what_is_shown_is_not_read_twice(explorer):
     explorer.state.tab = "manifests"
     explorer.wait()
-    first = explorer._views.panes["manifests"].told
+    first = explorer._views.panes["manifests"].result
 
     explorer.state.tab = "commit"
     explorer.state.tab = "manifests"
     explorer.wait()
 
-    assert explorer._views.panes["manifests"].told is first
+    assert explorer._views.panes["manifests"].result is first
 
 
 def test_a_table_without_versions_says_so(memory_root):
@@ -306,12 +306,12 @@ def test_following_tells_what_goes_wrong_and_goes_on(growing, monkeypatch):
 
     with monkeypatch.context() as broken:
         broken.setattr(explorer.table, "update", fail)
-        explorer._look()
+        explorer._poll()
         explorer.wait()
         assert explorer.state.note == "The folder was asked for. It does not answer. Try again."
 
     table.commit([(4, "d")])
-    explorer._look()
+    explorer._poll()
     explorer.wait()
     assert (explorer.state.note, explorer.state.b) == ("", 3)
 
@@ -324,7 +324,7 @@ def test_a_log_that_was_rolled_back_is_read_anew_and_that_is_said(growing, how):
     explorer.wait()
     table.rollback(2)
 
-    explorer.refresh() if how == "refresh" else explorer._look()
+    explorer.refresh() if how == "refresh" else explorer._poll()
     explorer.wait()
 
     assert explorer.state.versions == (1, 2)
@@ -337,7 +337,7 @@ def test_what_was_committed_again_under_the_newest_number_is_followed(growing):
     table.rollback(1)
     table.commit([(9, "z")], millis=1_800_000_000_000)
 
-    explorer._look()
+    explorer._poll()
     explorer.wait()
 
     assert explorer.state.commits["added_rows"].to_pylist() == [1, 1]
@@ -346,7 +346,7 @@ def test_what_was_committed_again_under_the_newest_number_is_followed(growing):
 @pytest.mark.parametrize("how", ["follow", "refresh"])
 def test_a_folder_that_disappears_is_told_and_what_is_known_stays_until_it_comes_back(growing, how):
     table, explorer = growing
-    act = explorer.refresh if how == "refresh" else explorer._look
+    act = explorer.refresh if how == "refresh" else explorer._poll
     before, markers = explorer.state.commits, (explorer.state.a, explorer.state.b)
     shown = told(explorer, "commit")
     table.filesystem.mv(table.root, f"{table.root}-away", recursive=True)
@@ -377,7 +377,7 @@ def test_what_another_action_could_not_do_stays_while_the_table_is_followed(grow
     said = explorer.state.note
     assert said
 
-    explorer._look()
+    explorer._poll()
     explorer.wait()
 
     assert explorer.state.note == said
@@ -451,7 +451,7 @@ def test_closing_frees_threads_timers_observers_and_widgets(orders):
 def test_a_terminal_gets_text(explorer):
     bundle = explorer._repr_mimebundle_()
 
-    assert bundle["text/plain"] == still_text(explorer.drawing())
+    assert bundle["text/plain"] == static_text(explorer.drawing())
     assert bundle["text/plain"].startswith("Explorer of ")
     assert "18  2026-11-14 02:00:00.092Z  compact" in bundle["text/plain"]
     assert all(len(line) <= 120 for line in bundle["text/plain"].splitlines())

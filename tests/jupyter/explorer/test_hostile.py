@@ -85,7 +85,7 @@ def test_tags_are_flags_without_markup(memory_root):
     table.tag("<b>tag", 1)
     explorer = Explorer(open_table(f"memory://{table.root}"), variables={}).wait()
 
-    (flags,) = explorer._strip.commits["flags"]
+    (flags,) = explorer._timeline_pane.commits["flags"]
 
     assert flags["labels"] == ["<b>tag"]  # drawn as text
     assert "<b>tag" not in "".join(htmls(explorer)) + explorer._repr_mimebundle_()["text/html"]

@@ -23,7 +23,7 @@ def commits(*versions, **facts):
 
 def knowing(*versions, readable=None, **facts):
     state = ExplorerState()
-    state.know(versions, versions if readable is None else readable, commits(*versions, **facts))
+    state.set_versions(versions, versions if readable is None else readable, commits(*versions, **facts))
     return state
 
 
@@ -57,7 +57,7 @@ def test_b_is_the_newest_version_that_can_be_loaded():
 def test_b_moves_on_with_new_commits_if_it_was_the_newest():
     state = knowing(1, 2, 3)
 
-    state.know((1, 2, 3, 4), (1, 2, 3, 4), commits(1, 2, 3, 4))
+    state.set_versions((1, 2, 3, 4), (1, 2, 3, 4), commits(1, 2, 3, 4))
 
     assert (state.a, state.b, state.window) == (2, 4, (1, 4))
 
@@ -66,7 +66,7 @@ def test_b_stays_with_new_commits_if_it_was_set_to_an_older_version():
     state = knowing(1, 2, 3)
     state.b = 2
 
-    state.know((1, 2, 3, 4), (1, 2, 3, 4), commits(1, 2, 3, 4))
+    state.set_versions((1, 2, 3, 4), (1, 2, 3, 4), commits(1, 2, 3, 4))
 
     assert state.b == 2
 
@@ -75,7 +75,7 @@ def test_markers_on_versions_that_expired_move_to_some_that_are_there():
     state = knowing(1, 2, 3, 4)
     state.a, state.b = 1, 2
 
-    state.know((3, 4), (3, 4), commits(3, 4))
+    state.set_versions((3, 4), (3, 4), commits(3, 4))
 
     assert (state.a, state.b, state.window) == (3, 4, (3, 4))
 
@@ -84,7 +84,7 @@ def test_a_table_that_lost_all_versions_has_no_markers():
     state = knowing(1, 2)
     state.playing = True
 
-    state.know((), (), commits())
+    state.set_versions((), (), commits())
 
     assert (state.a, state.b, state.playing) == (None, None, False)
 
@@ -241,7 +241,7 @@ def test_a_window_on_the_past_stays_there():
     state = knowing(*range(1, 11))
     state.window = (2, 5)
 
-    state.know(range(3, 12), range(3, 12), commits(*range(3, 12)))
+    state.set_versions(range(3, 12), range(3, 12), commits(*range(3, 12)))
 
     assert state.window == (3, 5)
 
