@@ -1,4 +1,4 @@
-"""The room of IPython: what `%load_ext snapshot_explorer` brings, and how it goes away again."""
+"""The IPython extension: what `%load_ext snapshot_explorer` registers, and how it is removed."""
 
 from typing import Any
 

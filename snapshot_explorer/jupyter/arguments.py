@@ -1,4 +1,4 @@
-"""From the words of a line to the arguments of a command, or one line that says what does not fit.
+"""Parse the words of a line into the arguments of a command, or raise one line that names what does not fit.
 
 argparse does not fit: it refuses values that begin with a dash (`--where "-x > 3"`), cannot tell a quoted word
 from a flag, has no did-you-mean, and its messages do not say what to type instead.
@@ -19,10 +19,10 @@ _OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
 def parse(
     command: Command, words: Sequence[Token], *, expand: Callable[[str], str], is_table: Callable[[str], bool]
 ) -> Arguments:
-    """Return what the words give to the command; options may stand before, between and after arguments.
+    """Return the command's arguments and options; options may come before, between and after arguments.
 
     Args:
-        command: What may be given.
+        command: The command, whose arguments and options are accepted.
         words: The words behind the command's own.
         expand: Puts the user's variables into a value. What it returns is never taken for a flag.
         is_table: Whether an open table has that name: it may then be the first argument.
@@ -73,7 +73,7 @@ class _Parser:
         flag, equals, value = word.text.partition("=")
         glued = self._command.option(flag[:2])
         if glued and glued.metavar and self._command.option(flag) is None and not flag.startswith("--"):
-            # -n20, as git takes it.
+            # -n20, as git accepts it.
             self._set(glued, Token(word.text[2:]))
             return
         option = self._find_option(flag)
@@ -95,7 +95,7 @@ class _Parser:
         raise UsageError(f"%snapshot {self._command.name} has no option {flag}. {hint}")
 
     def _option_of_keyword(self, text: str) -> Option | None:
-        """Return the option that a plain word stands for, once there is an argument for it to follow."""
+        """Return the option whose keyword the word is; only after a first argument."""
         if not self._positionals:
             return None
         return next((option for option in self._command.options if option.keyword == text), None)
@@ -117,7 +117,7 @@ class _Parser:
             self._values[option.name] = value
 
     def _extract_table(self) -> None:
-        """Take the table out of a first argument `orders`, and out of refs such as `orders@17`."""
+        """Remove the table from a first argument `orders`, and out of refs such as `orders@17`."""
         if not self._command.accepts_table:
             return
         if self._positionals and self._is_table(self._positionals[0]):
@@ -145,7 +145,7 @@ class _Parser:
             raise UsageError(f"Two tables are named, {given} and {name}. A command acts on one.")
 
     def _assign_positionals(self) -> None:
-        """Give the values without flags their names."""
+        """Assign the values without flags to arguments."""
         arguments = self._command.arguments
         for argument, value in zip(arguments, self._positionals, strict=False):
             self._values[argument.name.lower()] = value
@@ -166,7 +166,7 @@ class _Parser:
                 "none. %snapshot tables lists them."
             )
         takes = f"{arguments[0].name} only" if arguments else "no argument"
-        # A command that takes secrets may have been given one in the wrong place.
+        # A command that accepts secrets may have received one in the wrong place.
         extra = "there" if any(option.is_secret for option in self._command.options) else repr(value)
         return (
             f"%snapshot {self._command.name} takes {takes}; {extra} is one too many. Put a value with blanks in quotes."

@@ -26,7 +26,7 @@ ValueType = Literal[
     "inspection",
     "measure",
 ]
-"""What a value is: by it values are checked and completed."""
+"""The type of a value, by which it is checked and completed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +34,11 @@ class Argument:
     """An argument without a flag."""
 
     name: str
-    """How it is called in the usage line, such as PATH."""
+    """Its name in the usage line, such as PATH."""
     meaning: str
     """What it is, for the help."""
     value_type: ValueType
-    """What its value is."""
+    """The type of its value."""
     required: bool = False
     """Whether the command needs it."""
 
@@ -52,13 +52,13 @@ class Option:
     meaning: str
     """What it does, for the help."""
     metavar: str | None = None
-    """How its value is called in the usage line, such as N; None for a flag that stands alone."""
+    """The name of its value in the usage line, such as N; None for a flag that stands alone."""
     value_type: ValueType = "text"
-    """What its value is."""
+    """The type of its value."""
     repeated: bool = False
     """Whether it may be given several times."""
     keyword: str | None = None
-    """A word that may stand for it between arguments, such as `as`."""
+    """A word that replaces the flag between arguments, such as `as`."""
     is_secret: bool = False
     """Whether its value is never expanded and never repeated in a message."""
 
@@ -75,7 +75,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What a line gave to a command."""
+    """The parsed arguments of a line."""
 
     values: Mapping[str, str]
     """The value of each argument and option given, by its name in lower case; a bare flag's value is empty."""
@@ -96,13 +96,13 @@ class Settings:
     """The settings that commands read; `%config SnapshotMagics` shows and sets them."""
 
     display_limit: int
-    """Rows drawn, and commits that `log` reads unless told otherwise."""
+    """Rows drawn, and commits that `log` reads without `-n`."""
     load_row_limit: int
-    """Rows above which `load` asks."""
+    """Rows above which `load` requires `--limit` or `--yes`."""
     load_size_limit: int
-    """Bytes above which `load` asks."""
+    """Bytes above which `load` requires `--limit` or `--yes`."""
     engine: str
-    """What `load` returns unless told otherwise."""
+    """The engine of `load` without `--engine`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +110,11 @@ class Invocation:
     """One use of a command."""
 
     arguments: Arguments
-    """What the line gave."""
+    """The arguments of the line."""
     commands: "Sequence[Command]"
     """All commands, in the order of the help."""
     tables: OpenTables
-    """The tables known by name."""
+    """The open tables, by name."""
     settings: Settings
     """The settings in force."""
     variables: Mapping[str, object]
@@ -122,7 +122,7 @@ class Invocation:
     show_line: Callable[[str], None]
     """Shows a line to the user at once."""
     cell_body: str | None = None
-    """What stood below the line, where it was the first one of a cell; never expanded."""
+    """The cell below the line of a cell magic; never expanded."""
 
     def table(self) -> tuple[str, Table]:
         """Return the table that the line is about, and its name."""
@@ -134,11 +134,11 @@ class Command:
     """A subcommand."""
 
     name: str
-    """Its word."""
+    """Its name on the line."""
     summary: str
-    """What it gives, in one sentence."""
+    """What it returns, in one sentence."""
     run: Callable[[Invocation], object]
-    """Does it and returns what the Python call returns."""
+    """Runs it and returns what the Python call returns."""
     python: str
     """The Python that does the same."""
     examples: tuple[str, ...]
@@ -148,9 +148,9 @@ class Command:
     options: tuple[Option, ...] = ()
     """Its own options, before those that many commands share."""
     notes: str = ""
-    """What else there is to know."""
+    """Further details, for the help."""
     accepts_body: bool = False
-    """Whether it may be the first line of a cell, and is given what stands below."""
+    """Whether it may be a cell magic, whose body it reads."""
 
     @property
     def accepts_table(self) -> bool:

@@ -1,4 +1,4 @@
-"""Tab completion of `%snapshot` lines, from what is known without asking the storage."""
+"""Tab completion of `%snapshot` lines, from what is cached; the storage is not read."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _UNBROKEN = str.maketrans({" ": "\u00a0", "-": "\u2011"})
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What may stand where the cursor is."""
+    """What may follow at the cursor."""
 
     fragment: str
     """What is already typed of it."""
@@ -134,7 +134,7 @@ class _CursorPosition:
         return Suggestions("", (*found.items, *self._flags()))
 
     def _awaiting(self) -> Option | None:
-        """Return the option whose value the cursor stands at."""
+        """Return the option whose value is at the cursor."""
         if not self._before or self._before[-1].quote:
             return None
         last = self._before[-1].text
@@ -229,7 +229,7 @@ def _refs_of(table: Table | None) -> Iterator[tuple[str, str]]:
 
 
 def _commits(known: Known) -> Mapping[int, str]:
-    """Return what to say of the versions whose commits have been read."""
+    """Return the kind and time of versions whose commits have been read."""
     rows = known.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
     return {
         row["version"]: row["kind"] + (f" {moment(row['committed_at'])}" if row["committed_at"] else "") for row in rows

@@ -1,4 +1,4 @@
-"""What reading the rows of a version takes, told from metadata before any is read."""
+"""What reading the rows of a version costs, from metadata alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENGINES = ("pandas", "arrow", "spark")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What is read without being asked for twice; `%config SnapshotMagics` sets it."""
+    """What is read without confirmation; `%config SnapshotMagics` sets it."""
 
     rows: int
     """Rows, before any merge."""
@@ -39,7 +39,7 @@ class Cost:
     """What reading rows would read, from metadata alone."""
 
     rows: int | None
-    """Rows, before any merge; None where the metadata does not tell."""
+    """Rows, before any merge; None where the metadata does not contain it."""
     files: int
     """Data files."""
     size_bytes: int
@@ -62,7 +62,7 @@ class Cost:
 
 
 def cost_of(snapshot: Snapshot, where: str | None) -> Cost:
-    """Return what reading the rows that a condition asks for would read; reads metadata."""
+    """Return what reading the rows of a condition would read; reads metadata."""
     plan = snapshot.plan(where).to_arrow()
     plan = plan.filter(pc.is_null(plan["skipped"]))
     files, size_bytes = (pc.sum(plan[name]).as_py() or 0 for name in ("files", "size_bytes"))

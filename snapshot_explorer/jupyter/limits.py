@@ -1,4 +1,4 @@
-"""How much a command may read without being asked to, told from metadata before anything is read."""
+"""Limits on how much a command reads without confirmation, checked from metadata before any row is read."""
 
 from collections.abc import Sequence
 
@@ -22,10 +22,10 @@ def show_read_size(
     *,
     ways: str = "Add --limit N for a part, or --yes for all",
 ) -> None:
-    """Say in a line what will be read, from metadata alone.
+    """Show a line with what will be read, from metadata alone.
 
     Raises:
-        UsageError: It is more than the settings allow without being asked for.
+        UsageError: It is more than the settings allow without --yes.
     """
     what, limits = cost_of(snapshot, invocation.arguments.get("where")), _limits(invocation)
     if what.exceeds(limits) and limit is None and not invocation.arguments.has("yes"):
@@ -38,7 +38,7 @@ def show_read_size(
 
 
 def _of_time(table: Table, version: int | None) -> str:
-    """Return when a version was committed as a part of a sentence; nothing where nobody knows."""
+    """Return when a version was committed, as a part of a sentence; empty where it is unknown."""
     if version is None:
         return ""
     try:
@@ -48,7 +48,7 @@ def _of_time(table: Table, version: int | None) -> str:
 
 
 def check_read_size(invocation: Invocation, readings: Sequence[Reading]) -> None:
-    """Raise where a query would read more than the settings allow without being asked for; from metadata alone."""
+    """Raise if a query would read more than the settings allow without --yes; from metadata alone."""
     if invocation.arguments.has("yes"):
         return
     limits = _limits(invocation)

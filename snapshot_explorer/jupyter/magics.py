@@ -71,11 +71,11 @@ class SnapshotMagics(Magics):
     @no_var_expand
     @needs_local_scope
     def snapshot_cell(self, line: str, cell: str, local_ns: Mapping[str, object] | None = None) -> object:
-        """Run the command of the line with what stands below it: `%%snapshot sql` and a query."""
+        """Run the command of the line with the cell below it: `%%snapshot sql` and a query."""
         return self._run_line(line, cell, local_ns)
 
     def _run_line(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
-        """Run a line, and put what it gives into the variable that it names."""
+        """Run a line, and put its result into the variable that it names."""
         content, is_silenced = without_semicolon(line)
         target, content = _target(content)
         variables: Mapping[str, object] = ChainMap(dict(local_ns or {}), self._shell.user_ns)

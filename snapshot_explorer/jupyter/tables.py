@@ -1,4 +1,4 @@
-"""The tables that the magics know by name."""
+"""The open tables, by name."""
 
 import re
 from collections.abc import Mapping, MutableMapping
@@ -15,7 +15,7 @@ _NOT_IN_A_NAME = re.compile(r"\W+")
 class OpenTables:
     """The open tables by name, one of them the current one.
 
-    A table has a name because `%snapshot open` gave it one, or because a variable of the user's holds its
+    A table has a name because `%snapshot open` set it, or because a variable of the user's holds its
     handle. A variable that holds a handle wins over an earlier table of the same name.
     """
 
@@ -45,7 +45,7 @@ class OpenTables:
         return self._named | variables
 
     def find(self, name: str | None, local: Mapping[str, object] | None = None) -> tuple[str, Table]:
-        """Return a table and its name: the one asked for, or the current one.
+        """Return a table and its name: the named one, or the current one.
 
         Args:
             name: The name of an open table, or of a variable that holds one; None for the current table.

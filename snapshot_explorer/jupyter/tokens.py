@@ -1,4 +1,4 @@
-"""A magic's line, cut into words.
+"""A magic's line, split into words.
 
 Quotes are for the words they stand around, and nothing else is special: a backslash is a letter (Windows
 paths), and a lone apostrophe is one too, so no line fails to be cut.
@@ -15,9 +15,9 @@ class Token:
     """A word of a line."""
 
     text: str
-    """What it says, without the quotes that stood around it."""
+    """Its text, without the quotes around it."""
     quote: str = ""
-    """The quote that stood around it, or around the value of `--flag=`; empty without one."""
+    """The quote around it, or around the value of `--flag=`; empty without one."""
     flag: str = ""
     """The flag of `--flag="quoted value"`; empty for other words."""
 

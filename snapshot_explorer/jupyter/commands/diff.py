@@ -14,11 +14,11 @@ DIFF_PARTS = {
     "files": "files",
     "manifests": "manifests",
 }
-"""The flags of `diff`, and the part of the comparison that each asks for."""
+"""The flags of `diff`, and the part of the comparison that each selects."""
 
 
 def _diff(invocation: Invocation) -> Comparison | Frame:
-    """Return how two versions differ, or the one part that was asked for."""
+    """Return how two versions differ, or the one part that was selected."""
     arguments = invocation.arguments
     text = arguments.get("a..b") or "latest^..latest"
     a, b = parse_range(text if ".." in text else f"{text}..latest")

@@ -6,7 +6,7 @@ from snapshot_explorer.jupyter.limits import show_read_size
 
 
 def _inspect(invocation: Invocation) -> Frame:
-    """Return a system table; say first what will be read, and ask where it is much, if it holds the table's rows."""
+    """Return a system table; one of the table's rows is limited like `load`."""
     name, table = invocation.table()
     system_table, ref = invocation.arguments.get("name") or "", invocation.arguments.get("ref")
     if any(one.name == system_table and one.of_rows for one in table.inspections):

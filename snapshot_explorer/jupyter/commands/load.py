@@ -10,7 +10,7 @@ from snapshot_explorer.jupyter.limits import show_read_size
 
 
 def _load(invocation: Invocation) -> object:
-    """Say what will be read, ask where it is much, and return the rows."""
+    """Return the rows, after a line with what is read; more than the limits is refused without `--yes`."""
     arguments = invocation.arguments
     engine = arguments.get("engine") or invocation.settings.engine
     if engine not in ENGINES:

@@ -13,7 +13,7 @@ from snapshot_explorer.table import Table
 
 
 def _open(invocation: Invocation) -> Table:
-    """Open a table, give it a name and make it the current one."""
+    """Return the opened table, under a name, as the current one."""
     arguments = invocation.arguments
     path, handle = _path_or_table(invocation)
     chosen_name = arguments.get("as")
@@ -39,7 +39,7 @@ def _open(invocation: Invocation) -> Table:
 
 
 def _refuse_second_table(invocation: Invocation, name: str, table: Table) -> None:
-    """Raise if a name that nobody asked for would take the place of another table."""
+    """Raise if a name made from the path would replace another table."""
     known = invocation.tables.all().get(name)
     if known is not None and (known.path, known.branch) != (table.path, table.branch):
         branch = f" (branch {known.branch})" if known.branch else ""
@@ -47,7 +47,7 @@ def _refuse_second_table(invocation: Invocation, name: str, table: Table) -> Non
 
 
 def _path_or_table(invocation: Invocation) -> tuple[str, Table | None]:
-    """Return the path, taken from a variable where a bare name is given; or the table that the variable holds."""
+    """Return the path, or the table; a bare name may be a variable that contains either."""
     path = invocation.arguments.get("path") or ""
     value = invocation.variables.get(path) if path.isidentifier() else None
     if isinstance(value, Table):
@@ -63,7 +63,7 @@ def _identifier(name: str) -> str:
 
 
 def _storage_options(invocation: Invocation) -> Mapping[str, object] | None:
-    """Return the dict that `--options` names. Neither it nor the name given is ever part of a message."""
+    """Return the dict that `--options` names. Neither it nor the name is ever part of a message."""
     name = invocation.arguments.get("options")
     if name is None:
         return None

@@ -6,7 +6,7 @@ from snapshot_explorer.retention import Retention
 
 
 def _retention(invocation: Invocation) -> Retention:
-    """Return what a rule would take from the table."""
+    """Return what a retention rule would remove from the table."""
     arguments = invocation.arguments
     last = arguments.get("keep-last")
     keep_last = None if last is None else whole_number("--keep-last", last, least=1)

@@ -8,7 +8,7 @@ from snapshot_explorer.jupyter.limits import check_read_size
 
 
 def _sql(invocation: Invocation) -> object:
-    """Return what a query over the open tables gives."""
+    """Return the result of a query over the open tables."""
     query = invocation.arguments.get("query")
     if invocation.cell_body is not None and query is not None:
         raise UsageError("A query stands in the line and another one below it. Write one of them.")
@@ -19,7 +19,7 @@ def _sql(invocation: Invocation) -> object:
             '%snapshot sql "select * from orders version as of 17".'
         )
     if not invocation.tables.all():
-        invocation.table()  # which says how to open one
+        invocation.table()  # raises, with how to open one
     engine = invocation.arguments.get("engine") or "duckdb"
     return queries.sql(
         text, invocation.tables.all(), engine=engine, before=lambda readings: check_read_size(invocation, readings)

@@ -17,7 +17,7 @@ def _status(invocation: Invocation) -> object:
 
 
 def with_schema(table: Table) -> Table:
-    """Return the table after reading its schema, so that its card shows the columns and completion knows them."""
+    """Return the table after reading its schema, so that its card and completion contain the columns."""
     _ = table.current.schema
     return table
 

@@ -1,4 +1,4 @@
-"""What the explorer tells of how B differs from A: a part of the comparison, a page of its rows; no widget."""
+"""How B differs from A: a part of the comparison, a page of its rows; no widget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOTHING = {
 
 
 def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the part of the comparison that is asked for."""
+    """Return the requested part of the comparison."""
     a, b, part = request["a"], request["b"], request["compared"]
     comparison = cache.compare(a, b)
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)

@@ -91,7 +91,7 @@ class Controls:
         self._bound.clear()
 
     def offer(self) -> None:
-        """Offer the versions that are shown, newest first, with time and kind; those that the state knows."""
+        """Offer the versions that are shown, newest first, with time and kind; those in the state."""
         shown = self._state.shown
         self._shown = tuple(shown["version"].to_pylist()[::-1])
         for marker, mover in self.movers.items():
@@ -276,7 +276,7 @@ class Controls:
         self._bound.append((handler, trait))
 
     def _bind(self, widget: Any, trait: str) -> Any:
-        """Let a widget's value and a trait be the same; what the state refuses is told, and goes back."""
+        """Let a widget's value and a trait be the same; a value that the state refuses shows an error and is reset."""
         widget.value = getattr(self._state, trait)
 
         def typed(change: Bunch) -> None:

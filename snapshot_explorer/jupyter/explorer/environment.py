@@ -21,7 +21,7 @@ def name_of(table: Table, variables: Mapping[str, Any]) -> str:
 
 
 def load_limits() -> Limits:
-    """Return what may be loaded without being asked for twice: the settings of `%snapshot`, which `%config` shows."""
+    """Return what may be loaded without confirmation: the settings of `%snapshot`, which `%config` shows."""
     shell = get_ipython()
     # By name: the magics import the explorer.
     magics = None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")

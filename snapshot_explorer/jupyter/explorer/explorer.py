@@ -38,7 +38,7 @@ _STILL_SECONDS = 5.0
 
 
 class Explorer(widgets.VBox):
-    """A table's past to travel by hand: a timeline, two markers A and B, and what there is to tell of them.
+    """A table's history to explore by hand: a timeline, two markers A and B, and views of both.
 
     `state` holds all that can be chosen: setting a trait does what a click does. Reading happens on other threads;
     `wait` returns when nothing is being read. `close` ends all of it.
@@ -113,7 +113,7 @@ class Explorer(widgets.VBox):
         self._busy.expect(lambda: self._work.is_busy("log"))
 
     def choose(self, ref: int | str, marker: str = "b") -> None:
-        """Set a marker to what a ref names; what is wrong with it is told.
+        """Set a marker to what a ref names; an error is shown.
 
         Args:
             ref: A version, or the text of a ref such as latest~2, tag:v1 or @3d.
@@ -145,7 +145,7 @@ class Explorer(widgets.VBox):
 
     @property
     def code(self) -> str:
-        """Return the line of code that gives what the tab in front shows."""
+        """Return the line of code that returns what the tab in front shows."""
         result = self._views.front.result
         return "" if result is None else result.code
 
@@ -262,7 +262,7 @@ class Explorer(widgets.VBox):
             self._timeline_pane.mark(state.a, state.b)
 
     def _load_front(self) -> None:
-        """Ask for what is in front, once it is known what there is."""
+        """Load the view in front, once the versions have been read."""
         if self._log is not None:
             self._loader.show(self._views.request("load", LOADS))
             self._views.load_front(self._controls.offer_manifests)
@@ -310,7 +310,7 @@ class Explorer(widgets.VBox):
         self._table_size = table_size
         self._draw_head()
 
-    # What the head says
+    # The head
 
     def _draw_head(self) -> None:
         self._head.value = STYLE + text_html(" \N{MIDDLE DOT} ".join(self._lines()))

@@ -1,4 +1,4 @@
-"""Following a table: a look every now and then on the kernel's loop, and what is said where one fails."""
+"""Follow a table: poll it on the kernel's loop, and show an error where that fails."""
 
 from __future__ import annotations
 
@@ -86,19 +86,19 @@ def rollback_message(before: Log | None, log: Log) -> str:
 
 
 class FollowErrors:
-    """Says in the explorer's note why the table cannot be followed, until it can be again."""
+    """Shows in the explorer's note why the table cannot be followed, until it can be again."""
 
     def __init__(self, state: ExplorerState) -> None:
-        """Say nothing."""
+        """Show nothing yet."""
         self._state = state
         self._sentence = ""
 
     def show(self, sentence: str) -> None:
-        """Say what went wrong; what is shown stays."""
+        """Show an error message; what is shown otherwise stays."""
         self._sentence = self._state.note = sentence
 
     def clear(self) -> bool:
-        """Say no more of it, and return whether something was said. Another note stays."""
+        """Clear the message, and return whether there was one. Another note stays."""
         shown, self._sentence = self._sentence, ""
         if shown and self._state.note == shown:
             self._state.note = ""

@@ -1,4 +1,4 @@
-"""Loading rows into a variable of the notebook: what it takes is said, and what is large is asked for twice."""
+"""Load rows into a variable of the notebook; what is large needs confirmation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REPLACE, _READ = "replace", "read"
 
 
 class Loader:
-    """Loads the rows of B into a variable, and tells how that went."""
+    """Loads the rows of B into a variable, and shows the outcome."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class Loader:
         self.box = factory.column(self._line, self._busy.box, self._result)
 
     def show(self, request: ViewRequest) -> None:
-        """Show the code that loads what is asked for."""
+        """Show the code that loads the requested rows."""
         self._line.value = code_html(rows.load_code(request))
 
     def load(self, request: ViewRequest) -> None:
-        """Load; what is large, or takes the place of a variable that is not from here, is asked for twice."""
+        """Load; what is large, or replaces a variable not made here, needs confirmation."""
         name = request["variable"]
         confirmed = self._confirmed if self._unconfirmed == request.values else frozenset()
         self._unconfirmed = None
@@ -108,6 +108,6 @@ class Loader:
         self._result.value = error_html(sentence)
 
     def _ask_to_confirm(self, request: ViewRequest, confirmed: frozenset[str], sentence: str) -> None:
-        """Ask whether to go on; the same load asked for again agrees to it."""
+        """Ask whether to go on; the same load requested again confirms it."""
         self._unconfirmed, self._confirmed = request.values, confirmed
         self._refuse(sentence)

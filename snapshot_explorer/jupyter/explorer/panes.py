@@ -1,4 +1,4 @@
-"""The pieces of the view: lines, and the pane that shows what a view tells. Nothing here reads."""
+"""Parts of the page: lines as HTML, and the pane that shows a view's result. Nothing here reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TEXT = (
 )
 
 _PATIENCE = 0.2
-"""Seconds before it is said that something is being read."""
+"""Seconds before a pane shows that something is being read."""
 
 
 def code_html(text: str) -> str:
@@ -44,7 +44,7 @@ def text_html(text: str) -> str:
 
 
 def error_html(text: str) -> str:
-    """Return a sentence that says what went wrong as HTML."""
+    """Return an error message as HTML."""
     return f'<div role="alert" style="{_TEXT}"><b>!</b> {escape(visible(text))}</div>' if text else ""
 
 
@@ -81,7 +81,7 @@ class Busy:
 
 
 class Pane:
-    """Shows what a view tells: the drawing, pages, the code, the source; or what is going on, or what went wrong."""
+    """Shows the result of a view: the drawing, pages, the code, the source; or what is going on, or what went wrong."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Pane:
         self.error = ""
 
     def show(self, content: ViewResult, *, page: int = 0) -> None:
-        """Show what a view tells."""
+        """Show the result of a view."""
         self.busy.hide()
         self.result, self.error = content, ""
         self.content.value = html(content.drawing)
@@ -125,7 +125,7 @@ class Pane:
         self._back.disabled, self._on.disabled = at == 0, at == content.pages - 1
 
     def fail(self, sentence: str) -> None:
-        """Show what went wrong, in the place of what was asked for."""
+        """Show an error message in place of the result."""
         self.clear()
         self.error = sentence
         self.content.value = error_html(sentence)

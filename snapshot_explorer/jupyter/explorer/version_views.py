@@ -1,4 +1,4 @@
-"""What the explorer tells of one version: its commit, its files, how well it is kept. Drawings; no widget."""
+"""Views of one version: its commit, its files, its health. Drawings; no widget."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return runs of versions that can be loaded alike, and each version where the table tells more of it."""
+    """Return runs of versions that can be loaded alike, and each version with its details."""
     readability = cache.table.readability().to_arrow()
     # Not by the history, which takes the files of the newest version to be there.
     parts: list[Part] = [

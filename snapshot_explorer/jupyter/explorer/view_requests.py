@@ -1,4 +1,4 @@
-"""What a view is asked for and what it tells, and the snapshots and comparisons that were made for views."""
+"""Requests for views, their results, and the cache of snapshots and comparisons that views read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIMES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewRequest:
-    """What a view is asked to tell: the values of the state as they were when it was asked."""
+    """A request for a view: the values of the state when it was made."""
 
     name: str
     """The variable that holds the table, for lines of code."""
@@ -49,12 +49,12 @@ class ViewRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewResult:
-    """What a view tells."""
+    """What a view shows."""
 
     drawing: Drawing
     """How it looks."""
     code: str
-    """The Python that gives the same."""
+    """The Python that returns the same."""
     source: str
     """Where it comes from: path, version, time."""
     choices: tuple[tuple[str, str], ...] = ()
@@ -65,7 +65,7 @@ class ViewResult:
 
 @dataclass(slots=True)
 class SnapshotCache:
-    """A table, with the newest few of the snapshots and comparisons that were asked for. Safe from several threads."""
+    """A table, with the snapshots and comparisons used last. Safe from several threads."""
 
     table: Table
     """The table."""
@@ -103,7 +103,7 @@ class SnapshotCache:
         return ", ".join([self.table.path, " and ".join(versions_text)] if versions_text else [self.table.path])
 
     def _time(self, version: int) -> str:
-        """Return when a version was committed; nothing where nobody knows."""
+        """Return when a version was committed; empty where it is unknown."""
         try:
             time = self.table.committed_at([version])[0]
         except SnapshotExplorerError:

@@ -1,4 +1,4 @@
-"""The views of an explorer, a pane for each: asks for what the tab in front tells, unless it is told already."""
+"""The views of an explorer, a pane for each; loads the view in front unless it is shown already."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "files": (version_views.files, ("b", "partition", "file_order", "descending", "statistics")),
     "health": (version_views.health, ("b", "health", "keep")),
 }
-"""What each place tells, and the traits of the state that it depends on."""
+"""The view of each place, and the traits of the state that it depends on."""
 _OF_THE_LOG = ("commit", "health")
-"""Places that tell something else once the log has been read anew."""
+"""Places whose result changes once the log has been read again."""
 
 
 class Views:
-    """The panes, and what is asked for to fill them."""
+    """The panes, and the requests that fill them."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Views:
         name: str,
         above: Mapping[str, tuple[widgets.Widget, ...]],
     ) -> None:
-        """Make the panes; nothing is asked for yet.
+        """Make the panes; nothing is loaded yet.
 
         Args:
             factory: Makes widgets.
@@ -73,11 +73,11 @@ class Views:
         return self.panes[self._state.tab]
 
     def forget(self) -> None:
-        """Have everything told anew when it is asked for again."""
+        """Load every view again when it is next in front."""
         self._shown.clear()
 
     def request(self, place: str, traits: tuple[str, ...]) -> ViewRequest:
-        """Return what a place is asked for as the state stands."""
+        """Return the request for a place in the present state."""
         state = self._state
         return ViewRequest(
             name=self._name,
@@ -88,10 +88,10 @@ class Views:
         )
 
     def load_front(self, offer: Callable[[Sequence[tuple[str, str]]], None]) -> None:
-        """Ask for what the tab in front tells.
+        """Load the view in front.
 
         Args:
-            offer: Takes the manifests that can be opened, once they are told.
+            offer: Receives the manifests that can be opened, once they are read.
         """
         state = self._state
         if state.b is None:

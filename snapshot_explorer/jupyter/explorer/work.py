@@ -1,4 +1,4 @@
-"""Work off the main thread, whose results come back to the loop that asked: the kernel stays free meanwhile."""
+"""Work off the main thread, whose results come back to the loop that started it: the kernel stays free meanwhile."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ THREADS = "snapshot-explorer-work"
 
 
 class _CancelledError(Exception):
-    """Ends work that nobody wants any more; never seen outside."""
+    """Ends cancelled work; never raised to callers."""
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -35,15 +35,15 @@ class Job:
     run: Callable[[], Any]
     """Does it, on a thread of its own."""
     done: Callable[[Any], None]
-    """Takes the result, on the loop that asked."""
+    """Receives the result, on the loop that started the job."""
     failed: Callable[[str], None]
-    """Takes the sentence that says what went wrong, on the loop that asked."""
+    """Receives the error message, on the loop that started the job."""
     shown: Callable[[str], None] = lambda _: None
-    """Takes how far it has come, in a few words, on the loop that asked."""
+    """Receives the progress as text, on the loop that started the job."""
     stop: Event = field(default_factory=Event)
-    """Set when nobody wants the result."""
+    """Set when the job is cancelled."""
     loop: asyncio.AbstractEventLoop | None = field(default_factory=running_loop)
-    """The loop that asked: the one that runs where the job is made."""
+    """The loop that started the job: the one that runs where the job is made."""
 
 
 class Work:
@@ -148,7 +148,7 @@ class Work:
         self.hand_over(job, deliver)
 
     def hand_over(self, job: Job, deliver: Callable[[], None]) -> None:
-        """Have something done on the loop that asked, or by who waits."""
+        """Run a function on the loop that started the job, or in the thread that waits."""
         self._finished.put(deliver)
         with self._changed:
             self._changed.notify_all()
@@ -169,7 +169,7 @@ class Work:
 
 
 class _Watch:
-    """Hears how far a job has come: has it shown, and ends the job when nobody wants it any more."""
+    """Receives the progress of a job: shows it, and ends a cancelled job."""
 
     def __init__(self, work: Work, job: Job) -> None:
         self._work, self._job = work, job
@@ -186,5 +186,5 @@ class _Watch:
 
 
 def _line(error: Exception) -> str:
-    """Return what an error says, in one line."""
+    """Return the message of an error, in one line."""
     return visible(" ".join(str(error).split()))
