@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 from fsspec.registry import _registry
 
-import stores
+from tests.support import filesystems
 
 # A loaded machine is slow now and then: how long an example takes is no property of the code.
 hypothesis.settings.register_profile("unhurried", deadline=None)
@@ -66,13 +66,13 @@ def register():
 @pytest.fixture
 def counted(register):
     """The class of counted://, which reads what is in memory:// and counts."""
-    return register(stores.counting())
+    return register(filesystems.counting())
 
 
 @pytest.fixture
 def readonly(register):
     """The class of readonly://, which reads the local disk and refuses every write."""
-    return register(stores.read_only())
+    return register(filesystems.read_only())
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@
 | `payments` | a Delta table with updates, deletes by vectors, merges, a restore, checkpoints and a renamed column |
 
 Apache Paimon 0.9.0 wrote the first two, through its connector for Spark 3.5, and Delta Lake 4.4.0 the third, through
-its connector for Spark 4.1 (`make.py` and `make_delta.py` hold the scripts, `README.md` the stories, version by
-version). Nothing in them was written or changed by this package.
+its connector for Spark 4.1 (`README.md` lists the commits, version by version). Nothing in them was
+written or changed by this package.
 """
 
 from __future__ import annotations

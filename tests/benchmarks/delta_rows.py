@@ -21,15 +21,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-sys.path.append(str(Path(__file__).parents[1]))
-
-from delta_builder import DeltaTable, add
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.support.delta.table_builder import DeltaTable, add
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,8 +20,7 @@ from jupyter_client.manager import start_new_kernel
 ROOT = Path(__file__).parents[2]
 OPEN = """
 import fsspec, orjson, sys
-sys.path.insert(0, {tests!r})
-from delta_builder import commit_name, metadata, protocol
+from tests.support.delta.table_builder import commit_name, metadata, protocol
 import snapshot_explorer as sx
 store = fsspec.filesystem("memory")
 COMMITS, FILES = {commits}, {files}
@@ -82,7 +81,7 @@ def main():
     commits, files = (int(given) for given in (*sys.argv[1:], "10000", "100000")[:2])
     manager, client = start_new_kernel(env=os.environ | {"PYTHONPATH": str(ROOT)})
     try:
-        run(client, OPEN.format(tests=str(ROOT / "tests"), commits=commits, files=files))
+        run(client, OPEN.format(commits=commits, files=files))
         print(f"{commits:,} commits, {files:,} files")
         print(f"{'interaction':36}{'total ms':>10}{'bytes':>12}")
         for name, code in STEPS:

@@ -17,10 +17,12 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.support.first_paint import Page, busy_processes, chromium, copy_notebook
+from tests.support.jupyter_server import jupyter_server
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
-from support.first_paint import Page, busy_processes, chromium, copy_notebook  # noqa: E402 - the folder has just been named
-from support.jupyter_server import jupyter_server  # noqa: E402
 
 CELLS = (5, 12, 14)
 """Those that show the explorer."""

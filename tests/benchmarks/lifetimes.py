@@ -19,13 +19,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import delta_open
 import fastavro
 import fastavro._read as fastavro_read
 import numpy as np
-import paimon_history
 import pyarrow as pa
-from paimon_manifests import best, entry, manifest, read_zstandard
 
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.formats.delta import Delta
@@ -36,6 +33,11 @@ from snapshot_explorer.formats.paimon.metadata.schema import Schema
 from snapshot_explorer.health.over_time import over_frame
 from snapshot_explorer.lifetimes import FileLifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.benchmarks import delta_open, paimon_history
+from tests.benchmarks.paimon_manifests import best, entry, manifest, read_zstandard
 
 LARGE = 100_000
 KEYED = settings_of(

@@ -17,9 +17,9 @@ import logging
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
+sys.path.append(str(Path(__file__).parents[2]))
 
-from support.live_readers import read_live  # noqa: E402 - found by then
+from tests.support.live_readers import read_live
 
 
 def main():

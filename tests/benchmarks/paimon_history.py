@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-from paimon_manifests import entry, manifest
 
-from avro_schemas import MANIFEST_LIST  # paimon_manifests makes the tests' folder known
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.benchmarks.paimon_manifests import entry, manifest
+from tests.support.paimon.avro_schemas import MANIFEST_LIST
 
 LIST = MANIFEST_LIST | {"name": "org.apache.paimon.avro.generated.record"}
 _MERGED_EVERY = 30

@@ -23,9 +23,9 @@ import pyarrow as pa
 from snapshot_explorer.formats.avro import container as avro_container
 from snapshot_explorer.formats.paimon.metadata import manifests
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2]))
 
-from avro_schemas import newest_manifest
+from tests.support.paimon.avro_schemas import newest_manifest
 
 ENTRY = newest_manifest()
 

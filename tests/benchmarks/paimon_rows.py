@@ -20,14 +20,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-sys.path.append(str(Path(__file__).parents[1]))
-
-from formats.paimon.rows_of import entry, schema, splits, text_row
-
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.formats.paimon.scan import read
 from snapshot_explorer.storage import Storage
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.support.paimon.splits import entry, schema, splits, text_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,6 +22,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[2]))
+
 ROOT = Path(__file__).parents[2]
 FILES, COMMITS = 1_000_000, 100_000
 QUICK = 100
@@ -31,8 +33,7 @@ _YOUNG = 10
 
 def write(name: str, folder: Path, shrink: int) -> None:
     """Write a table, so many times smaller than it is meant."""
-    sys.path.insert(0, str(Path(__file__).parent))
-    import scale_tables
+    from tests.benchmarks import scale_tables
 
     files, commits = FILES // shrink, COMMITS // shrink
     writers: dict[str, Callable[[Path], None]] = {

@@ -16,9 +16,9 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-from paimon_manifests import binary_row, manifest
 
-from avro_schemas import MANIFEST_LIST  # paimon_manifests makes the tests' folder known
+from tests.benchmarks.paimon_manifests import binary_row, manifest
+from tests.support.paimon.avro_schemas import MANIFEST_LIST
 
 DAYS = 100
 BUCKETS = 8

@@ -10,13 +10,14 @@ third before. Ends with 1 if something grows, or went wrong that is no error of 
 minutes.
 """
 
-# ruff: noqa: E402, T201 - it finds what it imports beside it, and prints what it measured
+# ruff: noqa: T201 - it prints what it measured
 
 import argparse
 import asyncio
 import collections
 import gc
 import logging
+import os
 import random
 import resource
 import statistics
@@ -27,14 +28,15 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pyarrow as pa
 
 from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.state import COMPARED, HEALTH, MEASURES, TABS
+
+ROOT = Path(__file__).parents[2]
 
 _COLUMNS = ("rss_mb", "arrow_mb", "threads", "files", "objects")
 _ALLOWED = {
@@ -162,9 +164,9 @@ def soak(kind, minutes, every, pause):
     """Return what is wrong after so many minutes; nothing if all is well."""
     with tempfile.TemporaryDirectory() as folder:
         root, model = f"{folder}/table", f"{folder}/model"
-        command = [sys.executable, str(ROOT / "tests/support/live.py"), kind, root, model]
+        command = [sys.executable, "-m", "tests.support.live", kind, root, model]
         command += ["--seconds", str(minutes * 60 + 30), "--pause", str(pause)]
-        writer = subprocess.Popen(command)
+        writer = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})
         try:
             while not Path(model).exists() or len(Path(model).read_bytes().splitlines()) < 5:
                 time.sleep(0.1)

@@ -24,15 +24,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import delta_open
-import paimon_history
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-sys.path.append(str(Path(__file__).parents[1]))
-
-from delta_builder import ACTIONS
 from snapshot_explorer import open_table
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.benchmarks import delta_open, paimon_history
+from tests.support.delta.table_builder import ACTIONS
 
 ENGINES = ("local[1]", "local[2]", "local engine")
 

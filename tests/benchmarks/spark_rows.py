@@ -32,10 +32,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-sys.path.append(str(Path(__file__).parents[1]))
-
-from delta_builder import DeltaTable, add
 from snapshot_explorer import open_table
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.support.delta.table_builder import DeltaTable, add
 
 if TYPE_CHECKING:
     from collections.abc import Callable

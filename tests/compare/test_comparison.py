@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import PaimonTable
-from delta_builder import DeltaTable, add, remove
 from snapshot_explorer.compare import Comparison, manifest_of
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.lifetimes import read_lifetimes
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import DeltaTable, add, remove
+from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[1] / "data" / "paimon"
 DELTA_TABLES = TABLES.parent / "delta"

@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.compare.files import compare_files, files_frame
 from snapshot_explorer.compare.proof import proven
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
+from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[1] / "data" / "paimon"
 

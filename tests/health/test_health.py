@@ -5,9 +5,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable, add, remove
-from health_by_hand import by_group, group_by_hand, version_by_hand
 from snapshot_explorer import frames, open_table, samples
 from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
@@ -16,6 +13,9 @@ from snapshot_explorer.formats.paimon.metadata.schema import Schema
 from snapshot_explorer.health import Health, read_health
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.partitions import levels_frame, partitions_frame
+from tests.support.delta.table_builder import DeltaTable, add, remove
+from tests.support.health_by_hand import by_group, group_by_hand, version_by_hand
+from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted(

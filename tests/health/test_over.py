@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health_by_hand import by_group, group_by_hand, version_by_hand
 from snapshot_explorer import frames
 from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
 from snapshot_explorer.formats.paimon.maintenance.settings import settings_of as paimon_upkeep
@@ -18,6 +17,7 @@ from snapshot_explorer.health.medians import medians
 from snapshot_explorer.health.over_time import over_frame
 from snapshot_explorer.health.partitions import partitions_frame
 from snapshot_explorer.lifetimes import FileLifetimes
+from tests.support.health_by_hand import by_group, group_by_hand, version_by_hand
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 KEYED = paimon_upkeep(

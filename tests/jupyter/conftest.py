@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
-from builders import PaimonTable
+from tests.support.paimon.table_builder import PaimonTable
 
 
 class KeepingHook(DisplayHook):

@@ -6,12 +6,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import Snapshot, Table
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter import commands
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.model import TableSchema
+from tests.support.paimon.table_builder import PaimonTable
 
 
 def versions(frame):

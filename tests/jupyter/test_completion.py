@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from IPython.core.completer import CompletionContext, provisionalcompleter
 
-from delta_builder import DeltaTable, metadata
 from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.completion import matcher, suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
+from tests.support.delta.table_builder import DeltaTable, metadata
 
 
 def plain(kind):

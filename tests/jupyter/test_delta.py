@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from delta_builder import DeltaTable
 from snapshot_explorer.jupyter.completion import suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
-from stories import DeltaStory, told
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.scenarios import DeltaStory, told
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import PaimonTable
+from tests.support.paimon.table_builder import PaimonTable
 
 
 def test_the_result_can_be_assigned_in_three_ways_and_is_then_not_shown(orders):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import PaimonTable
+from tests.support.paimon.table_builder import PaimonTable
 
 
 def rows(cell):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import BASE_MILLIS, DeltaTable, add, commit_name, inline_vector, remove
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, commit_name, inline_vector, remove
 
 TABLES = Path(__file__).parents[1] / "data" / "delta"
 RENAMED = {"mapping_id", "mapping_name", "mapping_vectors_feed"}

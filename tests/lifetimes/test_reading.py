@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import PaimonTable
-from delta_builder import DeltaTable, add, metadata, remove
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
+from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[1] / "data" / "paimon"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 VARIABLE = "SNAPSHOT_EXPLORER_ORACLES"
 MISSING = f"set {VARIABLE} to the folder that .ci/oracles makes: .ci/oracles && {VARIABLE}=$PWD/.venv-oracles"
 TIMEOUT_SECONDS = 900
@@ -45,12 +45,14 @@ def oracle(tmp_path_factory, request):
 
 def failure(python, script, *arguments):
     """Run a script of this folder; return what it printed if it failed, and nothing else."""
-    command = [str(python), str(HERE / script), *map(str, arguments)]
+    command = [str(python), "-m", f"tests.oracles.{Path(script).stem}", *map(str, arguments)]
     # Tests on Spark name another Spark in this process's environment.
     others = ("SPARK_", "PYSPARK_", "PYTHONPATH")
     env = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, env=env)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, env=env, cwd=ROOT
+        )
     except subprocess.TimeoutExpired as error:
         return f"{script} ran for more than {TIMEOUT_SECONDS} seconds:\n{error.stdout}\n{error.stderr}"
     return f"{script} {arguments} failed:\n{done.stdout}\n{done.stderr}" if done.returncode else ""

@@ -1,6 +1,6 @@
 """Have Delta's connector write tables, and vacuum them.
 
-    python delta_vacuum.py OUT
+    python -m tests.oracles.delta_vacuum OUT
 
 Writes of each case `OUT/NAME/before` and `after`, copies of the table, and `asked.json`: the time just before VACUUM,
 what it was told, the versions before it, all of which can be read, and those that Delta can read afterwards.
@@ -15,10 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
-
-import delta_lake
-from delta_stories import COLUMNS, FEED, VECTORS, create, insert, merge
+from tests.support.delta import connector
+from tests.support.delta.feature_scenarios import COLUMNS, FEED, VECTORS, create, insert, merge
 
 AGE = "delta.deletedFileRetentionDuration"
 OLD = (
@@ -52,9 +50,9 @@ def main() -> None:
     """Write the tables, and vacuum each in every way."""
     out = Path(sys.argv[1])
     jars = sorted(Path(sys.executable).parent.parent.joinpath("jars", "delta").glob("*.jar"))
-    spark = delta_lake.session(jars)
+    spark = connector.session(jars)
     for name, kept in CASES:
-        lake = delta_lake.Lake(spark=spark.newSession(), path=out / "tables" / f"{name}_{kept}")
+        lake = connector.Lake(spark=spark.newSession(), path=out / "tables" / f"{name}_{kept}")
         vacuum(lake, STORIES[name], kept, out)
     spark.stop()
 
@@ -85,7 +83,7 @@ def vacuum(lake: Any, begin: str, kept: str, out: Path) -> None:
 
 def readable(lake: Any) -> list[int]:
     """Return the versions whose rows Delta reads."""
-    return [version for version in lake.versions() if delta_lake.rows_at(lake, version)["outcome"] == "rows"]
+    return [version for version in lake.versions() if connector.rows_at(lake, version)["outcome"] == "rows"]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Have Paimon's Java core write tables with tags, consumers and a branch, and expire snapshots, as its procedure does.
 
-    python paimon_expire.py OUT RELEASE SEED [NAME...]
+    python -m tests.oracles.paimon_expire OUT RELEASE SEED [NAME...]
 
 Writes of each round of expiry `OUT/NAME/ROUND/before`, `after` and, when a tag was deleted then, `untagged`, copies of
 the table, and `asked.json`: the arguments, the tag, and what Paimon answered.
@@ -15,13 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "data")]
-
-import paimon_core  # noqa: E402
-from paimon_histories import TABLES  # noqa: E402
-from paimon_story import Story  # noqa: E402
-from paimon_values import Dice  # noqa: E402
+from tests.support.oracles import paimon_core
+from tests.support.oracles.paimon_histories import TABLES
+from tests.support.oracles.paimon_scenario import Story
+from tests.support.oracles.paimon_values import Dice
 
 NAMES = ("keyed_0", "keyed_1", "keyed_3", "keyed_5", "aggregation_0", "append_1", "vectors", "rescaled")
 ROUNDS = 2

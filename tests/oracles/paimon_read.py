@@ -1,6 +1,6 @@
 """Have the newest Paimon's Java core read the tables below a folder, and write down what it reads.
 
-    python paimon_read.py OUT
+    python -m tests.oracles.paimon_read OUT
 
 Reads `OUT/warehouse/d.db/NAME/`; writes `OUT/expected/NAME/VERSION.json`, the rows of each version, and
 `OUT/changes/NAME.json`, a list of `{"between", "mode", "columns", "rows"}`: incremental rows, read through audit_log.
@@ -13,13 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "data"), str(HERE.parents[1] / "snapshot_explorer" / "samples")]
-
-import expect  # noqa: E402
-import paimon_core  # noqa: E402
-
-from canonical import canonical_rows  # noqa: E402
+from tests.scripts import expect
+from tests.support.canonical import canonical_rows
+from tests.support.oracles import paimon_core
 
 NEWEST = "paimon-1.4"
 MODES = ("delta", "changelog")

@@ -1,6 +1,6 @@
 """Have Paimon's Java core write the tables of `paimon_histories.py`, and the newest one read them.
 
-    python paimon_write.py OUT RELEASE SEED [NAME...]
+    python -m tests.oracles.paimon_write OUT RELEASE SEED [NAME...]
 
 RELEASE is 1.4 or 0.9: a folder `jars/paimon-RELEASE` of the environment. Writes `OUT/tables/NAME/`, `OUT/skipped.json`
 (the steps of histories that Paimon refused) and, in a process of its own, what `paimon_read.py` says.
@@ -13,13 +13,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "data")]
-
-import paimon_core  # noqa: E402
-from paimon_histories import TABLES  # noqa: E402
-from paimon_story import Story  # noqa: E402
-from paimon_values import Dice  # noqa: E402
+from tests.support.oracles import paimon_core
+from tests.support.oracles.paimon_histories import TABLES
+from tests.support.oracles.paimon_scenario import Story
+from tests.support.oracles.paimon_values import Dice
 
 
 def main() -> None:
@@ -34,7 +31,7 @@ def main() -> None:
             story.attempt("the whole history", lambda table=table, story=story: table.fill(story))
             skipped[name] = story.skipped
     Path(out, "skipped.json").write_text(json.dumps(skipped, indent=1))
-    subprocess.run([sys.executable, HERE / "paimon_read.py", out], check=True)
+    subprocess.run([sys.executable, "-m", "tests.oracles.paimon_read", out], check=True)
 
 
 if __name__ == "__main__":

@@ -9,19 +9,16 @@ import os
 
 import pytest
 
-import delta_random
-import delta_stories
-import delta_types
-import delta_writes
-from oracles import delta_answers as answers
 from snapshot_explorer.errors import UnsupportedFeatureError
+from tests.support.delta import feature_scenarios, random_scenarios, type_scenarios, write_scenarios
+from tests.support.oracles import delta_answers as answers
 
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
-TOLD = (*delta_stories.STORIES, *delta_writes.STORIES, *delta_types.STORIES)
+TOLD = (*feature_scenarios.STORIES, *write_scenarios.STORIES, *type_scenarios.STORIES)
 REFUSED = {"variants_shredded": "variantShredding"}
 """Stories that are told each time, and the feature that is refused."""
 CHOSEN = [story for story in TOLD if not story.kept and story.name not in REFUSED][SEED % 5 :: 5]
-STORIES = (*CHOSEN, *[story for story in TOLD if story.name in REFUSED], *delta_random.stories(SEED))
+STORIES = (*CHOSEN, *[story for story in TOLD if story.name in REFUSED], *random_scenarios.stories(SEED))
 NAMES = [story.name for story in STORIES]
 OVERFLOWS = "deltalake 1.6.6 reads INT96 as nanoseconds, which end in 1677 and 2262"
 DIFFERENT = {"types_vectors_mapped": OVERFLOWS}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from oracles import delta_answers as answers
 from snapshot_explorer import samples
+from tests.support.oracles import delta_answers as answers
 
 DATA = Path(__file__).parent.parent / "data"
 EXPECTED = DATA / "expected" / "delta"

@@ -11,11 +11,11 @@ import re
 
 import pytest
 
-from canonical import canonical_rows
-from oracles.comparing import assert_every_version, assert_rows, open_written
-from oracles.conditions import conditions, matching
-from oracles.paimon_histories import TABLES
 from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
+from tests.support.canonical import canonical_rows
+from tests.support.oracles.comparing import assert_every_version, assert_rows, open_written
+from tests.support.oracles.conditions import conditions, matching
+from tests.support.oracles.paimon_histories import TABLES
 
 SEED = os.environ.get("SNAPSHOT_EXPLORER_SEED", "2")
 OLDER = [name for name, table in TABLES.items() if "0.9" in table.releases][random.Random(SEED).randrange(2) :: 2]

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import snapshot_explorer
-from builders import PaimonTable
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import (
     InvalidArgumentError,
@@ -18,7 +17,8 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from stores import counting
+from tests.support.filesystems import counting
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from delta_builder import BASE_MILLIS, DeltaTable, cdc, remove
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.retention import retention_of
+from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, cdc, remove
 
 NOW = datetime.fromtimestamp(BASE_MILLIS / 1000, UTC) + timedelta(days=2)
 """Two days after the first commit; commit V is made V hours after it, and replaces the file of the one before."""

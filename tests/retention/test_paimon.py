@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.retention import retention_of
+from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[1] / "data" / "paimon"
 BASE = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from builders import PaimonTable
-from delta_builder import BASE_MILLIS, DeltaTable, add, remove
 from snapshot_explorer import open_table
+from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, remove
+from tests.support.paimon.table_builder import PaimonTable
 
 
 def readable(table):

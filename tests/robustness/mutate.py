@@ -1,6 +1,6 @@
 """Mutate tables of both formats for some time, and show what is not answered or refused as it should be.
 
-    PYTHONPATH=tests python tests/robustness/mutate.py [--seconds 600] [--seed 0] [--workers 2] [--table paimon/dv]
+    python -m tests.robustness.mutate [--seconds 600] [--seed 0] [--workers 2] [--table paimon/dv]
 
 Each mutated table gets every public call, in a forked process of limited memory. Prints the failures, each with the
 seed that makes it again (`--seed N --count 1`), then one line of figures; the exit status is 1 if there was a failure.
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from support import mutations
+from tests.support import mutations
 
 
 def main():

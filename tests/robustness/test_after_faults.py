@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from robustness.faults import tables
 from snapshot_explorer import errors
-from support.faults import Fault, Store, registered
-from support.public_calls import opened
+from tests.support.fault_search import tables
+from tests.support.faults import Fault, Store, registered
+from tests.support.public_calls import opened
 
 
 @pytest.fixture

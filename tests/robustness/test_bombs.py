@@ -7,14 +7,14 @@ import time
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from formats.paimon.avro_bytes import container
 
-import delta_builder
-from delta_builder import DeltaTable, add, commit_name
 from snapshot_explorer import Limits, open_table
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, LimitError
 from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
 from snapshot_explorer.storage import Storage
+from tests.support.delta import table_builder
+from tests.support.delta.table_builder import DeltaTable, add, commit_name
+from tests.support.paimon.avro_bytes import container
 
 MiB = 1 << 20
 STRICT = Limits(metadata_bytes=4 * MiB, metadata_ratio=1)
@@ -29,8 +29,8 @@ def table(tmp_path):
 
 def checkpoint(table, actions, **options):
     """Replace the table's commits by a checkpoint of these actions, written with options of pyarrow."""
-    kinds = delta_builder.ACTIONS
-    rows = [{kind: delta_builder._as_arrow(one.get(kind), kinds[kind]) for kind in kinds} for one in actions]
+    kinds = table_builder.ACTIONS
+    rows = [{kind: table_builder._as_arrow(one.get(kind), kinds[kind]) for kind in kinds} for one in actions]
     out = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(kinds.items()))), out, **options)
     table.write(f"_delta_log/{table.version:020d}.checkpoint.parquet", out.getvalue())
@@ -79,8 +79,8 @@ def test_a_dictionary_is_measured_before_it_is_unfolded(table):
 
 
 def test_a_long_value_in_one_row_of_many_is_no_bomb(table):
-    schema = delta_builder.schema_json([("id", "long"), *((f"column {number}", "string") for number in range(5_000))])
-    state = [one if "metaData" not in one else delta_builder.metadata(schema) for one in table.state()]
+    schema = table_builder.schema_json([("id", "long"), *((f"column {number}", "string") for number in range(5_000))])
+    state = [one if "metaData" not in one else table_builder.metadata(schema) for one in table.state()]
     checkpoint(table, [*state, *swollen(300, 1)])
 
     opened = open_table(table.root, limits=Limits(metadata_bytes=4 * MiB, metadata_ratio=20))

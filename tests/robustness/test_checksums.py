@@ -5,10 +5,10 @@ import io
 import pyarrow.parquet as pq
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.paimon.table_builder import PaimonTable
 
 VALUE = b"a value to be found"
 

@@ -1,12 +1,12 @@
-"""A seeded sample of what `faults.py` does whole: a fault in a request of a public call, and what comes of it."""
+"""A seeded sample of what `fault_search` does whole: a fault in a request of a public call, and what comes of it."""
 
 import os
 import random
 
 import pytest
 
-from robustness import faults
-from support.faults import KINDS, registered
+from tests.support import fault_search
+from tests.support.faults import KINDS, registered
 
 CASES = 90
 """Faults in each table: about five seconds of processor."""
@@ -15,7 +15,7 @@ SEED = 13 if os.environ.get("SNAPSHOT_EXPLORER_SAME_EXAMPLES") else random.randr
 
 def _tables():
     """Return two tables of each format, by chance."""
-    names = [name for name in faults.tables() if not name.endswith("/empty")]
+    names = [name for name in fault_search.tables() if not name.endswith("/empty")]
     chance = random.Random(SEED)
     return [name for kind in ("paimon/", "delta/") for name in chance.sample([n for n in names if kind in n], 2)]
 
@@ -26,8 +26,8 @@ def test_a_fault_in_a_request_gives_the_right_answer_or_our_error(name):
     print(f"seed {SEED}, table {table}")  # noqa: T201 - shown where the test fails
 
     with registered():
-        bench = faults.Bench(table, faults.tables()[table])
-        cases = faults.Choice(sample=CASES, seed=SEED).of(bench)
+        bench = fault_search.Bench(table, fault_search.tables()[table])
+        cases = fault_search.Choice(sample=CASES, seed=SEED).of(bench)
         findings = [finding for case in cases if (finding := bench.find(case))]
 
     assert not [f"{finding.outcome}: {finding.case}: {finding.detail}" for finding in findings]
@@ -35,8 +35,8 @@ def test_a_fault_in_a_request_gives_the_right_answer_or_our_error(name):
 
 def test_every_kind_of_fault_is_planted():
     with registered():
-        bench = faults.Bench("samples/payments", faults.tables()["samples/payments"])
+        bench = fault_search.Bench("samples/payments", fault_search.tables()["samples/payments"])
 
-        kinds = {case.fault.kind for case in bench.cases(faults.Choice(call="open|history$|to_arrow$"))}
+        kinds = {case.fault.kind for case in bench.cases(fault_search.Choice(call="open|history$|to_arrow$"))}
 
     assert kinds == set(KINDS)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.arrow import thrift
 from snapshot_explorer.errors import CorruptTableError
+from tests.support.delta.table_builder import DeltaTable
 
 CHUNKS, METADATA, SIZES, LEVELS = 1, 3, 16, 3
 
@@ -35,7 +35,7 @@ def test_a_checkpoint_that_counts_levels_which_its_columns_lack_is_refused(tmp_p
 def _with_parsed_statistics():
     import pyarrow as pa
 
-    from delta_builder import ACTIONS
+    from tests.support.delta.table_builder import ACTIONS
 
     return pa.struct([*ACTIONS["add"], pa.field("stats_parsed", pa.struct({"numRecords": pa.int64()}))])
 

@@ -1,6 +1,6 @@
-"""Damaged tables: every public call answers or refuses. A sample of what `mutate.py` does for as long as it is told."""
+"""Damaged tables: every public call answers or refuses. A sample of what `mutate` does for as long as it is told."""
 
-from support import mutations
+from tests.support import mutations
 
 
 def test_calls_on_mutated_tables_answer_or_refuse(tmp_path):

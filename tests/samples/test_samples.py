@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from canonical import canonical_rows
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import TableNotFoundError
+from tests.support.canonical import canonical_rows
 
 EXPECTED = Path(__file__).parent.parent / "data" / "expected" / "samples"
 CASES = sorted(EXPECTED.glob("*/*.json"))

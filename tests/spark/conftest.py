@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import sparks
+from tests.support import spark_clusters
 
 MODE = os.environ.get("SNAPSHOT_EXPLORER_SPARK", "classic")
 THERE = {"classic": {"classic", "here"}, "connect": {"over_connect"}, "cluster": {"classic"}}
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="package")
 def spark_mode():
     """The kind of the session `spark`: classic, connect or cluster."""
-    if reason := sparks.missing():
+    if reason := spark_clusters.missing():
         pytest.skip(reason)
     return MODE
 
@@ -68,9 +68,9 @@ def over_connect(spark):
 
 @contextmanager
 def _environment():
-    """Have Spark's processes that this one starts run as `sparks.environment` says."""
+    """Have Spark's processes that this one starts run as `spark_clusters.environment` says."""
     before = dict(os.environ)
-    os.environ.update(sparks.environment())
+    os.environ.update(spark_clusters.environment())
     try:
         yield
     finally:
@@ -84,7 +84,7 @@ def _classic(folder, master="local[2]"):
 
     events = folder / "events"
     events.mkdir()
-    settings = sparks.CONF | {
+    settings = spark_clusters.CONF | {
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder),
         "spark.eventLog.enabled": "true",
@@ -118,7 +118,7 @@ def _connect(folder):
     from pyspark.sql import SparkSession
 
     with ExitStack() as stack:
-        _, address = stack.enter_context(sparks.connect_server(folder))
+        _, address = stack.enter_context(spark_clusters.connect_server(folder))
         session = SparkSession.builder.remote(address).appName("tests").getOrCreate()
         stack.callback(session.stop)
         yield session
@@ -126,5 +126,5 @@ def _connect(folder):
 
 @contextmanager
 def _cluster(folder):
-    with sparks.standalone_cluster(folder) as cluster, _classic(folder, cluster.url) as session:
+    with spark_clusters.standalone_cluster(folder) as cluster, _classic(folder, cluster.url) as session:
         yield session

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_builder import DeltaTable, add
 from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import deleted_rows
+from tests.support.delta.table_builder import DeltaTable, add
 
 PLACES = st.sets(st.one_of(st.integers(0, 300_000), st.integers(2**62 - 200_000, 2**62)), max_size=60)
 

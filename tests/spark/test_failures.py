@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import snapshot_explorer
-import sparks
-from builders import PaimonTable
-from canonical import canonical_rows
+from tests.support import spark_clusters
+from tests.support.canonical import canonical_rows
+from tests.support.paimon.table_builder import PaimonTable
 
 HELD = "data-3.parquet"
 PATIENCE = 300
@@ -92,14 +92,14 @@ def knows_held(tmp_path_factory):
     (folder / "held_files.py").write_text(FILE_SYSTEM)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: held-files\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[fsspec.specs]\nheld = held_files:HeldFileSystem\n")
-    return {"PYTHONPATH": os.pathsep.join([str(folder), str(sparks.ROOT)])}
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(spark_clusters.ROOT)])}
 
 
 @pytest.fixture(scope="module")
 def cluster(knows_held, tmp_path_factory):
-    if reason := sparks.missing():
+    if reason := spark_clusters.missing():
         pytest.skip(reason)
-    with sparks.standalone_cluster(tmp_path_factory.mktemp("cluster"), **knows_held) as found:
+    with spark_clusters.standalone_cluster(tmp_path_factory.mktemp("cluster"), **knows_held) as found:
         yield found
 
 
@@ -116,10 +116,23 @@ def table(tmp_path):
 def test_a_load_gives_the_same_rows_when_its_process_is_killed(cluster, knows_held, table, tmp_path, how, killed):
     """The worker last: the cluster goes on without it."""
     out, opened = tmp_path / "rows.parquet", table / "bucket-0" / f"{HELD}.opened"
-    command = [sys.executable, "-c", DRIVER, cluster.url, how, f"held://{table}", str(out), json.dumps(sparks.CONF)]
+    command = [
+        sys.executable,
+        "-c",
+        DRIVER,
+        cluster.url,
+        how,
+        f"held://{table}",
+        str(out),
+        json.dumps(spark_clusters.CONF),
+    ]
 
     with subprocess.Popen(
-        command, env=sparks.environment(**knows_held), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        env=spark_clusters.environment(**knows_held),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as driver:
         executor, worker = ancestors(first_reader(opened, driver))
         assert worker in [one.process.pid for one in cluster.workers]

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from builders import PaimonTable
-from delta_builder import DeltaTable, add, metadata, protocol, remove
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.engines.spark.metadata import SupportsDistributedMetadata
 from snapshot_explorer.errors import (
@@ -24,6 +22,8 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.formats.delta import metadata_tasks as delta_units
 from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.formats.paimon import metadata_tasks as paimon_units
+from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
+from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[1] / "data"
 WRITTEN = sorted(folder for kind in ("delta", "paimon") for folder in (TABLES / kind).iterdir())

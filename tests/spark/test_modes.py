@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import sparks
+from tests.support import spark_clusters
 
 HERE = Path(__file__).parent
 ONCE = ("test_every_test_passes_in_another_kind_of_session", "test_failures", "test_processes")
@@ -35,7 +35,7 @@ def running(output, *arguments, mode):
     command += ["-k", chosen, *arguments, str(HERE)]
     env = {**os.environ, "SNAPSHOT_EXPLORER_SPARK": mode}
     with output.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=sparks.ROOT, env=env)
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=spark_clusters.ROOT, env=env)
     try:
         yield process
     finally:
@@ -46,7 +46,7 @@ def running(output, *arguments, mode):
 @pytest.fixture(scope="module")
 def started(tmp_path_factory):
     """Processes that run the tests at the same time, their output and their reports, by the kind of session."""
-    if reason := sparks.missing():
+    if reason := spark_clusters.missing():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("modes")
     with ExitStack() as stack:

@@ -7,10 +7,10 @@ from io import StringIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from canonical import canonical_rows
-from delta_builder import DeltaTable, add, metadata, protocol
 from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import native
+from tests.support.canonical import canonical_rows
+from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol
 
 
 def test_columns_that_are_never_null_are_left_to_sparks_own_readers(spark, tmp_path):

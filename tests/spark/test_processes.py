@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import snapshot_explorer
-import sparks
 from snapshot_explorer import samples
+from tests.support import spark_clusters
 
 SESSION = """
 import json, os, sys
@@ -59,7 +59,7 @@ if WORKER in sys.orig_argv:
 
 @pytest.fixture(autouse=True)
 def there():
-    if reason := sparks.missing():
+    if reason := spark_clusters.missing():
         pytest.skip(reason)
 
 
@@ -68,10 +68,10 @@ def session(how, path, options=None, env=None, **conf):
 
     With storage options `to_spark` does the same, and metadata is counted.
     """
-    arguments = [str(sparks.ROOT), how, str(path), json.dumps(options or {}), json.dumps(conf)]
+    arguments = [str(spark_clusters.ROOT), how, str(path), json.dumps(options or {}), json.dumps(conf)]
     done = subprocess.run(
         [sys.executable, "-c", SESSION, *arguments],
-        env=sparks.environment() | (env or {}),
+        env=spark_clusters.environment() | (env or {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -102,7 +102,7 @@ def test_a_worker_that_lacks_the_package_says_how_to_bring_it(worker, message, t
     (tmp_path / "sitecustomize.py").write_text(LACKING.replace("WORKER", repr(worker)))
     conf = {"spark.master": "local[2]"}
 
-    said = session("classic", samples.path("orders"), env={"PYTHONPATH": str(tmp_path)}, **sparks.CONF, **conf)
+    said = session("classic", samples.path("orders"), env={"PYTHONPATH": str(tmp_path)}, **spark_clusters.CONF, **conf)
 
     assert "rows:" not in said
     assert message in said
@@ -117,7 +117,7 @@ def test_storage_options_are_in_no_log(s3, tmp_path):
     events.mkdir()
     log = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri(), "spark.eventLog.compress": "false"}
 
-    with sparks.connect_server(tmp_path, **log) as (server, address):
+    with spark_clusters.connect_server(tmp_path, **log) as (server, address):
         said = session("connect", f"s3://{bucket}/orders", options, **{"spark.remote": address})
         said += server.log.read_text()
     logged = "".join(path.read_text() for path in events.rglob("*") if path.is_file())

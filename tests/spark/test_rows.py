@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders import PaimonTable
-from canonical import canonical_rows
-from delta_builder import DeltaTable, add, metadata
 from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.model import Split
+from tests.support.canonical import canonical_rows
+from tests.support.delta.table_builder import DeltaTable, add, metadata
+from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data"
 FORMATS = ("delta", "paimon")

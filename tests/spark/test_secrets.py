@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import snapshot_explorer
-from builders import PaimonTable
-from delta_builder import DeltaTable
-from support.outputs import shown_by
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.outputs import shown_by
+from tests.support.paimon.table_builder import PaimonTable
 
 KEY, SECRET, TOKEN = CANARIES = ("canary-key-77aa", "canary/secret+88bb", "canary-token-99cc")
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
-from builders import PaimonTable
-from canonical import canonical_rows
 from snapshot_explorer import samples
 from snapshot_explorer.engines.spark.schemas import spark_schema
+from tests.support.canonical import canonical_rows
+from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data"
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

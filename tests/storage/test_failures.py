@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import stores
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.failures import Mask, masked_cause
-from support.outputs import shown_by
+from tests.support import filesystems
+from tests.support.outputs import shown_by
 
 
 class FakeClientError(OSError):
@@ -36,7 +36,7 @@ def hurried(monkeypatch):
 
 
 def raised(register, error, *, gone=False, options=None):
-    register(stores.failing(error, gone=gone))
+    register(filesystems.failing(error, gone=gone))
     storage = Storage("failing://lake/t", options)
     caught = []
     for ask in (storage.read, storage.open, storage.list, storage.exists):
@@ -83,7 +83,7 @@ def test_an_error_of_a_file_that_is_gone_means_that_it_is_missing(register):
     ("error", "tries"), [(PermissionError("no"), 1), (TimeoutError("late"), 5), (ConnectionError("lost"), 5)]
 )
 def test_after_a_refusal_or_a_lost_connection_nothing_else_is_asked(register, error, tries, hurried):
-    kind = register(stores.failing(error, gone=True))
+    kind = register(filesystems.failing(error, gone=True))
 
     with pytest.raises(StorageError) as caught:
         Storage("failing://lake/t").read("a")
@@ -146,7 +146,7 @@ def test_short_values_are_not_masked():
 
 
 def test_bad_options_are_an_error_of_the_storage(register):
-    kind = register(stores.counting("picky"))
+    kind = register(filesystems.counting("picky"))
 
     def refuse(self, *, port):
         raise ValueError(f"port {port!r} is not a number")
@@ -254,7 +254,7 @@ def test_whatever_a_storage_raises_is_our_error_and_holds_no_secret(register, ki
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_storage_raises_while_it_is_made_is_our_error_and_holds_no_secret(register, kind):
-    made = register(stores.counting("picky"))
+    made = register(filesystems.counting("picky"))
 
     def refuse(self, **_):
         raise secretive(kind)
@@ -269,7 +269,7 @@ def test_what_a_storage_raises_while_it_is_made_is_our_error_and_holds_no_secret
 
 @pytest.mark.parametrize("error", [MemoryError("full"), KeyboardInterrupt(), SystemExit(3)])
 def test_what_is_no_failure_of_the_storage_passes_through(register, error):
-    register(stores.failing(error))
+    register(filesystems.failing(error))
 
     with pytest.raises(type(error)):
         Storage("failing://lake/t").read("a")
@@ -277,7 +277,7 @@ def test_what_is_no_failure_of_the_storage_passes_through(register, error):
 
 def test_an_error_of_a_class_of_its_own_while_a_file_is_read_in_ranges_is_ours(register, memory_root):
     filesystem, root = memory_root
-    kind = register(stores.counting("lazy"))
+    kind = register(filesystems.counting("lazy"))
     out = io.BytesIO()
     rows = pa.Array.from_buffers(pa.int64(), 400_000, [None, pa.py_buffer(os.urandom(3_200_000))])
     pq.write_table(pa.table({"a": rows}), out, compression="none", use_dictionary=False)
@@ -304,7 +304,7 @@ def test_a_secret_of_the_environment_is_masked(register, monkeypatch):
     assert not [text for text in shown_by(failure) if SECRET in text]
 
 
-class Recovering(stores.AbstractFileSystem):
+class Recovering(filesystems.AbstractFileSystem):
     """Fails a number of times before it answers."""
 
     protocol = "recovering"
@@ -396,7 +396,7 @@ def test_what_is_slow_to_fail_is_not_tried_for_longer_than_half_a_minute(registe
 
 def test_a_page_in_the_place_of_a_file_is_not_taken_for_it(register, hurried, memory_root):
     filesystem, root = memory_root
-    register(stores.counting())
+    register(filesystems.counting())
     filesystem.pipe_file(f"{root}/a", b"\n <!DOCTYPE html><html><body>Please log in</body></html>")
 
     with pytest.raises(StorageError, match="Could not read a in .*: the storage answered with an HTML page instead of"):
@@ -405,7 +405,7 @@ def test_a_page_in_the_place_of_a_file_is_not_taken_for_it(register, hurried, me
 
 def test_part_of_a_file_is_not_taken_for_it(register, hurried, memory_root):
     filesystem, root = memory_root
-    kind = register(stores.counting())
+    kind = register(filesystems.counting())
     filesystem.pipe_file(f"{root}/small", b"x" * 1000)
     filesystem.pipe_file(f"{root}/large", os.urandom(3 << 20))
     storage = Storage(f"counted://{root}")

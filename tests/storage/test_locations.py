@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import stores
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,
@@ -20,6 +19,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import full_text, normalize, parse_location, resolve_location
+from tests.support import filesystems
 
 AWAY = "which is on another storage than the table itself"
 
@@ -231,7 +231,7 @@ def test_any_external_location_stays_on_the_storage_or_is_refused(start, text, r
 
 
 def test_options_are_in_no_repr_and_no_traceback(register):
-    register(stores.failing(PermissionError("denied for key SECRET-VALUE, see https://h/x?sig=SECRET%2DVALUE")))
+    register(filesystems.failing(PermissionError("denied for key SECRET-VALUE, see https://h/x?sig=SECRET%2DVALUE")))
     storage = Storage(
         "failing://user:URL-SECRET@host/t", {"key": "SECRET-VALUE", "deep": {"list": [b"BYTES-SECRET", 987654]}}
     )

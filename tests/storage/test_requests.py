@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-import stores
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.storage import Storage
+from tests.support import filesystems
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_what_we_decide_about_caches_may_stand_in_the_options(counted, memory_ro
 
 
 def test_many_files_are_read_at_once(register, memory_root):
-    counted = register(stores.counting(latency=0.02))
+    counted = register(filesystems.counting(latency=0.02))
     filesystem, root = memory_root
     for i in range(96):
         filesystem.pipe_file(f"{root}/{i}", b"x")
@@ -94,7 +94,7 @@ def test_many_files_are_read_at_once(register, memory_root):
 
 
 def test_after_the_first_failure_no_new_file_is_asked_for(register):
-    kind = register(stores.failing(PermissionError("no")))
+    kind = register(filesystems.failing(PermissionError("no")))
 
     with pytest.raises(StorageError, match="Could not read f0 in"):
         Storage("failing://lake/t").read_many([f"f{i}" for i in range(10_000)])
@@ -193,10 +193,10 @@ def test_every_question_works_over_a_store_that_refuses_writes(readonly, tmp_pat
     assert after == before
 
 
-@pytest.mark.parametrize("call", stores.WRITES)
+@pytest.mark.parametrize("call", filesystems.WRITES)
 def test_the_store_that_refuses_writes_refuses_each(readonly, call):
     filesystem = readonly()
 
     assert call == "_rm" or hasattr(fsspec.AbstractFileSystem, call) or hasattr(type(filesystem), call)
-    with pytest.raises(stores.WriteAttempted):
+    with pytest.raises(filesystems.WriteAttempted):
         getattr(filesystem, call)("x")

@@ -9,12 +9,12 @@ import time
 import pyarrow as pa
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError
 from snapshot_explorer.storage import Storage
-from support.faulty_proxy import TRANSIENT, FaultyProxy
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.faulty_proxy import TRANSIENT, FaultyProxy
+from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = pytest.mark.s3
 

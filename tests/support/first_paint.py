@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import nbformat
 
-from support.jupyter_server import TOKEN
+from tests.support.jupyter_server import TOKEN
 
 BEGUN = re.compile(r"\[[*\d]")
 READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'

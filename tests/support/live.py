@@ -1,6 +1,6 @@
 """Writers that commit, compact, expire and vacuum tables as fast as they can, and the rows that each version holds.
 
-    python tests/support/live.py delta|paimon FOLDER MODEL [--seconds N] [--pause SECONDS] [--seed N]
+    python -m tests.support.live delta|paimon FOLDER MODEL [--seconds N] [--pause SECONDS] [--seed N]
 
 Run as a process of its own. Before a version is committed, its rows are noted in the file MODEL: a line with the
 version, how many ids it holds, and what tells these ids from others. `Model` reads it.
@@ -10,16 +10,13 @@ import argparse
 import hashlib
 import os
 import random
-import sys
 import threading
 import time
 import uuid
 from pathlib import Path
 
-sys.path[:0] = [] if "builders" in sys.modules else [str(Path(__file__).parents[1])]
-
-from builders import PaimonTable  # noqa: E402 - found by then
-from delta_builder import DeltaTable, commit_name, remove  # noqa: E402
+from tests.support.delta.table_builder import DeltaTable, commit_name, remove
+from tests.support.paimon.table_builder import PaimonTable
 
 _MOST_FILES = 8
 """Live files from which on they are compacted into one."""

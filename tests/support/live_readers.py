@@ -1,6 +1,7 @@
 """Readers of a table that a writer changes all the time: every answer is a version that existed, or says why not."""
 
 import collections
+import os
 import random
 import re
 import subprocess
@@ -13,9 +14,9 @@ from pathlib import Path
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
-from support.live import Model, mark_of
+from tests.support.live import Model, mark_of
 
-WRITER = Path(__file__).with_name("live.py")
+ROOT = Path(__file__).parents[2]
 _NAMED = re.compile(r"\d")
 """What an error must name: a version, or a file."""
 
@@ -28,12 +29,13 @@ def live_table(kind, *, seconds, pause=0.0, command=None):
         kind: delta or paimon.
         seconds: How long it writes at most.
         pause: Seconds that it waits after each commit.
-        command: The program that writes; the writers of `support.live` without it.
+        command: The program that writes; the writers of `tests.support.live` without it.
     """
     with tempfile.TemporaryDirectory() as folder:
         root, noted = f"{folder}/table", f"{folder}/model"
-        command = command or [sys.executable, str(WRITER), kind]
-        writer = subprocess.Popen([*command, root, noted, "--seconds", str(seconds), "--pause", str(pause)])
+        command = command or [sys.executable, "-m", "tests.support.live", kind]
+        command = [*command, root, noted, "--seconds", str(seconds), "--pause", str(pause)]
+        writer = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})
         try:
             until = time.monotonic() + 60
             while not Path(noted).exists() or len(model := Model(noted)) < 5:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -11,6 +10,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     TableNotFoundError,
 )
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import errors, open_table
 from snapshot_explorer.engines.conditions import condition
+from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data" / "paimon"
 

@@ -1,19 +1,15 @@
 """Incremental rows against what Paimon's own core reads through audit_log (tests/data/expected/incremental)."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 import snapshot_explorer
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
+from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
-sys.path.append(str(DATA))
-
-from canonical import canonical_rows  # noqa: E402 - shared with the script that writes the expectations
-
 CASES = [
     (file.stem, case)
     for file in sorted((DATA / "expected" / "incremental").glob("*.json"))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture

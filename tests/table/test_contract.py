@@ -7,7 +7,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from stories import FIRST, STORIES, told
+from tests.support.scenarios import FIRST, STORIES, told
 
 
 @pytest.fixture(params=STORIES, ids=[story.format for story in STORIES])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from delta_builder import DeltaTable, add, inline_vector, remove
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.cost import Cost, cost_of
+from tests.support.delta.table_builder import DeltaTable, add, inline_vector, remove
 
 
 @pytest.fixture

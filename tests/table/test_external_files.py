@@ -5,13 +5,13 @@ import pickle
 
 import pytest
 
-import builders
-from avro_schemas import newest_manifest
-from builders import PaimonTable
-from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.paimon import table_builder
+from tests.support.paimon.avro_schemas import newest_manifest
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_deletion_vector_outside_is_refused(tmp_path):
 
 
 def test_an_external_path_of_paimon_is_refused_and_shown(memory_root, caplog, monkeypatch):
-    monkeypatch.setattr(builders, "MANIFEST", newest_manifest())
+    monkeypatch.setattr(table_builder, "MANIFEST", newest_manifest())
     filesystem, root = memory_root
     table = PaimonTable(filesystem, f"{root}/t")
     entry = table._entry

@@ -6,12 +6,12 @@ import traceback
 
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.management import log as management_log
-from support.outputs import Lines, calls_of, drawn
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.outputs import Lines, calls_of, drawn
+from tests.support.paimon.table_builder import PaimonTable
 
 EVIL = "\x1b[31mred\x1b]0;t\x07\r\nFORGED\x85\x9b2J\N{RIGHT-TO-LEFT OVERRIDE}gnp\N{ZERO WIDTH SPACE}\N{LINE SEPARATOR}x"
 RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")

@@ -1,19 +1,15 @@
 """Inspection frames against what Paimon's own core shows of the same tables (tests/data/expected/inspect)."""
 
 import json
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import snapshot_explorer
+from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
-sys.path.append(str(DATA))
-
-from canonical import canonical_rows  # noqa: E402 - shared with the script that writes the expectations
-
 CASES = [
     (file.stem, case)
     for file in sorted((DATA / "expected" / "inspect").glob("*.json"))

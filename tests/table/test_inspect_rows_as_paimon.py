@@ -1,7 +1,6 @@
 """System tables of rows against what Paimon's own core reads of the same tables (tests/data/expected/inspect_rows)."""
 
 import json
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,12 +8,9 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer.errors import CorruptTableError
+from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
-sys.path.append(str(DATA))
-
-from canonical import canonical_rows  # noqa: E402 - shared with the script that writes the expectations
-
 CASES = [
     (file.stem, case)
     for file in sorted((DATA / "expected" / "inspect_rows").glob("*.json"))

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from support.live_readers import read_live
+from tests.support.live_readers import read_live
 
 
 @pytest.mark.parametrize("kind", ["delta", "paimon"])

@@ -2,10 +2,10 @@
 
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import open_table, progress, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.progress import listen
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import hashlib
 
 import pytest
 
-from delta_builder import DeltaTable, add, remove
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from tests.support.delta.table_builder import DeltaTable, add, remove
 
 
 def digest(folder):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable, add, remove
 from snapshot_explorer import open_table
+from tests.support.delta.table_builder import DeltaTable, add, remove
+from tests.support.paimon.table_builder import PaimonTable
 
 
 def history_of(commits, memory_root):
@@ -106,9 +106,9 @@ def test_twenty_commits_of_a_long_history_cost_what_those_of_a_short_one_do(coun
 
 
 def test_manifests_are_read_at_the_same_time(register, short_and_long):
-    import stores
+    from tests.support import filesystems
 
-    slow = register(stores.counting("slow", latency=0.005))
+    slow = register(filesystems.counting("slow", latency=0.005))
     written = short_and_long[1]
 
     open_table(f"slow://{written.root}").current.files()

@@ -1,13 +1,8 @@
 """The benchmark of scale on tiny tables: that it runs, not what it measures."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-
-import scale
+from tests.benchmarks import scale
 
 SHRINK = 1_000
 

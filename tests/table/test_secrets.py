@@ -9,11 +9,11 @@ import nbformat
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from builders import PaimonTable
-from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
-from support.outputs import Lines, calls_of, drawn, shown_by
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.outputs import Lines, calls_of, drawn, shown_by
+from tests.support.paimon.table_builder import PaimonTable
 
 KEY, SECRET, TOKEN, HEADER, ENVIRONMENT, USER, SIGNATURE = CANARIES = (
     "canary-key-1f07",

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable, commit_name, metadata, protocol
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError, TableNotFoundError
-from support.blocking import blocking
+from tests.support.blocking import blocking
+from tests.support.delta.table_builder import DeltaTable, commit_name, metadata, protocol
+from tests.support.paimon.table_builder import PaimonTable
 
 FORMATS = ("paimon", "delta")
 CALLS = {

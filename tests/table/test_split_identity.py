@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from canonical import canonical_rows
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])

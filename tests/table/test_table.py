@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable, add
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotNotFoundError
+from tests.support.delta.table_builder import DeltaTable, add
+from tests.support.paimon.table_builder import PaimonTable
 
 FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 """When the builder's first commit was made; each later one a minute after."""

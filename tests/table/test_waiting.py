@@ -4,13 +4,13 @@ import threading
 
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.render import text
 from snapshot_explorer.single_flight import SingleFlight
-from support.blocking import SECONDS, blocking
+from tests.support.blocking import SECONDS, blocking
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture(params=["paimon", "delta"])

@@ -5,10 +5,10 @@ import time
 import pyarrow as pa
 import pytest
 
-from delta_builder import DeltaTable, metadata
 from snapshot_explorer import open_table
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import html, text
+from tests.support.delta.table_builder import DeltaTable, metadata
 
 COLUMNS = 5_000
 LONGEST_TEXT, LONGEST_PAGE = 20_000, 80_000

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from delta_builder import DeltaTable, add, metadata, protocol, schema_json
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError
+from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, schema_json
 
 NAMED, BY_ID = ({"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "9"} for mode in ("name", "id"))
 MODES = {"none": {}, "name": NAMED, "id": BY_ID}

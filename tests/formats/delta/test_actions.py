@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_builder import add, cdc, domain, inline_vector, lines, metadata, protocol, remove, txn
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.delta.log import actions as parsing
 from snapshot_explorer.formats.delta.log.actions import parse_commits
 from snapshot_explorer.formats.delta.log.records import ADDS, CDC, REMOVES
+from tests.support.delta.table_builder import add, cdc, domain, inline_vector, lines, metadata, protocol, remove, txn
 
 NAME = "_delta_log/00000000000000000007.json"
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import DeltaTable, add, cdc, inline_vector, metadata, protocol, remove
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -19,6 +18,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from tests.support.delta.table_builder import DeltaTable, add, cdc, inline_vector, metadata, protocol, remove
 
 RECORDED = {"delta.enableChangeDataFeed": "true"}
 FIELDS = (("id", "long"), ("name", "string"))

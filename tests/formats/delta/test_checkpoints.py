@@ -9,11 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import ACTIONS, DeltaTable, add, domain, inline_vector, metadata, protocol, remove, txn
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.delta.log.checkpoints import read_checkpoint
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import (
+    ACTIONS,
+    DeltaTable,
+    add,
+    domain,
+    inline_vector,
+    metadata,
+    protocol,
+    remove,
+    txn,
+)
 
 FORMS = [
     {"form": "classic"},

@@ -6,14 +6,14 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from formats.delta.rows_of_tables import metadata
 
-from delta_builder import schema_json
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found
 from snapshot_explorer.formats.delta.log.data_types import arrow_type, parse_type
 from snapshot_explorer.formats.delta.log.schema import schema_of
+from tests.support.delta.log_reader import metadata
+from tests.support.delta.table_builder import schema_json
 
 PLAIN = Origin(path="f.parquet", mode="none")
 BY_ID = Origin(path="f.parquet", mode="id")

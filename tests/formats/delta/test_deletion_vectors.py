@@ -6,16 +6,16 @@ import zlib
 
 import fsspec
 import pytest
-from formats.delta.rows_of_tables import tried
-from formats.paimon.vector_bytes import bitmap as bitmap_32
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import bitmap, inline_vector, vector_file
-from delta_builder import z85 as encoded
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import deleted, vector_of, z85
 from snapshot_explorer.storage import Storage
+from tests.support.delta.log_reader import tried
+from tests.support.delta.table_builder import bitmap, inline_vector, vector_file
+from tests.support.delta.table_builder import z85 as encoded
+from tests.support.vector_bytes import bitmap as bitmap_32
 
 ROWS = 1_000_000
 PATH = "part-0.parquet"

@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from delta_builder import BASE_MILLIS, DeltaTable, add, cdc, commit_name, inline_vector, metadata, protocol, remove
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -15,7 +14,18 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from support.blocking import blocking
+from tests.support.blocking import blocking
+from tests.support.delta.table_builder import (
+    BASE_MILLIS,
+    DeltaTable,
+    add,
+    cdc,
+    commit_name,
+    inline_vector,
+    metadata,
+    protocol,
+    remove,
+)
 
 
 @pytest.fixture

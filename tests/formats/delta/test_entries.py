@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import DeltaTable, add, cdc, commit_name, inline_vector, metadata, remove
 from snapshot_explorer import frames
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, MissingFileError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import DeltaTable, add, cdc, commit_name, inline_vector, metadata, remove
 
 TABLES = Path(__file__).parents[2] / "data" / "delta"
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from formats.delta.rows_of_tables import metadata, protocol
 
-from delta_builder import schema_json
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.readable import READ, REFUSED, check_readable
+from tests.support.delta.log_reader import metadata, protocol
+from tests.support.delta.table_builder import schema_json
 
 PLAIN = schema_json([("id", "long")])
 ID = "delta.columnMapping.id"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_builder import DeltaTable
 from snapshot_explorer.formats.delta.log.hints import canonical, read_checksum, read_hint
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import DeltaTable
 
 CORRUPTED = "_delta_log/_last_checkpoint is corrupted. Will search the checkpoint files directly"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from delta_builder import DeltaTable, add, domain, metadata, remove, txn
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
+from tests.support.delta.table_builder import DeltaTable, add, domain, metadata, remove, txn
 
 COUNTS = ("added_files", "removed_files", "added_rows", "removed_rows", "added_bytes", "removed_bytes", "total_rows")
 

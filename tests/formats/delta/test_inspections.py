@@ -10,11 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import BASE_MILLIS, DeltaTable, add, cdc, domain, lines, metadata, protocol, remove, txn
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.history.inspections import DETAIL, HISTORY, table_features
 from snapshot_explorer.formats.delta.log.actions import protocol_of
+from tests.support.delta.table_builder import (
+    BASE_MILLIS,
+    DeltaTable,
+    add,
+    cdc,
+    domain,
+    lines,
+    metadata,
+    protocol,
+    remove,
+    txn,
+)
 
 NESTED = {
     "type": "struct",

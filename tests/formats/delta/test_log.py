@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from delta_builder import DeltaTable, add, commit_name, metadata, protocol, remove
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.delta.log import batches
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import DeltaTable, add, commit_name, metadata, protocol, remove
 
 
 def log_of(table):
@@ -258,13 +258,13 @@ def test_protocol_and_metadata_of_a_large_checkpoint_cost_no_list_of_its_files(c
 
 
 def test_sidecars_are_read_at_the_same_time(register, memory_root):
-    import stores
+    from tests.support import filesystems
 
     filesystem, root = memory_root
     table = grown(DeltaTable(filesystem, root), 40)
     table.commit(*(add(f"more{number}") for number in range(40)))
     table.checkpoint(form="parquet", sidecars=8)
-    slow = register(stores.counting("slow", latency=0.02))
+    slow = register(filesystems.counting("slow", latency=0.02))
 
     state = Log(Storage(f"slow://{root}")).state(41)
 
@@ -291,9 +291,9 @@ def test_memory_is_in_proportion_to_the_live_files_and_to_what_may_be_kept(tmp_p
 @pytest.fixture
 def dated(register):
     """The class of dated://, which is counted:// with the times of files."""
-    import stores
+    from tests.support import filesystems
 
-    class Dated(stores.counting("dated")):
+    class Dated(filesystems.counting("dated")):
         def ls(self, path, detail=True, **more):  # noqa: FBT002 - fsspec's
             return [one | {"mtime": one.get("created")} for one in super().ls(path, detail=detail, **more)]
 

@@ -9,17 +9,17 @@ from decimal import Decimal
 import fsspec
 import pyarrow as pa
 import pytest
-from formats.delta.rows_of_tables import adds_of, metadata, plan_of, protocol, state, state_of, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import DeltaTable, add, inline_vector, schema_json
 from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning
 from snapshot_explorer.formats.delta.scan.plans import Plan
 from snapshot_explorer.storage import Storage
+from tests.support.delta.log_reader import adds_of, metadata, plan_of, protocol, state, state_of, table_of
+from tests.support.delta.table_builder import DeltaTable, add, inline_vector, schema_json
 
 MEGABYTE = 2**20
 

@@ -11,11 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from formats.delta.rows_of_tables import plan_of, rows_of, state_of, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import DeltaTable, add, inline_vector, remove
 from snapshot_explorer.arrow import int96
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field
@@ -23,6 +21,8 @@ from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
+from tests.support.delta.log_reader import plan_of, rows_of, state_of, table_of
+from tests.support.delta.table_builder import DeltaTable, add, inline_vector, remove
 
 NAMED = {"delta.columnMapping.mode": "name"}
 TRACKED = {

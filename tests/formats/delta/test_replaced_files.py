@@ -5,11 +5,11 @@ import json
 import pyarrow as pa
 import pytest
 
-from delta_builder import DeltaTable, commit_name, inline_vector, remove
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.table import Delta
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import DeltaTable, commit_name, inline_vector, remove
 
 PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>\n<p>Please sign in.</p></body></html>\n"
 INSTEAD = {

@@ -4,13 +4,13 @@ import json
 
 import pyarrow as pa
 import pytest
-from formats.delta.rows_of_tables import metadata, tried
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_builder import schema_json
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.schema import arrow_schema, schema_of, table_schema
+from tests.support.delta.log_reader import metadata, tried
+from tests.support.delta.table_builder import schema_json
 
 NAME = "delta.columnMapping.physicalName"
 ID = "delta.columnMapping.id"

@@ -4,13 +4,13 @@ import json
 
 import pyarrow as pa
 import pytest
-from formats.delta.rows_of_tables import adds_of, metadata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_builder import schema_json
 from snapshot_explorer.formats.delta.log.schema import schema_of
 from snapshot_explorer.formats.delta.scan.statistics import bounds_of, parsed_columns
+from tests.support.delta.log_reader import adds_of, metadata
+from tests.support.delta.table_builder import schema_json
 
 KINDS = ["byte", "long", "float", "double", "string", "date", "timestamp", "timestamp_ntz", "decimal(5,2)", "boolean"]
 FIELDS = [*((kind.partition("(")[0], kind) for kind in KINDS), ("s", {"type": "struct", "fields": []})]

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_builder import BASE_MILLIS, DeltaTable, add, lines, metadata, protocol
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.log.actions import metadata_of
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.times import Clock, Times, adjusted, clock_of
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, lines, metadata, protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ICT = {"delta.enableInCommitTimestamps": "true"}

@@ -6,9 +6,20 @@ import os
 
 import pytest
 
-from delta_builder import DeltaTable, add, commit_name, domain, inline_vector, lines, metadata, protocol, remove, txn
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
+from tests.support.delta.table_builder import (
+    DeltaTable,
+    add,
+    commit_name,
+    domain,
+    inline_vector,
+    lines,
+    metadata,
+    protocol,
+    remove,
+    txn,
+)
 
 DEEP = 1_000
 ODD = (

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from builders import PaimonTable
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError
+from tests.support.paimon.table_builder import PaimonTable
 
 OTHERS = pa.table({"x": [1, 2], "y": ["a", "b"]})
 

@@ -8,7 +8,6 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from formats.paimon.avro_bytes import container, counted, encoded, number, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
@@ -18,6 +17,7 @@ from snapshot_explorer.formats.avro import columns as avro_columns
 from snapshot_explorer.formats.avro import records as avro_records
 from snapshot_explorer.formats.avro.container import parse_shape
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
+from tests.support.paimon.avro_bytes import container, counted, encoded, number, written
 
 CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
 INNER = {

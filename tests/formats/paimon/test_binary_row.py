@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from formats.paimon.rows import binary_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.binary_row import decode
 from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
+from tests.support.paimon.binary_rows import binary_row
 
 VALUES = {
     "BOOLEAN": st.booleans(),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from formats.paimon.rows_of import Files, entry, parquet, rows, schema, splits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, Un
 from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.storage import Storage
+from tests.support.paimon.splits import Files, entry, parquet, rows, schema, splits
 
 DATA = Path(__file__).parents[2] / "data"
 BY_PAIMON = sorted((DATA / "paimon" / "blobs").glob("bucket-0/*.blob"))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import open_table
+from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
 

@@ -3,13 +3,10 @@
 import itertools
 import json
 import pickle
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from formats.paimon.rows_of import Files, entry, orc_file, parquet, rows, schema, splits
-from formats.paimon.vector_bytes import vector_64
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,12 +14,11 @@ import snapshot_explorer
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.column_groups import side_by_side
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
+from tests.support.canonical import canonical_rows
+from tests.support.paimon.splits import Files, entry, orc_file, parquet, rows, schema, splits
+from tests.support.vector_bytes import vector_64
 
 DATA = Path(__file__).parents[2] / "data"
-sys.path.append(str(DATA))
-
-from canonical import canonical_rows  # noqa: E402 - shared with the script that writes the expectations
-
 WITH_IDS = sorted((DATA / "expected" / "row_ids").glob("*/*.json"))
 EVOLVING = {"data-evolution.enabled": "true", "row-tracking.enabled": "true"}
 TABLE = schema([("k", "INT"), ("v", "STRING"), ("w", "STRING")])

@@ -1,15 +1,12 @@
 """Deletion vectors: both layouts, as Paimon wrote them and as its documents describe them, and damaged ones."""
 
 import struct
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from formats.paimon.rows_of import Files
-from formats.paimon.vector_bytes import bitmap, of, vector, vector_32, vector_64
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,12 +17,11 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError, Unsupp
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector, deleted, positions, vectors_of
 from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES
 from snapshot_explorer.storage import Storage
+from tests.scripts.make_vectors import POSITIONS
+from tests.support.paimon.splits import Files
+from tests.support.vector_bytes import bitmap, of, vector, vector_32, vector_64
 
 DATA = Path(__file__).parents[2] / "data"
-sys.path.append(str(DATA))
-
-from make_vectors import POSITIONS  # noqa: E402 - what Paimon was asked to write
-
 MANY = 2_000_000
 BY_PAIMON = sorted((DATA / "vectors").glob("*.bin"))
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture

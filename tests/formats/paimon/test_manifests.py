@@ -2,11 +2,9 @@
 
 import pyarrow as pa
 import pytest
-from formats.paimon.avro_bytes import written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import avro_schemas
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.manifests import (
     ENTRIES,
@@ -17,6 +15,8 @@ from snapshot_explorer.formats.paimon.metadata.manifests import (
     read_indexes,
     read_lists,
 )
+from tests.support.paimon import avro_schemas
+from tests.support.paimon.avro_bytes import written
 
 NOTHING = bytes(12)
 

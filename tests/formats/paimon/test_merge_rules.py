@@ -4,10 +4,10 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from formats.paimon.rows_of import Files, entry, int_row, parquet, rows, schema, splits
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Function, PartialUpdate, SequenceGroup
+from tests.support.paimon.splits import Files, entry, int_row, parquet, rows, schema, splits
 
 TABLE = schema(
     [

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import frames, samples
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -20,6 +19,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
+from tests.support.paimon.table_builder import PaimonTable
 
 HERE = Path(samples.__file__).parent
 DATA = Path(__file__).parents[2] / "data"

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from builders import PaimonTable
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.formats.paimon.metadata import binary_row
@@ -16,6 +15,7 @@ from snapshot_explorer.formats.paimon.metadata.contents import read_state
 from snapshot_explorer.formats.paimon.metadata.data_types import Field, parse_type
 from snapshot_explorer.formats.paimon.scan import buckets
 from snapshot_explorer.storage import Storage
+from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
 SAMPLES = Path(samples.__file__).parent

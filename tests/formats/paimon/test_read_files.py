@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from formats.paimon.avro_bytes import container, encoded, written
-from formats.paimon.rows_of import Files, orc_file, parquet
 
 from snapshot_explorer.arrow.orc_tail import writer_zone
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.data_files import DataFile, batches
 from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
+from tests.support.paimon.avro_bytes import container, encoded, written
+from tests.support.paimon.splits import Files, orc_file, parquet
 
 PROBES = Path(__file__).parent / "probes"
 NS = 1_732_603_136_123_456_789

@@ -4,13 +4,13 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from formats.paimon.rows_of import Files, entry, int_row, orc_file, parquet, rows, schema, splits, text_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.scan import read
 from snapshot_explorer.model import Split
+from tests.support.paimon.splits import Files, entry, int_row, orc_file, parquet, rows, schema, splits, text_row
 
 PLAIN = schema([("k", "INT"), ("v", "STRING")])
 KEYED = schema([("k", "INT"), ("v", "STRING")], keys=["k"])

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
-from canonical import canonical_rows
 from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"
 

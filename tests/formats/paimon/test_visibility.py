@@ -8,13 +8,13 @@ from pathlib import Path
 
 import fastavro
 import pytest
-from formats.paimon.rows_of import Files, entry, int_row, parquet, rows, schema, splits
-from formats.paimon.test_read_splits import KEYED, keyed, keyed_rows, names
-from formats.paimon.vector_bytes import vector_32
 
 import snapshot_explorer
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
+from tests.formats.paimon.test_read_splits import KEYED, keyed, keyed_rows, names
+from tests.support.paimon.splits import Files, entry, int_row, parquet, rows, schema, splits
+from tests.support.vector_bytes import vector_32
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
 ON = {"deletion-vectors.enabled": "true"}

@@ -6,10 +6,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from builders import PaimonTable
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
-from support.jupyter_server import TOKEN, jupyter_server
+from tests.support.jupyter_server import TOKEN, jupyter_server
+from tests.support.paimon.table_builder import PaimonTable
 
 ROOT = Path(__file__).parents[3]
 SHOTS = ROOT / "tests" / "screenshots"

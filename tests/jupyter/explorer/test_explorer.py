@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import snapshot_explorer
-from builders import PaimonTable
-from explorers import all_widgets, labelled, pressed, told
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.static_view import static_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
-from support.loops import on_a_loop
+from tests.support.explorers import all_widgets, labelled, pressed, told
+from tests.support.loops import on_a_loop
+from tests.support.paimon.table_builder import PaimonTable
 
 
 def drawn(explorer):

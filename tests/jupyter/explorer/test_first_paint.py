@@ -5,7 +5,7 @@ import shutil
 import nbformat
 import pytest
 
-from support.first_paint import FEWEST, Page, busy_processes
+from tests.support.first_paint import FEWEST, Page, busy_processes
 
 pytestmark = [
     pytest.mark.browser,

@@ -6,11 +6,11 @@ import re
 import ipywidgets
 import pytest
 
-from builders import PaimonTable
-from delta_builder import DeltaTable
 from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.version_views import _details
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.paimon.table_builder import PaimonTable
 
 EVIL = "<img src=x onerror=alert(1)>\"'&<script>alert(2)</script>"
 TURNED = "\N{RIGHT-TO-LEFT OVERRIDE}gnp.exe"

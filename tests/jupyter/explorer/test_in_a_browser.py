@@ -5,7 +5,7 @@ import shutil
 import fsspec
 import pytest
 
-from builders import PaimonTable
+from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = [
     pytest.mark.browser,

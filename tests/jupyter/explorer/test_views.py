@@ -7,12 +7,12 @@ import threading
 import ipywidgets
 import pytest
 
-from builders import PaimonTable
-from explorers import all_widgets, pressed, told
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
+from tests.support.explorers import all_widgets, pressed, told
+from tests.support.paimon.table_builder import PaimonTable
 
 
 def test_the_commit_is_told_with_what_is_stored_of_it(explorer):

@@ -10,7 +10,7 @@ from snapshot_explorer import progress
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.jupyter.explorer.following import Ticker
 from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop
-from support.loops import in_a_thread, on_a_loop
+from tests.support.loops import in_a_thread, on_a_loop
 
 
 @pytest.fixture

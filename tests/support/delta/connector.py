@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from canonical import canonical_rows
+from tests.support.canonical import canonical_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

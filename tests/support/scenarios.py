@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from builders import PaimonTable
-from delta_builder import DeltaTable, metadata, protocol, remove
+from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
+from tests.support.paimon.table_builder import PaimonTable
 
 FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 """When the first commit was made; each later one a minute after."""

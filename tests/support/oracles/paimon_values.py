@@ -6,7 +6,7 @@ import random
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tables_of_merges import row_type
+from tests.scripts.tables_of_merges import row_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from delta_lake import Story
-from delta_stories import create
+from tests.support.delta.connector import Story
+from tests.support.delta.feature_scenarios import create
 
 _TYPES = {
     "c_byte": ("TINYINT", "-128", "127"),

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import tables_of_files
-from paimon_story import KEPT, Story
-from paimon_values import KEYS, NESTED, PARTS, SIMPLE, root, value
-from tables_of_merges import HISTORIES, row_type
+from tests.scripts import tables_of_files
+from tests.scripts.tables_of_merges import HISTORIES, row_type
+from tests.support.oracles.paimon_scenario import KEPT, Story
+from tests.support.oracles.paimon_values import KEYS, NESTED, PARTS, SIMPLE, root, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from paimon_values import Dice
+    from tests.support.oracles.paimon_values import Dice
 
 
 def keyed(story: Story, *, engine: str = "deduplicate", **options: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from canonical import canonical_rows
+from tests.support.canonical import canonical_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,6 +1,6 @@
 """Write index files with deletion vectors, and unions of bitmaps, through the classes that Apache Paimon 1.4.2 uses.
 
-    python tests/data/make_vectors.py JARS
+    python -m tests.scripts.make_vectors JARS
 
 Class path and Java as for `make_paimon_java.py`. Each file is as Paimon would write it for one data file: the version
 byte, then the vector. `POSITIONS` says what it deletes, and is what the tests expect. `UNIONS` says of which bitmaps
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+DATA = Path(__file__).resolve().parents[1] / "data"
 
 POSITIONS = {
     "sparse": [0, 3, 65_535, 65_536, 1_000_000],
@@ -67,10 +67,9 @@ UNIONS: dict[str, tuple[Steps, Steps]] = {
 
 def main() -> None:
     """Write each set of positions in both layouts, and each union."""
-    sys.path.insert(0, str(HERE))
-    from make_paimon_java import Core
+    from tests.scripts.make_paimon_java import Core
 
-    out = HERE / "vectors"
+    out = DATA / "vectors"
     out.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         core = Core(sys.argv[1], Path(folder))
@@ -98,7 +97,7 @@ def _union(core: Any, left: Steps, right: Steps) -> list[str]:
 
 
 def _bitmap(core: Any, steps: Steps) -> bytes:
-    from tables_of_merges import Long
+    from tests.scripts.tables_of_merges import Long
 
     bitmap = core.paimon.shade.org.roaringbitmap.longlong.Roaring64Bitmap()
     for step, numbers in steps:

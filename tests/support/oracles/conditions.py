@@ -5,7 +5,7 @@ import math
 import duckdb
 import pyarrow as pa
 
-from canonical import canonical_rows
+from tests.support.canonical import canonical_rows
 
 
 def conditions(rows, dice, count=3):

@@ -6,10 +6,10 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from delta_lake import Story
+from tests.support.delta.connector import Story
 
 if TYPE_CHECKING:
-    from delta_lake import Lake
+    from tests.support.delta.connector import Lake
 
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 FEED = "'delta.enableChangeDataFeed' = 'true'"

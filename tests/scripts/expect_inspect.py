@@ -1,6 +1,6 @@
 """Have Paimon's Java core show system tables and incremental rows of the test tables, and write down its answers.
 
-    python tests/data/expect_inspect.py JARS [KIND...]
+    python -m tests.scripts.expect_inspect JARS [KIND...]
 
 JARS is the class path of `make_paimon_java.py`. Writes `expected/inspect/TABLE.json`, a list of `{"table", "version",
 "columns", "rows"}`, and `expected/incremental/TABLE.json`, a list of `{"between", "mode", "columns", "rows"}`, read
@@ -20,14 +20,10 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples")]
+from tests.scripts import make_paimon_java, make_samples
+from tests.support.canonical import canonical_rows
 
-import make  # noqa: E402 - the script beside the samples, without importing the package it lives in
-import make_paimon_java  # noqa: E402
-
-from canonical import canonical_rows  # noqa: E402
-
+DATA = Path(__file__).resolve().parents[1] / "data"
 OF_TABLE = ("snapshots", "schemas", "options", "tags", "consumers", "aggregation_fields", "buckets")
 """System tables that Paimon shows of the latest version only."""
 OF_VERSION = (
@@ -232,10 +228,10 @@ def main() -> None:
         }
         for kind in sys.argv[2:] or kinds:
             tables, ask = kinds[kind]
-            out = HERE / "expected" / kind
+            out = DATA / "expected" / kind
             out.mkdir(parents=True, exist_ok=True)
             for table in tables:
-                make.clean_copy(HERE / "paimon" / table, core.warehouse / "d.db" / table)
+                make_samples.clean_copy(DATA / "paimon" / table, core.warehouse / "d.db" / table)
                 lines = [json.dumps(one, ensure_ascii=False) for one in ask(core, table)]
                 (out / f"{table}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
         core.close()

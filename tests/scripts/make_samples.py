@@ -1,6 +1,6 @@
 """Write the sample tables with Apache Paimon itself.
 
-    python -m snapshot_explorer.samples.make OUT [--jars paimon-spark-3.5-0.9.0.jar]
+    python -m tests.scripts.make_samples OUT [--jars paimon-spark-3.5-0.9.0.jar]
 
 Writer: Apache Paimon 0.9.0, `org.apache.paimon:paimon-spark-3.5:0.9.0`, on PySpark 3.5.9 and Java 17, all in UTC.
 Needs an environment with that PySpark and Java; without `--jars` Spark fetches the connector from Maven Central.
@@ -286,7 +286,7 @@ def write(out: Path, *, jars: str | None) -> None:
 
 def main() -> None:
     """Read the command line and write the samples."""
-    parser = argparse.ArgumentParser(prog="python -m snapshot_explorer.samples.make", description="Write the samples.")
+    parser = argparse.ArgumentParser(prog="python -m tests.scripts.make_samples", description="Write the samples.")
     parser.add_argument("out", type=Path, help="folder that gets a folder for each table")
     parser.add_argument("--jars", help=f"the connector's jar; without it Spark fetches {PACKAGE}")
     arguments = parser.parse_args()

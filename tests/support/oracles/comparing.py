@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
-from canonical import canonical_rows
 from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support.canonical import canonical_rows
 
 
 def expectations(folder, name):

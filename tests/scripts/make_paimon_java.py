@@ -1,6 +1,6 @@
 """Write test tables with Apache Paimon 1.4.2's Java core, and the rows that the same core reads from them.
 
-    python tests/data/make_paimon_java.py JARS [NAME...]
+    python -m tests.scripts.make_paimon_java JARS [NAME...]
 
 No connector for Spark newer than 0.9.0 was at hand, so these tables come from Paimon's Java interface, called
 through py4j. JARS is a class path: the jar of `org.apache.paimon:paimon-bundle:1.4.2` and, out of PySpark 3.5.9's
@@ -25,20 +25,14 @@ import pyarrow as pa
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples")]
-
-import expect  # noqa: E402
-import make  # noqa: E402 - the script beside the samples, without importing the package it lives in
-import tables_of_branches  # noqa: E402
-import tables_of_files  # noqa: E402
-from tables_of_merges import HISTORIES, Change, Exact, History, Long, Sketch, lookup_commits, row_type  # noqa: E402
-
-from canonical import canonical_rows  # noqa: E402
+from tests.scripts import expect, make_samples, tables_of_branches, tables_of_files
+from tests.scripts.tables_of_merges import HISTORIES, Change, Exact, History, Long, Sketch, lookup_commits, row_type
+from tests.support.canonical import canonical_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 SOURCE = "Apache Paimon 1.4.2 (Java core)"
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock arithmetic
 
@@ -47,7 +41,7 @@ class Core:
     """Paimon's Java core over one warehouse, in a Java process of its own."""
 
     def __init__(self, jars: str, folder: Path, zone: str = "UTC") -> None:
-        self.clock = make.Clock(folder)
+        self.clock = make_samples.Clock(folder)
         self.warehouse = folder / "warehouse"
         port, token = launch_gateway(
             classpath=jars,
@@ -237,7 +231,7 @@ class Core:
         self.gateway.shutdown()
 
 
-def _clocked_java(folder: Path, clock: make.Clock) -> str:
+def _clocked_java(folder: Path, clock: make_samples.Clock) -> str:
     script = folder / "java"
     variables = " ".join(f"{key}={value}" for key, value in clock.environment().items())
     script.write_text(f'#!/bin/sh\nexec env TZ=UTC {variables} {shutil.which("java")} "$@"\n')
@@ -463,19 +457,19 @@ TABLES: dict[str, tuple[str, Callable[[Core, str], None]]] = {
 
 def judge(core: Core, name: str) -> None:
     """Write down the rows of every version, tag and branch."""
-    _judge(core, name, HERE / "expected" / "paimon" / name)
+    _judge(core, name, DATA / "expected" / "paimon" / name)
     if name == "blobs":
         describe(core, name)
     if name in tables_of_files.TRACKED:
-        _judge(core, name, HERE / "expected" / "row_ids" / name, "$row_tracking")
+        _judge(core, name, DATA / "expected" / "row_ids" / name, "$row_tracking")
 
 
 def describe(core: Core, name: str) -> None:
     """Write down where the blobs of every version of a table are: key, file, offset, length."""
     paimon, found = core.paimon, {}
-    path = paimon.fs.Path((HERE / "paimon" / name).as_uri())
+    path = paimon.fs.Path((DATA / "paimon" / name).as_uri())
     table = paimon.table.FileStoreTableFactory.create(paimon.fs.local.LocalFileIO.create(), path)
-    for _, _, version, _ in expect.versions(HERE / "paimon" / name):
+    for _, _, version, _ in expect.versions(DATA / "paimon" / name):
         one = table.copy({"scan.snapshot-id": version, "blob-as-descriptor": "true"})
         builder = paimon.table.source.ReadBuilderImpl(one)
         reader = builder.newRead()
@@ -488,7 +482,7 @@ def describe(core: Core, name: str) -> None:
                 place = [blob.uri().rsplit("/", 1)[1], blob.offset(), blob.length()] if blob else None
                 rows.append([row.getInt(0), place])
             records.close()
-    folder = HERE / "expected" / "blob_descriptors"
+    folder = DATA / "expected" / "blob_descriptors"
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(found) + "\n")
 
@@ -496,7 +490,7 @@ def describe(core: Core, name: str) -> None:
 def _judge(core: Core, name: str, folder: Path, kind: str = "") -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for file, suffix, version, extra in expect.versions(HERE / "paimon" / name):
+    for file, suffix, version, extra in expect.versions(DATA / "paimon" / name):
         whole = (name if "tag" in extra else name + suffix) + kind
         body = {**extra, **_answer(core, whole, version, tagged="tag" in extra), "source": SOURCE}
         (folder / file).write_text(json.dumps(body, ensure_ascii=False) + "\n")
@@ -519,8 +513,8 @@ def main() -> None:
             core = Core(sys.argv[1], Path(folder), zone)
             try:
                 fill(core, name)
-                shutil.rmtree(HERE / "paimon" / name, ignore_errors=True)
-                make.clean_copy(core.warehouse / "d.db" / name, HERE / "paimon" / name)
+                shutil.rmtree(DATA / "paimon" / name, ignore_errors=True)
+                make_samples.clean_copy(core.warehouse / "d.db" / name, DATA / "paimon" / name)
                 judge(core, name)
             except Exception:  # noqa: BLE001 - one table that fails must not stop the others
                 pass

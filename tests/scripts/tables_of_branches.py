@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from make_paimon_java import Core
+    from tests.scripts.make_paimon_java import Core
 
 COLUMNS = {"day": "STRING", "k": "INT", "v": "STRING"}
 

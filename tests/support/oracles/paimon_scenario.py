@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from paimon_values import NESTED, SIMPLE, SUCCESSORS, Dice, root, value
+from tests.support.oracles.paimon_values import NESTED, SIMPLE, SUCCESSORS, Dice, root, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Write the test tables below `tests/data/paimon` with Apache Paimon itself, and the rows that Paimon reads from them.
 
-    python tests/data/make_paimon.py RELEASE [--jars FILE] [--only NAME,...]
+    python -m tests.scripts.make_paimon RELEASE [--jars FILE] [--only NAME,...]
 
 RELEASE is one of 0.9.0, 0.8.2 and 0.7.0-incubating, the releases whose connector for Spark 3.5 was at hand
 (`org.apache.paimon:paimon-spark-3.5:RELEASE`). Needs PySpark 3.5.9 and Java 17; one release per run. A table is a
@@ -14,20 +14,16 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples")]
+from tests.scripts import expect, make_samples
+from tests.scripts.tables_of_types import types_table
 
-import expect  # noqa: E402
-import make  # noqa: E402 - the script beside the samples, without importing the package it lives in
-from tables_of_types import types_table  # noqa: E402
-
+DATA = Path(__file__).resolve().parents[1] / "data"
 Step = str | Callable[[Any], object]
 
 KEEP = "'snapshot.num-retained.min' = '1000'"
@@ -336,7 +332,7 @@ TABLES: dict[str, dict[str, list[Step]]] = {
 }
 
 
-def write(spark: Any, clock: make.Clock, names: dict[str, list[Step]]) -> list[str]:
+def write(spark: Any, clock: make_samples.Clock, names: dict[str, list[Step]]) -> list[str]:
     """Run the statements of each table; return the names of those that went through."""
     done = []
     for name, steps in names.items():
@@ -363,16 +359,16 @@ def main() -> None:
     source = f"Apache Paimon {arguments.release} (Spark connector, PySpark 3.5.9)"
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        clock = make.Clock(folder)
+        clock = make_samples.Clock(folder)
         package = f"org.apache.paimon:paimon-spark-3.5:{arguments.release}"
-        spark = make.session(folder / "warehouse", jars=arguments.jars, clock=clock, package=package)
+        spark = make_samples.session(folder / "warehouse", jars=arguments.jars, clock=clock, package=package)
         done = write(spark, clock, {name: TABLES[arguments.release][name] for name in wanted})
         for name in done:
-            shutil.rmtree(HERE / "paimon" / name, ignore_errors=True)
-            make.clean_copy(folder / "warehouse" / "d.db" / name, HERE / "paimon" / name)
+            shutil.rmtree(DATA / "paimon" / name, ignore_errors=True)
+            make_samples.clean_copy(folder / "warehouse" / "d.db" / name, DATA / "paimon" / name)
             spark.sql(f"DROP TABLE {name}")
-        tables = [HERE / "paimon" / name for name in done]
-        expect.expect(spark, folder / "warehouse", tables, HERE / "expected" / "paimon", source)
+        tables = [DATA / "paimon" / name for name in done]
+        expect.expect(spark, folder / "warehouse", tables, DATA / "expected" / "paimon", source)
         spark.stop()
 
 

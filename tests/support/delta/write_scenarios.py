@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delta_lake import Story
-from delta_stories import COLUMNS, FEED, VECTORS, age_log, create, insert, merge
+from tests.support.delta.connector import Story
+from tests.support.delta.feature_scenarios import COLUMNS, FEED, VECTORS, age_log, create, insert, merge
 
 if TYPE_CHECKING:
-    from delta_lake import Lake
+    from tests.support.delta.connector import Lake
 
 
 def _source(statement: str) -> object:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from delta_lake import Story
-from delta_stories import create
+from tests.support.delta.connector import Story
+from tests.support.delta.feature_scenarios import create
 
 _PROPERTIES = (
     "'delta.enableDeletionVectors' = 'true'",

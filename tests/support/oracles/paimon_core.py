@@ -8,7 +8,6 @@ list of element and count, a variant JSON text; the others are what Python has f
 from __future__ import annotations
 
 import decimal
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,8 @@ import pyarrow as pa
 import pyspark
 from jpype import JException
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "data")]
-
-import make_paimon_java  # noqa: E402
-from tables_of_merges import Sketch  # noqa: E402
+from tests.scripts import make_paimon_java
+from tests.scripts.tables_of_merges import Sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

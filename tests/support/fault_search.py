@@ -1,8 +1,8 @@
 """Plant a fault in every request of every public call of tables of both formats, and look what comes of it.
 
-    PYTHONPATH=tests python tests/robustness/faults.py                      all: tables, calls, requests and faults
-    PYTHONPATH=tests python tests/robustness/faults.py --shard 0/2          one half of it, for two processes
-    PYTHONPATH=tests python tests/robustness/faults.py --sample 100 --seed 7    a hundred of each table, by chance
+    python -m tests.support.fault_search                      all: tables, calls, requests and faults
+    python -m tests.support.fault_search --shard 0/2          one half of it, for two processes
+    python -m tests.support.fault_search --sample 100 --seed 7    a hundred of each table, by chance
 
 What may come of it: the right answer, or an error of ours. A line is printed for everything else, with counts at the
 end; the exit status says whether there was any.
@@ -37,8 +37,8 @@ from unittest import mock
 from snapshot_explorer import samples
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.storage import files as storage_files
-from support.faults import KINDS, LISTINGS, Fault, FaultyFileSystem, Store, kinds_for, registered
-from support.public_calls import answer, calls, opened, sight_of
+from tests.support.faults import KINDS, LISTINGS, Fault, FaultyFileSystem, Store, kinds_for, registered
+from tests.support.public_calls import answer, calls, opened, sight_of
 
 DATA = Path(__file__).parents[1] / "data"
 SECONDS = 60

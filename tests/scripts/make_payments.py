@@ -1,6 +1,6 @@
 """Write the sample table `payments` with Delta Lake itself.
 
-    python snapshot_explorer/samples/make_delta.py OUT --jars FOLDER
+    python -m tests.scripts.make_payments OUT --jars FOLDER
 
 Writer: Delta Lake 4.4.0, `io.delta:delta-spark_4.1_2.13:4.4.0` with the jars it needs in FOLDER, on PySpark 4.1.4 and
 Java 17, all in UTC. `.ci/oracles` makes such an environment.
@@ -16,14 +16,11 @@ import argparse
 import importlib
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import make  # type: ignore[import-not-found]  # the script beside this one, without its package
+from tests.scripts import make_samples
 
 WRITER = "Delta Lake 4.4.0 (Spark connector, PySpark 4.1.4)"
 
@@ -60,7 +57,7 @@ _SETTINGS = {
 }
 
 
-def session(jars: Path, clock: make.Clock) -> Any:
+def session(jars: Path, clock: make_samples.Clock) -> Any:
     """Return a local Spark session that knows Delta, everything in UTC, under the clock. One per process."""
     variables = {"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"}
     before = dict(os.environ)
@@ -159,9 +156,9 @@ _PAYMENTS = (
 
 def write(out: Path, jars: Path) -> None:
     """Write the table `payments` below `out`, statement by statement, each at its own time."""
-    make._CLOCK_C += _STAMPED_C  # noqa: SLF001 - the clock of the other samples, which also stamps files
+    make_samples._CLOCK_C += _STAMPED_C
     with tempfile.TemporaryDirectory() as folder:
-        clock = make.Clock(Path(folder))
+        clock = make_samples.Clock(Path(folder))
         clock.set("2026-11-01T00:00:00")
         spark = session(jars, clock)
         table = Path(folder) / "payments"

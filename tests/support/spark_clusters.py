@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _PATIENCE = 300
 """Seconds in which a process has to say that it is up. It takes five, but for a machine that is busy elsewhere."""
 
@@ -47,7 +47,7 @@ def environment(**more):
     """Return the environment of Spark's processes: this interpreter, package and tests, the loopback interface."""
     home = str(Path(importlib.util.find_spec("pyspark").origin).parent)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYTEST_"))}
-    paths = [str(ROOT), str(ROOT / "tests"), *filter(None, [kept.get("PYTHONPATH")])]
+    paths = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
     return kept | {
         "SPARK_HOME": home,
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -12,7 +12,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from avro_schemas import MANIFEST, MANIFEST_LIST
+from tests.support.paimon.avro_schemas import MANIFEST, MANIFEST_LIST
 
 LONG_MAX = 2**63 - 1
 

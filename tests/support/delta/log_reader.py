@@ -1,4 +1,4 @@
-"""Rows of the tables that `delta_builder` writes, read through the log and nothing above it."""
+"""Rows of the tables that `DeltaTable` writes, read through the log and nothing above it."""
 
 import pyarrow as pa
 

@@ -1,6 +1,6 @@
 """Have Apache Paimon read tables at every version, and write down the rows: what our own reader must answer.
 
-    python tests/data/expect.py OUT TABLE... [--jars FILE] [--source TEXT]
+    python -m tests.scripts.expect OUT TABLE... [--jars FILE] [--source TEXT]
 
 For each TABLE folder it writes OUT/<table>/<version>.json for every snapshot that exists, tag-<name>.json for every
 tag and branch-<name>-<version>.json for every snapshot of a branch. The reader is Paimon's Spark connector at
@@ -11,19 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "snapshot_explorer" / "samples")]
-
-import make  # noqa: E402 - the script beside the samples, without importing the package it lives in
-
-from canonical import canonical_rows  # noqa: E402
+from tests.scripts import make_samples
+from tests.support.canonical import canonical_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +54,7 @@ def read(spark: Any, name: str, version: str) -> pa.Table:
 def expect(spark: Any, warehouse: Path, tables: list[Path], out: Path, source: str) -> None:
     """Write the expectations of each table; a table is copied into the warehouse, so that it is only read."""
     for table in tables:
-        make.clean_copy(table, warehouse / "d.db" / table.name)
+        make_samples.clean_copy(table, warehouse / "d.db" / table.name)
         folder = out / table.name
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.json"):
@@ -82,11 +77,11 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("tables", type=Path, nargs="+")
     parser.add_argument("--jars")
-    parser.add_argument("--package", default=make.PACKAGE)
-    parser.add_argument("--source", default=make.WRITER)
+    parser.add_argument("--package", default=make_samples.PACKAGE)
+    parser.add_argument("--source", default=make_samples.WRITER)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        spark = make.session(Path(folder), jars=arguments.jars, package=arguments.package)
+        spark = make_samples.session(Path(folder), jars=arguments.jars, package=arguments.package)
         expect(spark, Path(folder), arguments.tables, arguments.out, arguments.source)
         spark.stop()
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
-from canonical import canonical_rows
 from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support.canonical import canonical_rows
 
 KINDS = {"insert": "+I", "update_preimage": "-U", "update_postimage": "+U", "delete": "-D"}
 

@@ -1,0 +1,1 @@
+"""Tests, the scripts that made their tables, and benchmarks."""

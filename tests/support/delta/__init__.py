@@ -1,0 +1,1 @@
+"""What tests of Delta Lake share: logs written by hand, and scenarios that its own connector writes."""

@@ -1,0 +1,1 @@
+"""What tests of Paimon share: tables, splits and bytes written by hand."""
