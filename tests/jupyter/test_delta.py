@@ -6,13 +6,13 @@ import pytest
 from snapshot_explorer.jupyter.completion import suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
 from tests.support.delta.table_builder import DeltaTable
-from tests.support.scenarios import DeltaStory, told
+from tests.support.scenarios import DeltaScenario, played
 
 
 @pytest.fixture
 def payments(shell, memory_root):
     """The shell, with a Delta table opened as payments."""
-    shell.ok(f"%snapshot open {told(DeltaStory(*memory_root)).url} as payments --format delta")
+    shell.ok(f"%snapshot open {played(DeltaScenario(*memory_root)).url} as payments --format delta")
     return shell
 
 

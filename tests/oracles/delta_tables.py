@@ -27,13 +27,13 @@ def main() -> None:
     out, seed, names = Path(sys.argv[1]), int((sys.argv[2:] or ["1"])[0]), sys.argv[3:]
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    stories = (
-        *feature_scenarios.STORIES,
-        *write_scenarios.STORIES,
-        *type_scenarios.STORIES,
-        *random_scenarios.stories(seed),
+    scenarios = (
+        *feature_scenarios.SCENARIOS,
+        *write_scenarios.SCENARIOS,
+        *type_scenarios.SCENARIOS,
+        *random_scenarios.scenarios(seed),
     )
-    chosen = [story for story in stories if not names or story.name in names]
+    chosen = [scenario for scenario in scenarios if not names or scenario.name in names]
     jars = sorted(Path(sys.executable).parent.parent.joinpath("jars", "delta").glob("*.jar"))
     spark = connector.session(jars)
     connector.write_all(spark, chosen, out / "tables", out / "expected")

@@ -32,7 +32,7 @@ NEW = (
     "RESTORE TABLE {t} TO VERSION AS OF 6",
 )
 PAUSE_SECONDS = 5
-STORIES = {
+SCENARIOS = {
     "vectors": create(COLUMNS, VECTORS),
     "feed": create(COLUMNS, FEED),
     "checkpoints": create(COLUMNS, VECTORS, "'delta.checkpointInterval' = '3'", more="PARTITIONED BY (part)"),
@@ -53,7 +53,7 @@ def main() -> None:
     spark = connector.session(jars)
     for name, kept in CASES:
         lake = connector.Lake(spark=spark.newSession(), path=out / "tables" / f"{name}_{kept}")
-        vacuum(lake, STORIES[name], kept, out)
+        vacuum(lake, SCENARIOS[name], kept, out)
     spark.stop()
 
 

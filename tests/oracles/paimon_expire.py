@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.support.oracles import paimon_core
 from tests.support.oracles.paimon_histories import TABLES
-from tests.support.oracles.paimon_scenario import Story
+from tests.support.oracles.paimon_scenario import Scenario
 from tests.support.oracles.paimon_values import Dice
 
 NAMES = ("keyed_0", "keyed_1", "keyed_3", "keyed_5", "aggregation_0", "append_1", "vectors", "rescaled")
@@ -31,26 +31,26 @@ def main() -> None:
     out, release, seed, *names = sys.argv[1:]
     core = paimon_core.Core(Path(sys.prefix) / "jars" / f"paimon-{release}", Path(out))
     for name in names or NAMES:
-        story = Story(core, name, Dice(f"{seed} {release} {name} expiry"), release)
-        story.attempt("the whole history", lambda name=name, story=story: TABLES[name].fill(story))
-        live(core, name, story, Path(out))
+        scenario = Scenario(core, name, Dice(f"{seed} {release} {name} expiry"), release)
+        scenario.attempt("the whole history", lambda name=name, scenario=scenario: TABLES[name].fill(scenario))
+        live(core, name, scenario, Path(out))
 
 
-def live(core: Any, name: str, story: Story, out: Path) -> None:
+def live(core: Any, name: str, scenario: Scenario, out: Path) -> None:
     """Let a table's snapshots expire some times, with other holders and other rules each time."""
-    dice = story.dice
+    dice = scenario.dice
     for number in range(ROUNDS):
         table = core.table(name)
         manager = table.snapshotManager()
         versions = list(range(int(manager.earliestSnapshotId()), int(manager.latestSnapshotId()) + 1))
         hold(core, table, dice, number, versions)
         # A branch that expires takes the changelog of the version that it began with from the main branch too.
-        produces = story.options.get("changelog-producer", "none") != "none"
+        produces = scenario.options.get("changelog-producer", "none") != "none"
         branch = "late" if number == BRANCHED and not produces else None
         if branch:
-            fork(core, story, branch)
+            fork(core, scenario, branch)
         expire(core, name, dice, branch, out / name / str(number))
-        for step in (story.commit, story.compact, story.commit, story.compact):
+        for step in (scenario.commit, scenario.compact, scenario.commit, scenario.compact):
             step()
 
 
@@ -70,17 +70,17 @@ def hold(core: Any, table: Any, dice: Dice, number: int, versions: list[int]) ->
         manager(core, table).deleteConsumer("waiting")
 
 
-def fork(core: Any, story: Story, name: str) -> None:
+def fork(core: Any, scenario: Scenario, name: str) -> None:
     """Branch from the newest version, and write files into the branch that later ones take away."""
-    story.commit()
-    table = core.table(story.name)
+    scenario.commit()
+    table = core.table(scenario.name)
     table.createTag("fork", table.snapshotManager().latestSnapshotId())
     table.createBranch(name, "fork")
-    whole = core.table(story.name, dynamic_partition_overwrite="false").switchToBranch(name)
+    whole = core.table(scenario.name, dynamic_partition_overwrite="false").switchToBranch(name)
     for _ in range(2):
-        story.commit(table=whole)
-        core.change(story.name, [], overwrite={}, table=whole)
-    story.commit(table=whole)
+        scenario.commit(table=whole)
+        core.change(scenario.name, [], overwrite={}, table=whole)
+    scenario.commit(table=whole)
 
 
 def manager(core: Any, table: Any) -> Any:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.oracles import paimon_core
 from tests.support.oracles.paimon_histories import TABLES
-from tests.support.oracles.paimon_scenario import Story
+from tests.support.oracles.paimon_scenario import Scenario
 from tests.support.oracles.paimon_values import Dice
 
 
@@ -27,9 +27,9 @@ def main() -> None:
     Path(out, "tables").symlink_to(core.warehouse / "d.db")
     for name, table in TABLES.items():
         if release in table.releases and (not names or name in names):
-            story = Story(core, name, Dice(f"{seed} {release} {name}"), release)
-            story.attempt("the whole history", lambda table=table, story=story: table.fill(story))
-            skipped[name] = story.skipped
+            scenario = Scenario(core, name, Dice(f"{seed} {release} {name}"), release)
+            scenario.attempt("the whole history", lambda table=table, scenario=scenario: table.fill(scenario))
+            skipped[name] = scenario.skipped
     Path(out, "skipped.json").write_text(json.dumps(skipped, indent=1))
     subprocess.run([sys.executable, "-m", "tests.oracles.paimon_read", out], check=True)
 

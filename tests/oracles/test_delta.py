@@ -1,7 +1,7 @@
 """Delta's connector writes tables in this run, for features and at random; we read the same rows.
 
-Stories that are kept in tests/data are not told again: test_delta_kept.py asks the same of those tables. Of the others
-a run tells a fifth; SNAPSHOT_EXPLORER_SEED says which, and what is random.
+Scenarios that are kept in tests/data are not played again: test_delta_kept.py tests those tables. Of the others a run
+plays a fifth; SNAPSHOT_EXPLORER_SEED says which, and what is random.
 """
 
 import json
@@ -14,12 +14,12 @@ from tests.support.delta import feature_scenarios, random_scenarios, type_scenar
 from tests.support.oracles import delta_answers as answers
 
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
-TOLD = (*feature_scenarios.STORIES, *write_scenarios.STORIES, *type_scenarios.STORIES)
+KNOWN = (*feature_scenarios.SCENARIOS, *write_scenarios.SCENARIOS, *type_scenarios.SCENARIOS)
 REFUSED = {"variants_shredded": "variantShredding"}
-"""Stories that are told each time, and the feature that is refused."""
-CHOSEN = [story for story in TOLD if not story.kept and story.name not in REFUSED][SEED % 5 :: 5]
-STORIES = (*CHOSEN, *[story for story in TOLD if story.name in REFUSED], *random_scenarios.stories(SEED))
-NAMES = [story.name for story in STORIES]
+"""Scenarios that are played each time, and the feature that is refused."""
+CHOSEN = [scenario for scenario in KNOWN if not scenario.kept and scenario.name not in REFUSED][SEED % 5 :: 5]
+SCENARIOS = (*CHOSEN, *[scenario for scenario in KNOWN if scenario.name in REFUSED], *random_scenarios.scenarios(SEED))
+NAMES = [scenario.name for scenario in SCENARIOS]
 OVERFLOWS = "deltalake 1.6.6 reads INT96 as nanoseconds, which end in 1677 and 2262"
 DIFFERENT = {"types_vectors_mapped": OVERFLOWS}
 pytestmark = pytest.mark.oracle

@@ -23,19 +23,18 @@ SAMPLE = DATA.parents[1] / "snapshot_explorer" / "samples" / "payments"
 
 def keep(names: list[str]) -> None:
     """Write the kept tables again, those of some names or all."""
-    stories = [
-        story for story in (*feature_scenarios.STORIES, *write_scenarios.STORIES, *type_scenarios.STORIES) if story.kept
-    ]
-    chosen = [story for story in stories if not names or story.name in names]
+    scenarios = (*feature_scenarios.SCENARIOS, *write_scenarios.SCENARIOS, *type_scenarios.SCENARIOS)
+    kept = [scenario for scenario in scenarios if scenario.kept]
+    chosen = [scenario for scenario in kept if not names or scenario.name in names]
     with tempfile.TemporaryDirectory() as folder:
         spark = connector.session(jars())
         connector.write_all(spark, chosen, Path(folder) / "tables", Path(folder) / "expected")
         spark.stop()
-        for story in chosen:
-            connector.prune(Path(folder) / "tables" / story.name, story)
-            _replace(Path(folder) / "tables" / story.name, DATA / "delta" / story.name)
-            _replace(Path(folder) / "expected" / story.name, DATA / "expected" / "delta" / story.name)
-            shutil.copy(Path(folder) / "expected" / f"{story.name}.json", DATA / "expected" / "delta")
+        for scenario in chosen:
+            connector.prune(Path(folder) / "tables" / scenario.name, scenario)
+            _replace(Path(folder) / "tables" / scenario.name, DATA / "delta" / scenario.name)
+            _replace(Path(folder) / "expected" / scenario.name, DATA / "expected" / "delta" / scenario.name)
+            shutil.copy(Path(folder) / "expected" / f"{scenario.name}.json", DATA / "expected" / "delta")
 
 
 def expect_sample() -> None:

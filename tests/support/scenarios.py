@@ -1,4 +1,4 @@
-"""One story told in each format: the same commits of the same rows."""
+"""One scenario played in each format: the same commits of the same rows."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 """When the first commit was made; each later one a minute after."""
 
 
-class PaimonStory:
+class PaimonScenario:
     """Commits of a Paimon table, which are numbered from 1."""
 
     format = "paimon"
@@ -32,7 +32,7 @@ class PaimonStory:
         self._table.commit(rows, removed=[f"data-{number}.parquet" for number in numbers], kind="COMPACT")
 
 
-class DeltaStory:
+class DeltaScenario:
     """Commits of a Delta table, which are numbered from 0."""
 
     format = "delta"
@@ -69,14 +69,14 @@ class DeltaStory:
         )
 
 
-STORIES = (PaimonStory, DeltaStory)
+SCENARIOS = (PaimonScenario, DeltaScenario)
 
 
-def told(story):
-    """Tell five commits: three appends, an overwrite of the first file, a compaction of the rest."""
-    story.append([(1, "a")])
-    story.append([(2, "b"), (3, "c")])
-    story.append([(4, "d")])
-    story.overwrite([(1, "A")], 1)
-    story.compact([(2, "b"), (3, "c"), (4, "d")], 2, 3)
-    return story
+def played(scenario):
+    """Make five commits: three appends, an overwrite of the first file, a compaction of the rest."""
+    scenario.append([(1, "a")])
+    scenario.append([(2, "b"), (3, "c")])
+    scenario.append([(4, "d")])
+    scenario.overwrite([(1, "A")], 1)
+    scenario.compact([(2, "b"), (3, "c"), (4, "d")], 2, 3)
+    return scenario

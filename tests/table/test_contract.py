@@ -1,4 +1,4 @@
-"""What holds for tables of every format, tested once for all. `nth` is the place of a commit in the story, from 1."""
+"""What holds for tables of every format, tested once for all. `nth` is a commit's place in the scenario, from 1."""
 
 from datetime import timedelta
 
@@ -7,35 +7,35 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from tests.support.scenarios import FIRST, STORIES, told
+from tests.support.scenarios import FIRST, SCENARIOS, played
 
 
-@pytest.fixture(params=STORIES, ids=[story.format for story in STORIES])
-def story(request, memory_root):
-    return told(request.param(*memory_root))
-
-
-@pytest.fixture
-def table(story):
-    return open_table(story.url)
+@pytest.fixture(params=SCENARIOS, ids=[scenario.format for scenario in SCENARIOS])
+def scenario(request, memory_root):
+    return played(request.param(*memory_root))
 
 
 @pytest.fixture
-def version(story):
+def table(scenario):
+    return open_table(scenario.url)
+
+
+@pytest.fixture
+def version(scenario):
     """Return the version that the nth commit made."""
-    return lambda nth: story.earliest + nth - 1
+    return lambda nth: scenario.earliest + nth - 1
 
 
 def ids(rows):
     return sorted(rows["id"].to_pylist())
 
 
-def nths(story, frame):
-    return [number - story.earliest + 1 for number in frame["version"].to_pylist()]
+def nths(scenario, frame):
+    return [number - scenario.earliest + 1 for number in frame["version"].to_pylist()]
 
 
-def test_a_table_opens_at_its_newest_version(table, story, version):
-    assert table.format == story.format
+def test_a_table_opens_at_its_newest_version(table, scenario, version):
+    assert table.format == scenario.format
     assert table.current.version == version(5)
     assert ids(table.current.to_arrow()) == [1, 2, 3, 4]
 
@@ -102,10 +102,10 @@ def test_pandas_keeps_integers(table):
     assert str(table.current.to_pandas()["id"].dtype) == "int64[pyarrow]"
 
 
-def test_history_is_newest_first_with_what_each_commit_did(table, story):
+def test_history_is_newest_first_with_what_each_commit_did(table, scenario):
     history = table.history().to_arrow()
 
-    assert nths(story, history) == [5, 4, 3, 2, 1]
+    assert nths(scenario, history) == [5, 4, 3, 2, 1]
     assert history["kind"].to_pylist() == ["compact", "overwrite", "append", "append", "append"]
     assert history["added_files"].to_pylist() == [1, 1, 1, 1, 1]
     assert history["removed_files"].to_pylist() == [2, 1, 0, 0, 0]
@@ -116,22 +116,22 @@ def test_history_is_newest_first_with_what_each_commit_did(table, story):
     assert history["committed_at"].to_pylist() == [FIRST + timedelta(minutes=nth) for nth in range(4, -1, -1)]
 
 
-def test_history_can_be_limited_and_says_how_much_there_is(table, story):
+def test_history_can_be_limited_and_says_how_much_there_is(table, scenario):
     history = table.history(limit=2)
 
-    assert nths(story, history) == [5, 4]
+    assert nths(scenario, history) == [5, 4]
     assert history.total == 5
     assert "2 of 5 versions" in repr(history)
 
 
-def test_history_can_be_of_a_range(table, story, version):
+def test_history_can_be_of_a_range(table, scenario, version):
     for between, expected in [
         (f"{version(2)}..{version(4)}", [4, 3, 2]),
         (f"{version(4)}..{version(2)}", [4, 3, 2]),
         (f"..{version(2)}", [2, 1]),
         ("latest~1..", [5, 4]),
     ]:
-        assert nths(story, table.history(between)) == expected
+        assert nths(scenario, table.history(between)) == expected
 
 
 @pytest.mark.parametrize("between", ["99..", "..99", "99..100", "latest..99"])
@@ -152,13 +152,13 @@ def test_a_range_that_names_a_version_which_is_not_there_is_refused(table, betwe
         ({"limit": 0}, []),
     ],
 )
-def test_history_can_be_filtered(table, story, filters, expected):
-    assert nths(story, table.history(**filters)) == expected
+def test_history_can_be_filtered(table, scenario, filters, expected):
+    assert nths(scenario, table.history(**filters)) == expected
 
 
-def test_history_can_be_searched_for_a_text(table, story):
-    assert nths(story, table.history(text=story.compaction)) == [5]
-    assert nths(story, table.history(text="nothing of the kind")) == []
+def test_history_can_be_searched_for_a_text(table, scenario):
+    assert nths(scenario, table.history(text=scenario.compaction)) == [5]
+    assert nths(scenario, table.history(text="nothing of the kind")) == []
 
 
 @pytest.mark.parametrize(
@@ -309,16 +309,16 @@ def test_an_inspection_that_nobody_knows_is_refused_with_those_there_are(table):
         table.inspect("nothing")
 
 
-def test_a_new_commit_is_seen_by_update_and_by_latest(table, story, version):
+def test_a_new_commit_is_seen_by_update_and_by_latest(table, scenario, version):
     before = table.current
-    story.append([(9, "z")])
+    scenario.append([(9, "z")])
 
     assert table.current is before
     assert table.at("latest").version == version(6)
     assert table.current.version == version(6)
     assert before.version == version(5)
     assert ids(before.to_arrow()) == [1, 2, 3, 4]
-    assert nths(story, table.history(limit=1)) == [6]
+    assert nths(scenario, table.history(limit=1)) == [6]
     assert table.row_changes(version(5), "latest")["id"].to_pylist() == [9]
 
 
@@ -327,24 +327,24 @@ def test_an_update_without_news_returns_the_same_snapshot(table, version):
     assert table.at(version(5)) is table.current
 
 
-def test_what_is_known_is_told_without_a_request(counted, story):
-    table = open_table(story.url.replace("memory", "counted"))
+def test_what_is_known_is_told_without_a_request(counted, scenario):
+    table = open_table(scenario.url.replace("memory", "counted"))
     table.history()
     _ = table.current.schema
     counted.requests.clear()
 
     known = table.cached
 
-    assert known.versions == table.cached.versions == tuple(range(story.earliest, story.earliest + 5))
+    assert known.versions == table.cached.versions == tuple(range(scenario.earliest, scenario.earliest + 5))
     assert known.columns == ("id", "name")
     assert not counted.requests
 
 
-def test_reprs_read_well_and_show_no_option(story, version):
-    table = open_table(story.url, storage_options={"skip_instance_cache": True})
+def test_reprs_read_well_and_show_no_option(scenario, version):
+    table = open_table(scenario.url, storage_options={"skip_instance_cache": True})
 
-    assert repr(table) == f"Table(path='{story.url}', format='{story.format}', version={version(5)})"
-    assert repr(table.at(version(4))) == f"Snapshot(path='{story.url}', version={version(4)})"
+    assert repr(table) == f"Table(path='{scenario.url}', format='{scenario.format}', version={version(5)})"
+    assert repr(table.at(version(4))) == f"Snapshot(path='{scenario.url}', version={version(4)})"
     plain = table.at(version(4))._repr_mimebundle_()["text/plain"]
     assert "overwrite" in plain
-    assert story.type_of_id in plain
+    assert scenario.type_of_id in plain

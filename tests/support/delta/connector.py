@@ -1,7 +1,7 @@
 """Have Delta Lake's own connector for Spark write tables, and write down what it reads of them at every version.
 
-Runs in an environment with PySpark and Delta's jars; nothing of `snapshot_explorer` takes part. A `Story` is a table's
-life; `tell` lets it happen below a folder and writes what Delta says of it:
+Runs in an environment with PySpark and Delta's jars; nothing of `snapshot_explorer` takes part. A `Scenario` is what is
+done to a table; `play` runs it below a folder and writes what Delta says of it:
 
 - `NAME/VERSION.json`: `{"version", "outcome": "rows", "columns", "rows", "files", "row_ids", "source"}`, or
   `"outcome": "error"` with Delta's own `"message"`. `files` counts the live data files, from Delta's version checksum,
@@ -58,7 +58,7 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Story:
+class Scenario:
     """A table's life: what is done to it, one step after the other."""
 
     name: str
@@ -77,10 +77,10 @@ class Story:
 
 @dataclass(frozen=True, kw_only=True)
 class Lake:
-    """Where a story takes place."""
+    """Where a scenario takes place."""
 
     spark: Any
-    """A session of the story's own: what it sets stays in it."""
+    """A session of the scenario's own: what it sets stays in it."""
     path: Path
     """The table's folder."""
 
@@ -114,17 +114,17 @@ def session(jars: Iterable[Path], *, master: str = "local[2]", variables: Mappin
     return spark
 
 
-def tell(spark: Any, folder: Path, story: Story, out: Path) -> None:
-    """Let a story happen below a folder, and write what Delta reads of it, at every version."""
-    lake = Lake(spark=spark.newSession(), path=folder / story.name)
-    for number, step in enumerate(story.steps, 1):
+def play(spark: Any, folder: Path, scenario: Scenario, out: Path) -> None:
+    """Play a scenario below a folder, and write what Delta reads of it, at every version."""
+    lake = Lake(spark=spark.newSession(), path=folder / scenario.name)
+    for number, step in enumerate(scenario.steps, 1):
         if callable(step):
             step(lake)
         else:
             lake.sql(step)
-        if not story.late or number == len(story.steps):
-            _read_new(lake, out / story.name)
-    _write(out / f"{story.name}.json", about(lake))
+        if not scenario.late or number == len(scenario.steps):
+            _read_new(lake, out / scenario.name)
+    _write(out / f"{scenario.name}.json", about(lake))
 
 
 def _read_new(lake: Lake, folder: Path) -> None:
@@ -148,29 +148,29 @@ def about(lake: Lake) -> dict[str, Any]:
     }
 
 
-def write_all(spark: Any, stories: Iterable[Story], tables: Path, expected: Path, *, threads: int = 2) -> None:
-    """Let stories happen, some at a time, and write what Delta reads of each."""
+def write_all(spark: Any, scenarios: Iterable[Scenario], tables: Path, expected: Path, *, threads: int = 2) -> None:
+    """Play scenarios, some at a time, and write what Delta reads of each."""
 
-    def one(story: Story) -> str | None:
+    def one(scenario: Scenario) -> str | None:
         start = time.monotonic()
         try:
-            tell(spark, tables, story, expected)
+            play(spark, tables, scenario, expected)
         except Exception as error:
-            log.exception("%s failed", story.name)
-            return f"{story.name}: {_message(error)}"
-        log.info("%s %.1f s", story.name, time.monotonic() - start)
+            log.exception("%s failed", scenario.name)
+            return f"{scenario.name}: {_message(error)}"
+        log.info("%s %.1f s", scenario.name, time.monotonic() - start)
         return None
 
     with ThreadPoolExecutor(threads) as pool:
-        failed = [failure for failure in pool.map(one, stories) if failure]
+        failed = [failure for failure in pool.map(one, scenarios) if failure]
     if failed:
-        raise RuntimeError("Stories that could not be told:\n" + "\n".join(failed))
+        raise RuntimeError("Scenarios that could not be played:\n" + "\n".join(failed))
 
 
-def prune(table: Path, story: Story) -> None:
-    """Remove what a kept table does not need: Hadoop's checksum files, and what the story does not ask for."""
-    unwanted = [".*", *([] if story.checksums else ["*.crc"])]
-    unwanted += [] if story.checkpoints else ["*.checkpoint.*", "_last_checkpoint"]
+def prune(table: Path, scenario: Scenario) -> None:
+    """Remove what a kept table does not need: Hadoop's checksum files, and what the scenario does not ask for."""
+    unwanted = [".*", *([] if scenario.checksums else ["*.crc"])]
+    unwanted += [] if scenario.checkpoints else ["*.checkpoint.*", "_last_checkpoint"]
     for pattern in unwanted:
         for file in table.rglob(pattern):
             file.unlink()

@@ -1,4 +1,4 @@
-"""Lives of Delta tables: rows deleted by vectors, mapped columns, checkpoints of every kind, change data, restores."""
+"""Scenarios of Delta tables: deletion vectors, mapped columns, checkpoints of every kind, change data, restores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from tests.support.delta.connector import Story
+from tests.support.delta.connector import Scenario
 
 if TYPE_CHECKING:
     from tests.support.delta.connector import Lake
@@ -45,7 +45,7 @@ def merge(first: int, last: int, columns: str = "id, name, part", values: str = 
 COLUMNS = "id BIGINT, name STRING, part BIGINT"
 
 _VECTORED = (
-    Story(
+    Scenario(
         name="dv_partitioned",
         kept=True,
         steps=(
@@ -63,7 +63,7 @@ _VECTORED = (
             insert(40, 42),
         ),
     ),
-    Story(
+    Scenario(
         name="dv_containers",  # 20,000 positions: an array, runs and a bitmap, as roaring bitmaps have them
         steps=(
             create("id BIGINT", VECTORS),
@@ -73,7 +73,7 @@ _VECTORED = (
             "DELETE FROM {t} WHERE id % 1000 > 30",
         ),
     ),
-    Story(
+    Scenario(
         name="dv_files",  # several files with vectors in one file of vectors; then a checkpoint and more
         steps=(
             create(COLUMNS, VECTORS, "'delta.checkpointInterval' = '4'", "'delta.randomizeFilePrefixes' = 'true'"),
@@ -118,9 +118,9 @@ def _mapped(mode: str) -> tuple[str, ...]:
 
 
 _MAPPED = (
-    Story(name="mapping_name", kept=True, steps=_mapped("name")),
-    Story(name="mapping_id", kept=True, steps=_mapped("id")),
-    Story(
+    Scenario(name="mapping_name", kept=True, steps=_mapped("name")),
+    Scenario(name="mapping_id", kept=True, steps=_mapped("id")),
+    Scenario(
         name="mapping_later",  # the old files keep the names they have; then the mapping is removed
         kept=True,
         steps=(
@@ -140,7 +140,7 @@ _MAPPED = (
             "INSERT INTO {t} VALUES (11, 'y', 'part')",
         ),
     ),
-    Story(
+    Scenario(
         name="mapping_vectors_feed",
         checkpoints=True,
         kept=True,
@@ -164,7 +164,7 @@ _MAPPED = (
             "RESTORE TABLE {t} TO VERSION AS OF 7",
         ),
     ),
-    Story(
+    Scenario(
         name="iceberg_compatible",  # partition columns lie inside the files as well
         steps=(
             create(
@@ -200,21 +200,21 @@ _TOP = "SET spark.databricks.delta.checkpointV2.topLevelFileFormat = "
 _PARTS = "SET spark.databricks.delta.checkpoint.partSize = 6"
 
 _CHECKPOINTS = (
-    Story(
+    Scenario(
         name="checkpoint_v2_parquet",
         checkpoints=True,
         kept=True,
         checksums=True,
         steps=(_TOP + "parquet", _PARTS, *_checkpointed(_V2)),
     ),
-    Story(
+    Scenario(
         name="checkpoint_v2_json",
         checkpoints=True,
         kept=True,
         steps=(_TOP + "json", *_checkpointed(_V2, "'delta.columnMapping.mode' = 'id'")),
     ),
-    Story(name="checkpoint_parts", checkpoints=True, kept=True, steps=(_PARTS, *_checkpointed(vectors=False))),
-    Story(
+    Scenario(name="checkpoint_parts", checkpoints=True, kept=True, steps=(_PARTS, *_checkpointed(vectors=False))),
+    Scenario(
         name="checkpoint_structs",
         checkpoints=True,  # statistics as columns only
         kept=True,
@@ -222,7 +222,7 @@ _CHECKPOINTS = (
             "'delta.checkpoint.writeStatsAsJson' = 'false'", "'delta.checkpoint.writeStatsAsStruct' = 'true'"
         ),
     ),
-    Story(
+    Scenario(
         name="checkpoint_policies",  # from classic to V2 and back again, by the feature's removal
         steps=(
             *_checkpointed(),
@@ -276,7 +276,7 @@ def _drop_log(*names: str) -> object:
 
 
 _LOGS = (
-    Story(
+    Scenario(
         name="compacted_log",
         checkpoints=True,
         kept=True,
@@ -296,7 +296,7 @@ _LOGS = (
             _compact(8, 9),
         ),
     ),
-    Story(
+    Scenario(
         name="cleaned_log",
         checkpoints=True,  # the log begins with a checkpoint: what was before is gone
         late=True,
@@ -317,12 +317,12 @@ _LOGS = (
             insert(65, 66),
         ),
     ),
-    Story(
+    Scenario(
         name="lost_hint",  # no _last_checkpoint, one checkpoint lost, no checksums
         late=True,
         steps=(*_checkpointed(), _drop_log("_last_checkpoint", "*5.checkpoint*", "*.crc", ".*.crc")),
     ),
-    Story(
+    Scenario(
         name="vacuumed",  # old versions are in the log, their files are not there
         late=True,
         kept=True,
@@ -338,4 +338,4 @@ _LOGS = (
     ),
 )
 
-STORIES = (*_VECTORED, *_MAPPED, *_CHECKPOINTS, *_LOGS)
+SCENARIOS = (*_VECTORED, *_MAPPED, *_CHECKPOINTS, *_LOGS)

@@ -1,10 +1,10 @@
-"""Random lives of Delta tables: the same seed tells the same story."""
+"""Random scenarios of Delta tables: the same for the same seed."""
 
 from __future__ import annotations
 
 import random
 
-from tests.support.delta.connector import Story
+from tests.support.delta.connector import Scenario
 from tests.support.delta.feature_scenarios import create
 
 _PROPERTIES = (
@@ -20,19 +20,19 @@ _PROPERTIES = (
 _COLUMNS = "id BIGINT, a INT, b STRING, part STRING"
 
 
-def stories(seed: int, count: int = 2, steps: int = 12) -> tuple[Story, ...]:
-    """Return so many random stories with so many steps each."""
-    return tuple(_story(random.Random(seed * 1000 + number), f"random_{number}", steps) for number in range(count))
+def scenarios(seed: int, count: int = 2, steps: int = 12) -> tuple[Scenario, ...]:
+    """Return so many random scenarios with so many steps each."""
+    return tuple(_scenario(random.Random(seed * 1000 + number), f"random_{number}", steps) for number in range(count))
 
 
-def _story(choose: random.Random, name: str, steps: int) -> Story:
+def _scenario(choose: random.Random, name: str, steps: int) -> Scenario:
     chosen = choose.sample(_PROPERTIES[:4] + _PROPERTIES[6:], choose.randint(1, 3))
     chosen += choose.sample(_PROPERTIES[4:6], choose.randint(0, 1))
     properties = (*chosen, f"'delta.checkpointInterval' = '{choose.randint(2, 6)}'")
     more = choose.choice(("", "PARTITIONED BY (part)"))
-    told = [create(_COLUMNS, *properties, more=more), _append(choose, 0)]
-    told += [_step(choose, number) for number in range(1, steps)]
-    return Story(name=name, steps=tuple(told))
+    chosen_steps = [create(_COLUMNS, *properties, more=more), _append(choose, 0)]
+    chosen_steps += [_step(choose, number) for number in range(1, steps)]
+    return Scenario(name=name, steps=tuple(chosen_steps))
 
 
 def _append(choose: random.Random, number: int) -> str:

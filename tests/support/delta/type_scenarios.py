@@ -1,8 +1,8 @@
-"""Lives of Delta tables that hold every type, as columns, as partitions, widened and as variants."""
+"""Scenarios of Delta tables that hold every type, as columns, as partitions, widened and as variants."""
 
 from __future__ import annotations
 
-from tests.support.delta.connector import Story
+from tests.support.delta.connector import Scenario
 from tests.support.delta.feature_scenarios import create
 
 _TYPES = {
@@ -173,8 +173,8 @@ def _variants(first: int) -> str:
 
 _VARIANT_COLUMNS = "id INT, v VARIANT, s STRUCT<v: VARIANT>, l ARRAY<VARIANT>"
 
-STORIES = (
-    Story(
+SCENARIOS = (
+    Scenario(
         name="types",
         kept=True,
         steps=(
@@ -185,7 +185,7 @@ STORIES = (
             "OPTIMIZE {t}",
         ),
     ),
-    Story(
+    Scenario(
         name="types_vectors_mapped",
         steps=(
             create(
@@ -197,7 +197,7 @@ STORIES = (
             "DELETE FROM {t} WHERE c_byte = -128",
         ),
     ),
-    Story(
+    Scenario(
         name="partition_types",
         kept=True,
         steps=(
@@ -212,7 +212,7 @@ STORIES = (
             "INSERT INTO {t} SELECT 4, " + ", ".join(f"CAST({row[1]} AS {row[0]})" for row in _PARTS.values()),
         ),
     ),
-    Story(
+    Scenario(
         name="partition_texts",
         kept=True,
         steps=(
@@ -223,7 +223,7 @@ STORIES = (
             "DELETE FROM {t} WHERE p = '50%' OR p LIKE 'ü%'",
         ),
     ),
-    Story(
+    Scenario(
         name="times_stored",  # INT96, milliseconds and microseconds in one table
         kept=True,
         steps=(
@@ -241,7 +241,7 @@ STORIES = (
             ),
         ),
     ),
-    Story(
+    Scenario(
         name="zoneless_times",
         steps=(
             create(
@@ -257,7 +257,7 @@ STORIES = (
             "INSERT INTO {t} VALUES (NULL, NULL, NULL, NULL)",
         ),
     ),
-    Story(
+    Scenario(
         name="widened",
         kept=True,
         steps=(
@@ -272,7 +272,7 @@ STORIES = (
             "INSERT INTO {t} SELECT " + ", ".join("NULL" for _ in _WIDER),
         ),
     ),
-    Story(
+    Scenario(
         name="widened_nested",
         kept=True,
         steps=(
@@ -297,7 +297,7 @@ STORIES = (
             "DELETE FROM {t} WHERE id = 1",
         ),
     ),
-    Story(
+    Scenario(
         name="variants",
         kept=True,
         steps=(
@@ -307,7 +307,7 @@ STORIES = (
             "DELETE FROM {t} WHERE id < 5",
         ),
     ),
-    Story(
+    Scenario(
         name="variants_shredded",
         steps=(
             "SET spark.sql.variant.writeShredding.enabled = true",

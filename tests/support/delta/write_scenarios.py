@@ -1,10 +1,10 @@
-"""Lives of Delta tables: every kind of write, change data, row tracking, commit times, clustering, clones."""
+"""Scenarios of Delta tables: every kind of write, change data, row tracking, commit times, clustering, clones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.delta.connector import Story
+from tests.support.delta.connector import Scenario
 from tests.support.delta.feature_scenarios import COLUMNS, FEED, VECTORS, age_log, create, insert, merge
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def _plain_files(lake: Lake) -> None:
     rows.write.partitionBy("part").parquet(str(lake.path))
 
 
-STORIES = (
-    Story(
+SCENARIOS = (
+    Scenario(
         name="schema_changes",
         kept=True,
         steps=(
@@ -49,7 +49,7 @@ STORIES = (
             "RESTORE TABLE {t} TO VERSION AS OF 3",
         ),
     ),
-    Story(
+    Scenario(
         name="overwrites",
         steps=(
             create(COLUMNS, FEED, more="PARTITIONED BY (part)"),
@@ -65,7 +65,7 @@ STORIES = (
             "TRUNCATE TABLE {t}",
         ),
     ),
-    Story(
+    Scenario(
         name="change_feed",
         kept=True,
         steps=(
@@ -86,7 +86,7 @@ STORIES = (
             "DELETE FROM {t} WHERE part = 0",
         ),
     ),
-    Story(
+    Scenario(
         name="change_feed_vectors",
         steps=(
             create(COLUMNS, VECTORS, FEED),
@@ -100,7 +100,7 @@ STORIES = (
             "DELETE FROM {t}",
         ),
     ),
-    Story(
+    Scenario(
         name="row_tracking",
         kept=True,
         steps=(
@@ -114,7 +114,7 @@ STORIES = (
             "UPDATE {t} SET part = 7 WHERE id = 1",
         ),
     ),
-    Story(
+    Scenario(
         name="row_tracking_later",
         steps=(
             create(COLUMNS, "'delta.columnMapping.mode' = 'id'"),
@@ -126,7 +126,7 @@ STORIES = (
             "OPTIMIZE {t}",
         ),
     ),
-    Story(
+    Scenario(
         name="commit_times_later",
         kept=True,
         steps=(
@@ -139,7 +139,7 @@ STORIES = (
             "DELETE FROM {t} WHERE id = 5",
         ),
     ),
-    Story(
+    Scenario(
         name="commit_times",
         steps=(
             create(COLUMNS, "'delta.enableInCommitTimestamps' = 'true'"),
@@ -150,7 +150,7 @@ STORIES = (
             insert(4, 6),
         ),
     ),
-    Story(
+    Scenario(
         name="clustered",
         kept=True,
         steps=(
@@ -170,7 +170,7 @@ STORIES = (
             "ALTER TABLE {t} CLUSTER BY NONE",
         ),
     ),
-    Story(
+    Scenario(
         name="filled_columns",  # generated, default, identity, with constraints
         kept=True,
         steps=(
@@ -193,7 +193,7 @@ STORIES = (
             "UPDATE {t} SET at = at + INTERVAL 1 DAY WHERE kind = 'none'",
         ),
     ),
-    Story(
+    Scenario(
         name="cloned",
         steps=(
             _source(
@@ -208,7 +208,7 @@ STORIES = (
             "OPTIMIZE {t}",
         ),
     ),
-    Story(
+    Scenario(
         name="converted",  # files that a plain Spark wrote, under names that need escapes
         steps=(
             _plain_files,
@@ -217,5 +217,5 @@ STORIES = (
             "UPDATE {t} SET name = 'u' WHERE id IN (1, 10)",
         ),
     ),
-    Story(name="empty", kept=True, steps=(create(COLUMNS, "'delta.columnMapping.mode' = 'name'"),)),
+    Scenario(name="empty", kept=True, steps=(create(COLUMNS, "'delta.columnMapping.mode' = 'name'"),)),
 )

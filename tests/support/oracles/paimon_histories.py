@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.scripts import tables_of_files
 from tests.scripts.tables_of_merges import HISTORIES, row_type
-from tests.support.oracles.paimon_scenario import KEPT, Story
+from tests.support.oracles.paimon_scenario import KEPT, Scenario
 from tests.support.oracles.paimon_values import KEYS, NESTED, PARTS, SIMPLE, root, value
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from tests.support.oracles.paimon_values import Dice
 
 
-def keyed(story: Story, *, engine: str = "deduplicate", **options: str) -> None:
+def keyed(scenario: Scenario, *, engine: str = "deduplicate", **options: str) -> None:
     """Write a random table with a primary key."""
-    dice = story.dice
-    story.options = {
+    dice = scenario.dice
+    scenario.options = {
         "bucket": dice.choice(("1", "1", "2", "3", "-1")),
         "file.format": dice.choice(("parquet", "parquet", "orc", "avro")),
         "num-sorted-run.compaction-trigger": dice.choice(("2", "3", "10")),
@@ -32,66 +32,69 @@ def keyed(story: Story, *, engine: str = "deduplicate", **options: str) -> None:
         "merge-engine": engine,
     }
     if dice.random() < 0.3:
-        story.options["metadata.stats-mode"] = dice.choice(("none", "counts", "full", "truncate(4)"))
+        scenario.options["metadata.stats-mode"] = dice.choice(("none", "counts", "full", "truncate(4)"))
     if dice.random() < 0.2:
-        story.options["manifest.format"] = "orc"
+        scenario.options["manifest.format"] = "orc"
     if dice.random() < 0.2:
-        story.options["file.format.per.level"] = "0:avro"
-        story.options["file.format"] = "parquet"
-    story.options |= options
-    _keys(story)
+        scenario.options["file.format.per.level"] = "0:avro"
+        scenario.options["file.format"] = "parquet"
+    scenario.options |= options
+    _keys(scenario)
     for _ in range(dice.randrange(2, 7)):
-        story.new_column(dice.choice(story.possible((*SIMPLE, *SIMPLE, *NESTED))))
-    _engine(story, engine)
-    story.options |= options
-    story.create()
-    _live(story)
+        scenario.new_column(dice.choice(scenario.possible((*SIMPLE, *SIMPLE, *NESTED))))
+    _engine(scenario, engine)
+    scenario.options |= options
+    scenario.create()
+    _live(scenario)
 
 
-def _keys(story: Story) -> None:
-    dice = story.dice
+def _keys(scenario: Scenario) -> None:
+    dice = scenario.dice
     for _ in range(dice.choice((0, 0, 1, 2))):
-        name = story.new_column(f"{dice.choice(PARTS)} NOT NULL")
-        story.parts.append(name)
-    own = [story.new_column(f"{dice.choice(story.possible(KEYS))} NOT NULL") for _ in range(dice.choice((1, 1, 2)))]
-    story.keys = [*story.parts, *own]
-    dice.shuffle(story.keys)
-    story.fixed |= set(story.keys)
+        name = scenario.new_column(f"{dice.choice(PARTS)} NOT NULL")
+        scenario.parts.append(name)
+    own = [
+        scenario.new_column(f"{dice.choice(scenario.possible(KEYS))} NOT NULL") for _ in range(dice.choice((1, 1, 2)))
+    ]
+    scenario.keys = [*scenario.parts, *own]
+    dice.shuffle(scenario.keys)
+    scenario.fixed |= set(scenario.keys)
     values = {
-        name: [value(dice, story.columns[name]) for _ in range(3 if name in story.parts else 9)] for name in story.keys
+        name: [value(dice, scenario.columns[name]) for _ in range(3 if name in scenario.parts else 9)]
+        for name in scenario.keys
     }
-    story.pool = [{name: dice.choice(values[name]) for name in story.keys} for _ in range(30)]
+    scenario.pool = [{name: dice.choice(values[name]) for name in scenario.keys} for _ in range(30)]
 
 
-def _engine(story: Story, engine: str) -> None:
+def _engine(scenario: Scenario, engine: str) -> None:
     """Set the options of a merge engine, and what changes there may be."""
-    dice, options = story.dice, story.options
-    simple = [name for name, kind in story.columns.items() if name not in story.keys and isinstance(kind, str)]
+    dice, options = scenario.dice, scenario.options
+    simple = [name for name, kind in scenario.columns.items() if name not in scenario.keys and isinstance(kind, str)]
     producers = {"deduplicate": "none none input lookup full-compaction", "first-row": "none lookup"}
     options["changelog-producer"] = dice.choice(producers.get(engine, "none none lookup full-compaction").split())
-    story.kinds = ["+I", "+I", "+I", "+U", "-D", "-U"] if engine == "deduplicate" else ("+I", "+I", "+U")
+    scenario.kinds = ["+I", "+I", "+I", "+U", "-D", "-U"] if engine == "deduplicate" else ("+I", "+I", "+U")
     if engine != "first-row":
         if dice.random() < 0.4:
             chosen = [
-                story.new_column(dice.choice(("INT", "BIGINT", "TIMESTAMP(3)"))) for _ in range(dice.choice((1, 2)))
+                scenario.new_column(dice.choice(("INT", "BIGINT", "TIMESTAMP(3)"))) for _ in range(dice.choice((1, 2)))
             ]
-            story.fixed |= set(chosen)
+            scenario.fixed |= set(chosen)
             options["sequence.field"] = ",".join(chosen)
-            if dice.random() < 0.4 and story.release != "0.9":
+            if dice.random() < 0.4 and scenario.release != "0.9":
                 options["sequence.field.sort-order"] = "descending"
         if dice.random() < 0.3 and options["changelog-producer"] in ("none", "lookup"):
             options["deletion-vectors.enabled"] = "true"
-            if story.release != "0.9" and dice.random() < 0.5:
+            if scenario.release != "0.9" and dice.random() < 0.5:
                 options["deletion-vectors.bitmap64"] = "true"
     if engine in ("partial-update", "first-row", "deduplicate") and dice.random() < 0.3:
         options["ignore-delete"] = "true"
-        story.kinds = ["+I", "+I", "+I", "+U", "-D"]
+        scenario.kinds = ["+I", "+I", "+I", "+U", "-D"]
     if engine == "aggregation":
         for name in simple:
-            function = dice.choice(_FUNCTIONS.get(root(story.columns[name]), ("last_value", "last_non_null_value")))
+            function = dice.choice(_FUNCTIONS.get(root(scenario.columns[name]), ("last_value", "last_non_null_value")))
             if function:
                 options[f"fields.{name}.aggregate-function"] = function
-                story.fixed.add(name)
+                scenario.fixed.add(name)
 
 
 _FUNCTIONS = {
@@ -105,74 +108,74 @@ _FUNCTIONS = {
 }
 
 
-def _live(story: Story, steps: int = 9) -> None:
+def _live(scenario: Scenario, steps: int = 9) -> None:
     """Let a table live: commits, compactions, changes of its schema."""
-    story.commit()
+    scenario.commit()
     for _ in range(steps):
-        draw = story.dice.random()
+        draw = scenario.dice.random()
         if draw < 0.55:
-            story.commit()
+            scenario.commit()
         elif draw < 0.75:
-            story.compact()
+            scenario.compact()
         elif draw < 0.95:
-            story.alter()
+            scenario.alter()
         else:
-            story.overwrite()
+            scenario.overwrite()
 
 
-def append(story: Story, **options: str) -> None:
+def append(scenario: Scenario, **options: str) -> None:
     """Write a random table without a primary key."""
-    dice = story.dice
-    story.options = {"bucket": "-1", "file.format": dice.choice(("parquet", "parquet", "orc", "avro"))} | options
+    dice = scenario.dice
+    scenario.options = {"bucket": "-1", "file.format": dice.choice(("parquet", "parquet", "orc", "avro"))} | options
     if dice.random() < 0.3:
-        story.options["metadata.stats-mode"] = dice.choice(("none", "counts", "full", "truncate(4)"))
+        scenario.options["metadata.stats-mode"] = dice.choice(("none", "counts", "full", "truncate(4)"))
     if dice.random() < 0.2:
-        story.options["manifest.format"] = "orc"
-    story.parts = [story.new_column(dice.choice(PARTS)) for _ in range(dice.choice((0, 0, 1, 2)))]
+        scenario.options["manifest.format"] = "orc"
+    scenario.parts = [scenario.new_column(dice.choice(PARTS)) for _ in range(dice.choice((0, 0, 1, 2)))]
     for _ in range(dice.randrange(3, 8)):
-        story.new_column(dice.choice(story.possible((*SIMPLE, *SIMPLE, *NESTED))))
-    story.fixed |= set(story.parts)
-    values = {name: [value(dice, story.columns[name]) for _ in range(3)] for name in story.parts}
-    story.pool = [{name: dice.choice(of) for name, of in values.items()} for _ in range(9)]
+        scenario.new_column(dice.choice(scenario.possible((*SIMPLE, *SIMPLE, *NESTED))))
+    scenario.fixed |= set(scenario.parts)
+    values = {name: [value(dice, scenario.columns[name]) for _ in range(3)] for name in scenario.parts}
+    scenario.pool = [{name: dice.choice(of) for name, of in values.items()} for _ in range(9)]
     if dice.random() < 0.4 and "bucket" not in options:
-        key = story.new_column("INT")
-        story.fixed.add(key)
-        story.options |= {"bucket": "3", "bucket-key": key, "compaction.max.file-num": "3"}
-    story.create()
-    _live(story)
+        key = scenario.new_column("INT")
+        scenario.fixed.add(key)
+        scenario.options |= {"bucket": "3", "bucket-key": key, "compaction.max.file-num": "3"}
+    scenario.create()
+    _live(scenario)
 
 
-def types(story: Story, file_format: str, *, keyed: bool) -> None:
+def types(scenario: Scenario, file_format: str, *, keyed: bool) -> None:
     """Write a column of every type, with random values."""
-    story.options = {"bucket": "2" if keyed else "-1", "file.format": file_format}
-    story.dice.far, story.every_type = file_format != "orc", True
+    scenario.options = {"bucket": "2" if keyed else "-1", "file.format": file_format}
+    scenario.dice.far, scenario.every_type = file_format != "orc", True
     if keyed:
-        story.keys = [story.new_column("INT NOT NULL")]
-        story.pool = [{story.keys[0]: number} for number in range(20)]
+        scenario.keys = [scenario.new_column("INT NOT NULL")]
+        scenario.pool = [{scenario.keys[0]: number} for number in range(20)]
     else:
-        story.pool = [{}]
-    variants = ["VARIANT"] if story.release != "0.9" and file_format == "parquet" else []
-    for kind in story.possible((*SIMPLE, *NESTED, *variants)):
-        story.new_column(kind)
-    story.create()
+        scenario.pool = [{}]
+    variants = ["VARIANT"] if scenario.release != "0.9" and file_format == "parquet" else []
+    for kind in scenario.possible((*SIMPLE, *NESTED, *variants)):
+        scenario.new_column(kind)
+    scenario.create()
     for _ in range(3):
-        story.commit()
-    story.compact()
+        scenario.commit()
+    scenario.compact()
 
 
-def merged(story: Story, kind: str) -> None:
+def merged(scenario: Scenario, kind: str) -> None:
     """Write the rows of a history of a merge engine, in another order, cut into other commits, with compactions."""
-    history, dice = HISTORIES[kind], story.dice
+    history, dice = HISTORIES[kind], scenario.dice
     options = {"bucket": "1", "write-only": "true", "file.format": dice.choice(("avro", "parquet", "orc"))}
-    story.core.create(story.name, history.columns, history.keys, KEPT | options | history.options)
+    scenario.core.create(scenario.name, history.columns, history.keys, KEPT | options | history.options)
     changes = [change for commit in history.commits for change in commit]
     kinds = sorted({change[0] for change in changes})
     for _ in range(6):
         count = dice.randrange(1, len(changes))
         chosen = [(dice.choice(kinds), values) for _, values in dice.sample(changes, count)]
-        story.attempt("commit", lambda chosen=chosen: story.core.change(story.name, chosen))
+        scenario.attempt("commit", lambda chosen=chosen: scenario.core.change(scenario.name, chosen))
         if dice.random() < 0.3:
-            story.compact()
+            scenario.compact()
 
 
 _COLLECTED = {
@@ -185,17 +188,17 @@ _COLLECTED = {
 }
 
 
-def collected(story: Story) -> None:
+def collected(scenario: Scenario) -> None:
     """Write a table whose columns collect nested elements and bytes, equal ones among them, and take none back."""
-    dice = story.dice
+    dice = scenario.dice
     options = {"bucket": "1", "write-only": "true", "file.format": dice.choice(("avro", "parquet", "orc"))}
     functions = {f"fields.{name}.aggregate-function": "collect" for name in _COLLECTED if name != "k"}
-    story.core.create(story.name, _COLLECTED, "k", KEPT | options | {"merge-engine": "aggregation"} | functions)
+    scenario.core.create(scenario.name, _COLLECTED, "k", KEPT | options | {"merge-engine": "aggregation"} | functions)
     for _ in range(5):
         changes = [(dice.choice(("+I", "+U")), _collected_row(dice, key)) for key in range(12)]
-        story.attempt("commit", lambda changes=changes: story.core.change(story.name, changes))
+        scenario.attempt("commit", lambda changes=changes: scenario.core.change(scenario.name, changes))
         if dice.random() < 0.3:
-            story.compact()
+            scenario.compact()
 
 
 def _collected_row(dice: Dice, key: int) -> tuple[Any, ...]:
@@ -215,76 +218,76 @@ def _collected_row(dice: Dice, key: int) -> tuple[Any, ...]:
     )
 
 
-def rescaled(story: Story) -> None:
+def rescaled(scenario: Scenario) -> None:
     """Change the count of buckets, and write one of two partitions anew."""
-    story.options = {"bucket": "2", "file.format": "orc"}
-    part, key = story.new_column("STRING NOT NULL"), story.new_column("INT NOT NULL")
-    story.new_column("STRING")
-    story.parts, story.keys = [part], [part, key]
-    story.pool = [{part: "xy"[number % 2], key: number} for number in range(40)]
-    story.create()
-    story.commit(40)
-    story.commit(40)
-    story.core.alter(story.name, story.core.paimon.schema.SchemaChange.setOption("bucket", "5"))
-    story.pool = [key_ for key_ in story.pool if key_[part] == "x"]
-    story.commit(40, overwrite={part: "x"})
-    story.commit(40)
+    scenario.options = {"bucket": "2", "file.format": "orc"}
+    part, key = scenario.new_column("STRING NOT NULL"), scenario.new_column("INT NOT NULL")
+    scenario.new_column("STRING")
+    scenario.parts, scenario.keys = [part], [part, key]
+    scenario.pool = [{part: "xy"[number % 2], key: number} for number in range(40)]
+    scenario.create()
+    scenario.commit(40)
+    scenario.commit(40)
+    scenario.core.alter(scenario.name, scenario.core.paimon.schema.SchemaChange.setOption("bucket", "5"))
+    scenario.pool = [key_ for key_ in scenario.pool if key_[part] == "x"]
+    scenario.commit(40, overwrite={part: "x"})
+    scenario.commit(40)
 
 
-def crossing(story: Story) -> None:
+def crossing(scenario: Scenario) -> None:
     """Move keys between partitions, as a writer of a cross-partition table does: a delete there, a row here."""
-    part, key, text = story.new_column("INT"), story.new_column("INT NOT NULL"), story.new_column("STRING")
-    story.parts, story.keys, story.options = [part], [key], {"bucket": "-1"}
-    story.create()
+    part, key, text = scenario.new_column("INT"), scenario.new_column("INT NOT NULL"), scenario.new_column("STRING")
+    scenario.parts, scenario.keys, scenario.options = [part], [key], {"bucket": "-1"}
+    scenario.create()
     homes: dict[int, int] = {}
     for _ in range(6):
         changes: list[tuple[Any, ...]] = []
-        for number in story.dice.sample(range(20), 8):
-            home = story.dice.randrange(3)
+        for number in scenario.dice.sample(range(20), 8):
+            home = scenario.dice.randrange(3)
             if homes.get(number, home) != home:
                 changes.append(("-D", (homes[number], number, None), number % 2))
             homes[number] = home
-            changes.append(("+I", (home, number, value(story.dice, story.columns[text])), number % 2))
-        story.core.change(story.name, changes)
-    story.compact(full=True)
+            changes.append(("+I", (home, number, value(scenario.dice, scenario.columns[text])), number % 2))
+        scenario.core.change(scenario.name, changes)
+    scenario.compact(full=True)
 
 
-def evolving(story: Story) -> None:
+def evolving(scenario: Scenario) -> None:
     """Write columns of rows in files of their own, in random order, between changes of the schema."""
-    story.options = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true"}
-    story.options["file.format"] = story.dice.choice(("parquet", "orc", "avro"))
-    for kind in ("INT", "STRING", "BIGINT", *story.dice.sample(story.possible(SIMPLE), 3)):
-        story.new_column(kind)
-    blob = story.dice.random() < 0.5
+    scenario.options = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    scenario.options["file.format"] = scenario.dice.choice(("parquet", "orc", "avro"))
+    for kind in ("INT", "STRING", "BIGINT", *scenario.dice.sample(scenario.possible(SIMPLE), 3)):
+        scenario.new_column(kind)
+    blob = scenario.dice.random() < 0.5
     if blob:
-        story.fixed.add(story.new_column("BLOB"))
-        story.options["blob.target-file-size"] = "400 b"
-    story.pool = [{}]
-    story.create()
+        scenario.fixed.add(scenario.new_column("BLOB"))
+        scenario.options["blob.target-file-size"] = "400 b"
+    scenario.pool = [{}]
+    scenario.create()
     files: list[tuple[int, int]] = []
     start = 0
     for _ in range(10):
-        draw = story.dice.random()
+        draw = scenario.dice.random()
         if draw < 0.4 or not files:
-            rows = [story.row({}) for _ in range(story.dice.randrange(1, 12))]
-            story.core.change(story.name, [("+I", row) for row in rows])
+            rows = [scenario.row({}) for _ in range(scenario.dice.randrange(1, 12))]
+            scenario.core.change(scenario.name, [("+I", row) for row in rows])
             files.append((start, len(rows)))
             start += len(rows)
         elif draw < 0.75:
-            names = [name for name in story.columns if story.dice.random() < 0.5] or list(story.columns)[:1]
-            first, count = story.dice.choice(files)
-            rows = [story.core.record(story.name, names, story.row({})) for _ in range(count)]
-            step = partial(tables_of_files.columns, story.core, story.name, names, rows, first)
-            story.attempt("columns", step)
+            names = [name for name in scenario.columns if scenario.dice.random() < 0.5] or list(scenario.columns)[:1]
+            first, count = scenario.dice.choice(files)
+            rows = [scenario.core.record(scenario.name, names, scenario.row({})) for _ in range(count)]
+            step = partial(tables_of_files.columns, scenario.core, scenario.name, names, rows, first)
+            scenario.attempt("columns", step)
         else:
-            story.alter()
+            scenario.alter()
 
 
 @dataclass(frozen=True)
 class Table:
     """A table to write."""
 
-    fill: Callable[[Story], None]
+    fill: Callable[[Scenario], None]
     releases: tuple[str, ...] = ("1.4", "0.9")
     unordered: tuple[str, ...] = ()
     """Columns whose arrays have no order."""
@@ -299,30 +302,30 @@ def _arrays(columns: dict[str, Any]) -> tuple[str, ...]:
 _ENGINES = ("deduplicate", "partial-update", "aggregation", "first-row")
 
 
-def outside(story: Story) -> None:
+def outside(scenario: Scenario) -> None:
     """Write the data files of a table elsewhere."""
-    folder = (story.core.warehouse.parent / "outside" / story.name).as_uri()
-    keyed(story, **{"data-file.external-paths": folder, "data-file.external-paths.strategy": "round-robin"})
+    folder = (scenario.core.warehouse.parent / "outside" / scenario.name).as_uri()
+    keyed(scenario, **{"data-file.external-paths": folder, "data-file.external-paths.strategy": "round-robin"})
 
 
 _ELSEWHERE = {"data-file.path-directory": "data", "index-file-in-data-file-dir": "true"}
 TABLES: dict[str, Table] = {
     **{f"keyed_{n}": Table(keyed) for n in range(6)},
     **{
-        f"{engine.replace('-', '_')}_{n}": Table(lambda story, engine=engine: keyed(story, engine=engine))
+        f"{engine.replace('-', '_')}_{n}": Table(lambda scenario, engine=engine: keyed(scenario, engine=engine))
         for engine in _ENGINES[1:]
         for n in range(2)
     },
     **{f"append_{n}": Table(append) for n in range(4)},
     **{
         f"types_{kind}_{'keyed' if key else 'append'}": Table(
-            lambda story, kind=kind, key=key: types(story, kind, keyed=key)
+            lambda scenario, kind=kind, key=key: types(scenario, kind, keyed=key)
         )
         for kind in ("parquet", "orc", "avro")
         for key in (True, False)
     },
     **{
-        f"merged_{kind}": Table(lambda story, kind=kind: merged(story, kind), ("1.4",), _arrays(history.columns))
+        f"merged_{kind}": Table(lambda scenario, kind=kind: merged(scenario, kind), ("1.4",), _arrays(history.columns))
         for kind, history in HISTORIES.items()
         if kind != "aggregates_overflow"  # refused: engines differ in what they show
     },
@@ -330,15 +333,20 @@ TABLES: dict[str, Table] = {
     "rescaled": Table(rescaled),
     "crossing": Table(crossing),
     **{f"evolving_{n}": Table(evolving, ("1.4",), (), "spread over several files") for n in range(3)},
-    "tracked": Table(lambda story: append(story, **{"row-tracking.enabled": "true", "bucket": "-1"}), ("1.4",)),
+    "tracked": Table(lambda scenario: append(scenario, **{"row-tracking.enabled": "true", "bucket": "-1"}), ("1.4",)),
     **{
         name: Table(
-            lambda story, fill=fill: fill(story.core, story.name), ("1.4",), (), "postponed|spread over several files"
+            lambda scenario, fill=fill: fill(scenario.core, scenario.name),
+            ("1.4",),
+            (),
+            "postponed|spread over several files",
         )
         for name, (_, fill) in tables_of_files.TABLES.items()
         if name != "row_tracking"
     },
-    "data_elsewhere": Table(lambda story: keyed(story, **_ELSEWHERE), ("1.4",)),
+    "data_elsewhere": Table(lambda scenario: keyed(scenario, **_ELSEWHERE), ("1.4",)),
     "outside": Table(outside, ("1.4",)),
-    "vectors": Table(lambda story: keyed(story, **{"deletion-vectors.enabled": "true", "changelog-producer": "none"})),
+    "vectors": Table(
+        lambda scenario: keyed(scenario, **{"deletion-vectors.enabled": "true", "changelog-producer": "none"})
+    ),
 }

@@ -15,7 +15,7 @@ KEPT = {"snapshot.num-retained.min": "1000", "snapshot.time-retained": "1000 d"}
 
 
 @dataclass
-class Story:
+class Scenario:
     """A table as it is written: what the next step has to know."""
 
     core: Any
