@@ -106,6 +106,12 @@ def test_it_holds_all_samples(names):
         assert any(name.startswith(f"snapshot_explorer/samples/{sample}/") for name in names)
 
 
+def test_its_samples_come_without_the_scripts_that_made_them(names):
+    code = [name for name in names if name.startswith("snapshot_explorer/samples/") and name.endswith(".py")]
+
+    assert code == ["snapshot_explorer/samples/__init__.py"]
+
+
 def test_it_stays_below_two_megabytes(wheel):
     assert wheel.stat().st_size < 2_000_000
 
