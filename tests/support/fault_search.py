@@ -38,7 +38,7 @@ from snapshot_explorer import samples
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.storage import files as storage_files
 from tests.support.faults import KINDS, LISTINGS, Fault, FaultyFileSystem, Store, kinds_for, registered
-from tests.support.public_calls import answer, calls, opened, sight_of
+from tests.support.public_calls import answer, arguments_for, calls, drawings, opened
 
 DATA = Path(__file__).parents[1] / "data"
 SECONDS = 60
@@ -118,8 +118,8 @@ class Bench:
     def __init__(self, name, folder):
         self.name = name
         self.store = Store(folder, name.replace("/", "-"))
-        self.sight = sight_of(opened(self.store))
-        self.calls = {"open": lambda t: (t.current.version, t.format, t.schema())} | calls(self.sight)
+        given = arguments_for(opened(self.store))
+        self.calls = {"open": lambda t: (t.current.version, t.format, t.schema())} | calls(given) | drawings(given)
         self._truths = {}
 
     def truth(self, call, *, ranged):

@@ -6,6 +6,7 @@ hard links in which one file is written anew. Workers are forked with a limit of
 
 import contextlib
 import faulthandler
+import functools
 import io
 import json
 import os
@@ -26,6 +27,7 @@ from pathlib import Path
 from snapshot_explorer import open_table
 from snapshot_explorer.arrow import thrift
 from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support.public_calls import PARTS, arguments_for, calls, drawings
 
 TESTS = Path(__file__).parents[1]
 MOST_MEMORY = 3 << 30
@@ -359,61 +361,11 @@ def _replace(path, content):
 # What is asked of a mutated table
 
 
-def calls(table):
-    """Yield every public call that fits a table: name and function."""
-    yield "versions", table.versions
-    yield "history", lambda: table.history(stat=True)
-    yield "repr", lambda: (repr(table), table._repr_mimebundle_())
-    yield "files", lambda: table.current.files(statistics=True)
-    yield "manifests", table.current.manifests
-    yield "entries", lambda: [table.current.entries(one) for one in _manifests(table)]
-    yield "plan", table.current.plan
-    yield "schema", lambda: (table.schema(), dict(table.current.properties), table.current.arrow_schema)
-    yield "to_arrow", table.current.to_arrow
-    yield "to_pandas limit", lambda: table.current.to_pandas(limit=2)
-    yield "where", lambda: table.current.to_arrow(where=_condition(table))
-    yield "count", table.current.count
-    yield "commit", lambda: table.current.commit
-    yield "changes", table.file_changes
-    yield "lifetimes", lambda: table.lifetimes().to_arrow()
-    yield "compare", lambda: _compared(table.compare("earliest", "latest"))
-    yield "rows before", lambda: table.at("latest~1").to_arrow()
-    yield "row_changes", lambda: table.row_changes("earliest", "latest")
-    yield "changelog", table.current.changelog
-    yield "health", lambda: repr(table.health())
-    yield "health_history", table.health_history
-    yield (
-        "retention",
-        lambda: repr(table.retention(keep_last=1) if table.format == "paimon" else table.retention("200h")),
-    )
-    yield "readability", table.readability
-    yield "tags", lambda: (table.tags(), table.branches())
-    yield "sql", lambda: table.sql("select count(*) from this")
-    for one in table.inspections:
-        yield f"inspect {one.name}", lambda one=one: table.inspect(one.name, "latest" if one.at_version else None)
-    yield "update", lambda: table.update().version
-
-
-def _manifests(table):
-    frame = table.current.manifests()
-    pairs = zip(frame["path"].to_pylist(), frame["list"].to_pylist(), strict=True)
-    return [path for path, kind in pairs if kind != "index"][:4]
-
-
-def _condition(table):
-    return f'"{table.current.schema.columns[0].name}" is not null'
-
-
-def _compared(found):
-    return [
-        repr(getattr(found, name)) for name in ("summary", "commits", "schema", "properties", "partitions", "files")
-    ]
-
-
 def outcome(call):
     """Return how a call ended: answered, refused, or the name of the foreign exception with its traceback."""
     try:
         found = call()
+        found = PARTS.get(type(found), lambda one: one)(found)
         digest = zlib.crc32(repr(found.to_pylist() if hasattr(found, "to_pylist") else found).encode(errors="replace"))
     except SnapshotExplorerError as error:
         str(error).encode()
@@ -423,8 +375,8 @@ def outcome(call):
     return "answered", digest
 
 
-def examine(root):
-    """Return how each call of a table ended, by name."""
+def examine(root, given):
+    """Return how each call of a table ended, by name; `given` are the calls' arguments."""
     found = {}
 
     def opened():
@@ -432,8 +384,8 @@ def examine(root):
 
     ends = {"open": outcome(opened)}
     if "table" in found:
-        for name, call in calls(found["table"]):
-            ends[name] = outcome(call)
+        for name, call in (calls(given) | drawings(given)).items():
+            ends[name] = outcome(functools.partial(call, found["table"]))
     return ends
 
 
@@ -447,7 +399,7 @@ def work(roots, seeds, log):
 
     logging.disable(logging.CRITICAL)
     os.environ["OMP_NUM_THREADS"] = "1"
-    names = sorted(roots)
+    names, given = sorted(roots), {}
     with tempfile.TemporaryDirectory(dir=Path(log).parent) as folder, Path(log).open("a") as out:
         faulthandler.enable(out)
         for seed in seeds:
@@ -455,8 +407,10 @@ def work(roots, seeds, log):
             target = Path(folder) / "t"
             print(json.dumps({"begun": seed, "table": name}), file=out, flush=True)
             how, file = mutate(roots[name], target, seed)
+            if name not in given:
+                given[name] = arguments_for(open_table(roots[name]))
             began = time.process_time()
-            ends = examine(target)
+            ends = examine(target, given[name])
             shutil.rmtree(target)
             seconds = time.process_time() - began
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

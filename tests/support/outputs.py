@@ -1,52 +1,8 @@
-"""Every public call of a table and its snapshots, and everything that a person or a program sees of an outcome."""
+"""Everything that a person or a program sees of what a call returns or raises."""
 
 import logging
 import pickle
 import traceback
-
-
-def calls_of(table, *, ref="latest", where=None, column=None):
-    """Return the public calls of a table by name. `where` is a condition and `column` a column to read."""
-    columns = None if column is None else [column]
-    calls = {
-        "repr": lambda: table,
-        "current": lambda: table.current,
-        "update": table.update,
-        "at": lambda: table.at(ref),
-        "versions": table.versions,
-        "listing": table.listing,
-        "history": table.history,
-        "history stat": lambda: table.history(stat=True),
-        "lifetimes": table.lifetimes,
-        "lifetimes picture": lambda: table.lifetimes().picture(),
-        "changes": table.file_changes,
-        "compare": lambda: table.compare("earliest", ref),
-        "health": lambda: table.health(ref),
-        "health_history": table.health_history,
-        "retention": lambda: table.retention(keep="0d"),
-        "readability": table.readability,
-        "schema": lambda: table.schema(ref),
-        "tags": table.tags,
-        "branches": table.branches,
-        "row_changes": lambda: table.row_changes("earliest", ref),
-        "sql": lambda: table.sql("select count(*) from this"),
-        "commit": lambda: table.at(ref).commit,
-        "properties": lambda: table.at(ref).properties,
-        "manifests": lambda: table.at(ref).manifests(),
-        "snapshot changes": lambda: table.at(ref).file_changes(),
-        "files": lambda: table.at(ref).files(),
-        "files statistics": lambda: table.at(ref).files(statistics=True),
-        "plan": lambda: table.at(ref).plan(where),
-        "to_arrow": lambda: table.at(ref).to_arrow(columns=columns, where=where),
-        "to_pandas": lambda: table.at(ref).to_pandas(columns=columns),
-        "changelog": lambda: table.at(ref).changelog(),
-        "count": lambda: table.at(ref).count(where),
-        "tag_versions": table.tag_versions,
-        "cached": lambda: table.cached,
-    }
-    calls |= {f"inspect {one.name}": (lambda name=one.name: table.inspect(name)) for one in table.inspections}
-    return calls
-
 
 DATA = (list, tuple, dict, str, bytes, int, float)
 

@@ -1,4 +1,4 @@
-"""Every public call of a table, each as a function of the table, and what it returns in a form to be compared."""
+"""Every public call of a table, as a function of the table; and what a call returns, in a form to be compared."""
 
 import functools
 from dataclasses import dataclass, fields, is_dataclass
@@ -7,13 +7,19 @@ import pandas as pd
 import pyarrow as pa
 
 import snapshot_explorer
+from snapshot_explorer.compare.comparison import Comparison
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.health.result import Health
+from snapshot_explorer.lifetimes import FileLifetimes
+from snapshot_explorer.retention.report import Retention
+from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What a call may ask a table for."""
+class Arguments:
+    """What the calls of a table are given."""
 
     versions: tuple[int, ...]
     time: str | None
@@ -21,7 +27,8 @@ class Sight:
     tags: tuple[str, ...]
     columns: tuple[str, ...]
     where: str | None
-    manifest: str | None
+    manifests: tuple[str, ...]
+    """Up to four, none of an index."""
     inspections: tuple[tuple[str, bool], ...]
     path: str
     format: str
@@ -35,8 +42,8 @@ class Sight:
         return self.versions[0]
 
 
-def sight_of(table):
-    """Return what the calls may ask of a table; read where nothing fails."""
+def arguments_for(table):
+    """Return the arguments of the calls of a table, which is read for them: it must be intact."""
     versions, newest = table.versions(), table.current
     columns = newest.schema.columns
     number = next(
@@ -45,44 +52,51 @@ def sight_of(table):
     time = None
     if versions:
         time = table.committed_at([versions[len(versions) // 2]])[0].isoformat()
-    manifests = newest.manifests() if versions else []
-    return Sight(
+    manifests = newest.manifests().to_arrow().to_pylist() if versions else []
+    return Arguments(
         versions=versions,
         time=time,
         tags=tuple(table.tag_versions()),
         columns=tuple(column.name for column in columns),
         where=None if number is None else f'"{number}" >= 2',
-        manifest=next(
-            (
-                path
-                for path, kind in zip(manifests["path"].to_pylist(), manifests["list"].to_pylist(), strict=True)
-                if kind != "index"
-            ),
-            None,
-        )
-        if len(manifests)
-        else None,
+        manifests=tuple(row["path"] for row in manifests if row["list"] != "index")[:4],
         inspections=tuple((one.name, one.at_version) for one in table.inspections),
         path=table.path,
         format=table.format,
     )
 
 
-def told(value):
+_COMPARED = ("summary", "commits", "schema", "properties", "partitions", "files", "proven")
+_FREED = ("versions", "lost", "freed", "holders", "freed_files", "freed_bytes")
+_CHECKED = ("findings", "partitions", "levels", "manifests", "verdict")
+PARTS = {
+    Table: lambda found: (found.path, found.format, found.current),
+    Snapshot: lambda found: (found.version, found.schema),
+    FileLifetimes: lambda found: (found.to_arrow(), found.totals(), found.partition_totals()),
+    Comparison: lambda found: [getattr(found, name) for name in _COMPARED],
+    Retention: lambda found: [getattr(found, name) for name in _FREED],
+    Health: lambda found: [getattr(found, name) for name in _CHECKED],
+}
+"""What is compared of results that compute their parts when they are first used."""
+
+
+def comparable(value):
     """Return a value in a form that compares by what it holds: tables as their schema and rows, in no order."""
     if isinstance(value, Frame):
         value = value.to_arrow()
+    if parts := PARTS.get(type(value)):
+        value = parts(value)
     if isinstance(value, pa.Table):
         rows = [tuple(map(repr, row.values())) for row in value.to_pylist()]
         return [str(value.schema), sorted(rows)]
     if isinstance(value, pd.DataFrame):
         return list(value.columns), sorted(map(repr, value.to_dict("records")))
     if isinstance(value, dict):
-        return {key: told(one) for key, one in value.items()}
+        return {key: comparable(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [told(one) for one in value]
+        return [comparable(one) for one in value]
     if is_dataclass(value):
-        return type(value).__name__, [told(getattr(value, field.name)) for field in fields(value)]
+        return type(value).__name__, [comparable(getattr(value, field.name)) for field in fields(value)]
     if isinstance(value, str | int | float | bytes | type(None)):
         return value
     return repr(value)
@@ -95,30 +109,32 @@ class Drawn:
     text: str
 
 
-def calls(sight):
+def calls(given):
     """Return the calls that fit a table, by name. Each takes a table that is open."""
     found = {
-        "update": lambda t: _seen(t.update()),
+        "table": lambda t: t,
+        "current": lambda t: t.current,
         "versions": lambda t: t.versions(),
         "listing": lambda t: t.listing().versions,
         "history": lambda t: t.history(),
         "history limit": lambda t: t.history(limit=2),
-        "history stat": lambda t: Drawn(repr(t.history(stat=True))),
+        "history stat": lambda t: t.history(stat=True),
         "history kind": lambda t: t.history(kind="append"),
         "history operation": lambda t: t.history(operation="write"),
         "history user": lambda t: t.history(user="a"),
         "history text": lambda t: t.history(text="e"),
         "history without maintenance": lambda t: t.history(maintenance=False),
-        "lifetimes": lambda t: _lifetimes(t.lifetimes()),
+        "lifetimes": lambda t: t.lifetimes(),
+        "lifetimes picture": lambda t: t.lifetimes().picture(),
         "health over": lambda t: t.health_history(),
-        "retention": lambda t: _retention(t.retention(keep="1000d")),
-        "retention keep last": lambda t: _retention(
-            t.retention(
-                keep="200h" if sight.format == "delta" else None, keep_last=None if sight.format == "delta" else 1
-            )
+        "retention": lambda t: t.retention(keep="1000d"),
+        "retention keep last": lambda t: t.retention(
+            keep="200h" if given.format == "delta" else None, keep_last=None if given.format == "delta" else 1
         ),
         "readability": lambda t: t.readability(),
         "tags": lambda t: t.tags(),
+        "tag_versions": lambda t: t.tag_versions(),
+        "cached": lambda t: t.cached,
         "branches": lambda t: t.branches(),
         "to_arrow": lambda t: t.update().to_arrow(),
         "to_arrow limit": lambda t: t.update().to_arrow(limit=2).num_rows,
@@ -129,39 +145,49 @@ def calls(sight):
         "manifests": lambda t: t.current.manifests(),
         "plan": lambda t: t.current.plan(),
         "schema and properties": lambda t: (t.schema(), dict(t.current.properties), t.current.arrow_schema),
-        "table drawn": lambda t: Drawn(repr(t) + t._repr_mimebundle_()["text/html"]),
-        "snapshot drawn": lambda t: Drawn(repr(t.current) + t.current._repr_mimebundle_()["text/plain"]),
         "sql": lambda t: t.sql("select count(*) as n from this"),
     }
-    for name, at_version in sight.inspections:
-        ref = "latest" if at_version and sight.versions else None
+    for name, at_version in given.inspections:
+        ref = "latest" if at_version and given.versions else None
         found[f"inspect {name}"] = functools.partial(lambda name, ref, t: t.inspect(name, ref), name, ref)
-    if sight.columns:
-        found["to_arrow columns"] = lambda t: t.current.to_arrow(columns=[sight.columns[-1]])
-    if sight.where:
-        found["to_arrow where"] = lambda t: t.current.to_arrow(where=sight.where)
-        found["count where"] = lambda t: t.current.count(sight.where)
-        found["plan where"] = lambda t: t.current.plan(sight.where)
-    if sight.tags:
-        found["at tag"] = lambda t: _seen(t.at(f"tag:{sight.tags[0]}"))
-    if sight.versions:
-        found |= _of_versions(sight)
+    if given.columns:
+        found["to_arrow columns"] = lambda t: t.current.to_arrow(columns=[given.columns[-1]])
+    if given.where:
+        found["to_arrow where"] = lambda t: t.current.to_arrow(where=given.where)
+        found["count where"] = lambda t: t.current.count(given.where)
+        found["plan where"] = lambda t: t.current.plan(given.where)
+    if given.tags:
+        found["at tag"] = lambda t: t.at(f"tag:{given.tags[0]}")
+    if given.versions:
+        found |= _of_versions(given)
+    return found | {"update": lambda t: t.update()}
+
+
+def drawings(given):
+    """Return the calls whose results are looked at, by name: each draws one."""
+    found = {
+        "history stat drawn": lambda t: Drawn(repr(t.history(stat=True))),
+        "table drawn": lambda t: Drawn(repr(t) + t._repr_mimebundle_()["text/html"]),
+        "snapshot drawn": lambda t: Drawn(repr(t.current) + t.current._repr_mimebundle_()["text/plain"]),
+    }
+    if given.versions:
+        found["compare drawn"] = lambda t: Drawn(repr(t.compare(given.middle, given.versions[-1])))
     return found
 
 
-def _of_versions(sight):
-    middle, first, last = sight.middle, sight.first, sight.versions[-1]
+def _of_versions(given):
+    middle, first, last = given.middle, given.first, given.versions[-1]
     return {
-        "at version": lambda t: _seen(t.at(middle)),
-        "at latest~1": lambda t: _seen(t.at("latest~1")),
-        "at earliest": lambda t: _seen(t.at("earliest")),
-        "at time": lambda t: _seen(t.at(f"@{sight.time}")),
-        "history since": lambda t: t.history(since=f"@{sight.time}"),
-        "history until": lambda t: t.history(until=f"@{sight.time}"),
+        "at version": lambda t: t.at(middle),
+        "at latest~1": lambda t: t.at("latest~1"),
+        "at earliest": lambda t: t.at("earliest"),
+        "at time": lambda t: t.at(f"@{given.time}"),
+        "history since": lambda t: t.history(since=f"@{given.time}"),
+        "history until": lambda t: t.history(until=f"@{given.time}"),
         "history between": lambda t: t.history(f"{first}..{middle}"),
         "commit": lambda t: t.at(middle).commit,
         "commit of the newest": lambda t: t.current.commit,
-        "entries": lambda t: t.current.entries(sight.manifest),
+        "entries": lambda t: [t.current.entries(one) for one in given.manifests],
         "changes": lambda t: t.file_changes(),
         "changes between versions": lambda t: t.file_changes(f"{middle}..{last}"),
         "changes of a version": lambda t: t.at(middle).file_changes(),
@@ -171,34 +197,12 @@ def _of_versions(sight):
         "row_changes": lambda t: t.row_changes(first, last),
         "row_changes delta": lambda t: t.row_changes(first, last, mode="delta"),
         "row_changes diff": lambda t: t.row_changes(first, last, mode="diff"),
-        "health": lambda t: _health(t.health(middle)),
-        "compare": lambda t: _compared(t.compare(first, last)),
-        "compare backwards": lambda t: _compared(t.compare(last, first)),
+        "health": lambda t: t.health(middle),
+        "compare": lambda t: t.compare(first, last),
+        "compare backwards": lambda t: t.compare(last, first),
         "compare manifests": lambda t: t.compare(first, last).manifests,
-        "compare drawn": lambda t: Drawn(repr(t.compare(middle, last))),
         "sql as of": lambda t: t.sql(f"select * from this version as of {middle}"),
     }
-
-
-def _seen(snapshot):
-    return snapshot.version, snapshot.schema
-
-
-def _lifetimes(found):
-    return found.to_arrow(), found.totals(), found.partition_totals()
-
-
-def _retention(found):
-    return found.versions, found.lost, found.freed, found.holders, found.freed_files, found.freed_bytes
-
-
-def _health(found):
-    return found.findings, found.partitions, found.levels, found.manifests, found.verdict
-
-
-def _compared(found):
-    names = ("summary", "commits", "schema", "properties", "partitions", "files", "proven")
-    return [getattr(found, name) for name in names]
 
 
 def opened(store):
@@ -206,9 +210,9 @@ def opened(store):
     return snapshot_explorer.open_table(store.url, storage_options={"store": store})
 
 
-def answer(call, *given):
+def answer(call, *table):
     """Return what a call gives, in a form to be compared; of an error of ours its class."""
     try:
-        return told(call(*given))
+        return comparable(call(*table))
     except SnapshotExplorerError as error:
         return error

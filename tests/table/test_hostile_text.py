@@ -3,6 +3,7 @@
 import json
 import re
 import traceback
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,9 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.management import log as management_log
 from tests.support.delta.table_builder import DeltaTable
-from tests.support.outputs import Lines, calls_of, drawn
+from tests.support.outputs import Lines, drawn
 from tests.support.paimon.table_builder import PaimonTable
+from tests.support.public_calls import arguments_for, calls
 
 EVIL = "\x1b[31mred\x1b]0;t\x07\r\nFORGED\x85\x9b2J\N{RIGHT-TO-LEFT OVERRIDE}gnp\N{ZERO WIDTH SPACE}\N{LINE SEPARATOR}x"
 RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
@@ -69,10 +71,11 @@ def forged(text):
 
 def test_nothing_that_a_table_holds_reaches_a_terminal_raw(table):
     opened, _ = table
+    given = replace(arguments_for(opened), columns=(EVIL,))
     with Lines("snapshot_explorer") as logged:
-        for name, call in calls_of(opened, column=EVIL).items():
+        for name, call in calls(given).items():
             try:
-                result = call()
+                result = call(opened)
                 texts = drawn(result) if type(result).__module__.startswith("snapshot_explorer") else []
             except SnapshotExplorerError as error:
                 texts = [str(error), "".join(traceback.format_exception(error))]

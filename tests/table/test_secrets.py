@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 
 import nbformat
 import pytest
@@ -12,8 +13,9 @@ from fsspec.implementations.memory import MemoryFileSystem
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support.delta.table_builder import DeltaTable
-from tests.support.outputs import Lines, calls_of, drawn, shown_by
+from tests.support.outputs import Lines, drawn, shown_by
 from tests.support.paimon.table_builder import PaimonTable
+from tests.support.public_calls import arguments_for, calls
 
 KEY, SECRET, TOKEN, HEADER, ENVIRONMENT, USER, SIGNATURE = CANARIES = (
     "canary-key-1f07",
@@ -145,29 +147,29 @@ class Watch:
 def test_no_answer_shows_a_secret(url):
     with Watch() as watch:
         table = open_table(url, storage_options=OPTIONS)
-        calls = calls_of(table, where="id >= 1", column="id")
-        for question in calls.values():
-            watch.ask(question)
+        questions = calls(arguments_for(table))
+        for question in questions.values():
+            watch.ask(partial(question, table))
         watch.ask(lambda: table.at(99))
         watch.ask(lambda: table.sql("select nothing from this"))
         watch.ask(lambda: open_table(f"{url}/nowhere", storage_options=OPTIONS))
         watch.ask(lambda: open_table(url, storage_options=OPTIONS, branch="no"))
 
-    assert len(watch.texts) > 2 * len(calls)
+    assert len(watch.texts) > 2 * len(questions)
     assert watch.leaks() == []
 
 
 def test_no_failure_of_the_storage_shows_a_secret(url, monkeypatch):
     failures = 0
-    for name in calls_of(open_table(url, storage_options=OPTIONS)):
+    questions = calls(arguments_for(open_table(url, storage_options=OPTIONS)))
+    for name, question in questions.items():
         for reached in (0, 2):
             monkeypatch.setattr(Vault, "fails_from", sys.maxsize)
             table = open_table(url, storage_options=OPTIONS)
-            question = calls_of(table, where="id >= 1", column="id")[name]
             monkeypatch.setattr(Vault, "asked", 0)
             monkeypatch.setattr(Vault, "fails_from", reached)
             with Watch() as watch:
-                watch.ask(question)
+                watch.ask(partial(question, table))
             failures += any("Could not read" in text for text in watch.texts)
             assert watch.leaks() == [], name
 
