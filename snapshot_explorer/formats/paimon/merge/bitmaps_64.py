@@ -1,9 +1,9 @@
 """Unions of 64-bit roaring bitmaps, with the same bytes as the Java library.
 
-Java stores 16-bit containers in slots, and an adaptive radix tree maps the upper six bytes of the numbers to a slot. It
-writes both as they are in memory: the slots in the order of their allocation, unused slots included, and nodes that stay
-large when children go and list children in the order of their insertion. This module keeps all of it, so that the result
-has the same bytes: an insert has to find the node that Java would find.
+Java stores 16-bit containers in slots, and an adaptive radix tree maps the upper six bytes of the numbers to a slot.
+It writes both as they are in memory: the slots in the order of their allocation, unused slots included, and nodes that
+stay large when children go and list children in the order of their insertion. This module keeps all of it, so that the
+result has the same bytes: an insert has to find the node that Java would find.
 
 Own code, as no Python library writes this form, and the bytes are the value of a row, which must be Paimon's:
 pyroaring's `BitMap64.serialize` writes the portable form of RoaringFormatSpec, which is another one.
