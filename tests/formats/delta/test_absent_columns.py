@@ -91,7 +91,7 @@ def test_a_column_of_which_values_were_counted_is_not_null(tmp_path, stats):
     snapshot = opened(tmp_path, columns(a=[1, 2]), stats={"numRecords": 2} | stats)
 
     with pytest.raises(
-        CorruptTableError, match=r"f\.parquet has no column 'b', of which its statistics .* count values"
+        CorruptTableError, match=r"f\.parquet has no column 'b', but its statistics .* count values of it"
     ):
         snapshot.to_arrow()
     assert snapshot.to_arrow(columns=["a"])["a"].to_pylist() == [1, 2]

@@ -175,7 +175,7 @@ def test_a_remove_without_partition_of_a_file_that_nobody_added_is_refused(memor
     table = DeltaTable(*memory_root, partition_by=["name"])
     table.commit(remove("name=x/a.parquet"))
 
-    with pytest.raises(CorruptTableError, match="removes name=x/a.parquet and does not say of which partition"):
+    with pytest.raises(CorruptTableError, match="removes name=x/a.parquet without its partition values"):
         changes(table, 0, 1)
 
 
@@ -393,7 +393,7 @@ def test_a_missing_file_is_named(table):
 def test_a_change_that_nobody_knows_is_refused(table, said):
     table.commit(change_file(table, "c.parquet", [("insert", 1, "a"), (said, 2, "b")]))
 
-    with pytest.raises(CorruptTableError, match=r"c.parquet, or one read with it, says .* in _change_type; known are"):
+    with pytest.raises(CorruptTableError, match=r"c.parquet, or one read with it, has .* in _change_type; known values are"):
         changes(table, 0, 1)
 
 

@@ -171,7 +171,7 @@ def test_a_column_is_found_by_its_exact_name_then_by_its_name_but_for_case():
 
 
 def test_a_name_that_fits_several_columns_but_for_case_is_damage():
-    with pytest.raises(CorruptTableError, match="The data file f.parquet has 2 columns that may be 'Id'"):
+    with pytest.raises(CorruptTableError, match="The data file f.parquet has 2 columns that match 'Id'"):
         found(fields(("Id", "long")), pa.schema({"ID": pa.int64(), "id": pa.int64()}), PLAIN)
 
 
