@@ -4,7 +4,7 @@ import pyarrow as pa
 
 
 def single_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return a column in one piece; nothing is copied if it is in one."""
+    """Return a column as one array, without a copy if it has one chunk."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

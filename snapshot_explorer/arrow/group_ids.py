@@ -1,4 +1,4 @@
-"""Numbers in place of values: equal numbers where the values are equal, nulls among themselves too."""
+"""Group ids: equal numbers for equal values, nulls included."""
 
 from collections.abc import Sequence
 

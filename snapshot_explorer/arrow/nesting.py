@@ -1,4 +1,4 @@
-"""Nested Arrow arrays taken apart and put together again with other children."""
+"""Nested Arrow arrays rebuilt with other children."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""What pyarrow does not tell of an ORC file: the zone of the writer's clock, and whether its types can be.
+"""Parts of an ORC file that pyarrow does not expose: the writer's time zone, and the check of its types.
 
 Source: ORC specification v1, "File Tail", "Types", "Stripe Footer", "Compression".
 """
@@ -50,10 +50,10 @@ def writer_zone(source: pa.NativeFile) -> str:
 
 
 def check_types(source: pa.NativeFile) -> None:
-    """Refuse a file with types that pyarrow would not refuse, but end the process for.
+    """Refuse a file with types that make pyarrow abort the process.
 
-    That are decimals of more than 38 digits, and types within types without end. Reads the tail of the file. A file
-    packed with LZO is not looked at.
+    These are decimals of more than 38 digits, and types within types without end. Reads the tail of the file. A file
+    compressed with LZO is not checked.
 
     Raises:
         CorruptBytesError: The types cannot be, or the tail is cut short or contradicts itself.
@@ -69,7 +69,7 @@ def check_types(source: pa.NativeFile) -> None:
             raise CorruptBytesError("its types are no tree")
         if depth > _MAX_DEPTH:
             raise CorruptBytesError(f"its types are nested more than {_MAX_DEPTH} deep")
-        # Of a field that comes several times the last one counts, and of an integer its lower 32 bits.
+        # The last value of a repeated field is valid, and of an integer its lower 32 bits.
         plain = {field: value & 0xFFFF_FFFF for field, value in _messages(kind) if isinstance(value, int)}
         if plain.get(_KIND) == _DECIMAL and plain.get(_PRECISION, 0) > _MAX_DECIMAL_DIGITS:
             raise CorruptBytesError(f"a decimal would have {plain[_PRECISION]} digits")
@@ -80,7 +80,7 @@ def check_types(source: pa.NativeFile) -> None:
 
 
 def _subtypes(kind: bytes) -> Iterator[int]:
-    """Yield the numbers of the types of which a type is made."""
+    """Yield the numbers of the subtypes of a type."""
     for field, value in _messages(kind):
         if field == _SUBTYPES and isinstance(value, int):
             yield value

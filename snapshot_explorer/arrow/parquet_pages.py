@@ -1,7 +1,7 @@
-"""What a parquet file of metadata unfolds to, measured from the headers of its pages before it is decoded.
+"""The decoded size of a parquet metadata file, computed from its page headers before it is decoded.
 
-The footer cannot say: a dictionary stands for its value in every row, and sizes in a footer are claims. The header of
-each page gives its unpacked size and number of values, which are what a reader allocates by.
+The footer is not enough: a dictionary can repeat its value in every row, and sizes in a footer are claims. The header
+of each page contains its uncompressed size and number of values, which a reader allocates by.
 
 Source: parquet-format, "Data Pages", "Encodings"; PageHeader in parquet.thrift.
 """
@@ -56,7 +56,7 @@ class _Page:
 
 @dataclass(slots=True, kw_only=True)
 class _ChunkSizes:
-    """What the pages of a column chunk come to."""
+    """The sizes of the pages of a column chunk."""
 
     plain: int = 0
     """Bytes of its pages, and of values of fixed width."""
@@ -72,8 +72,8 @@ def opened(source: pa.NativeFile) -> "pq.ParquetFile":
     """Return a parquet file of metadata, opened. Pages that carry a checksum are verified when they are read.
 
     Raises:
-        CorruptBytesError: Its footer holds what pyarrow would end the process for.
-        pyarrow.ArrowException: It is no parquet file.
+        CorruptBytesError: Its footer would make pyarrow abort the process.
+        pyarrow.ArrowException: It is not a parquet file.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -103,7 +103,7 @@ def _check_sizes(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:
 def check(
     file: "pq.ParquetFile", source: pa.NativeFile, path: str, *, columns: list[str] | None, limits: Limits
 ) -> None:
-    """Do nothing if a file may be decoded. Reads the headers of its pages, but of a remote file the footer alone.
+    """Check that a file may be decoded. Reads the headers of its pages, but of a remote file the footer alone.
 
     Args:
         file: The file, opened.

@@ -1,4 +1,4 @@
-"""Rows of a data file taken away by their positions in it."""
+"""Removal of rows of a data file by position."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ def without(
     """Yield a file's batches without the rows at some positions.
 
     Args:
-        batches: All rows of the file in order: two batches of as many rows each, which stay together.
+        batches: All rows of the file in order: two batches of as many rows each, which stay aligned.
         deleted: Positions, ascending.
     """
     start = 0

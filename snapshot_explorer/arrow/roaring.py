@@ -1,7 +1,6 @@
 """Roaring bitmaps in their portable form, decoded with numpy: sets of 32-bit numbers.
 
-Nothing is taken on trust: every length is checked before bytes are looked at, and no set is built that is larger
-than the caller can use.
+Untrusted input: every length is checked before bytes are read, and no set larger than the caller's limit is built.
 """
 
 import numpy as np

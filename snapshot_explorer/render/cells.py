@@ -15,10 +15,10 @@ from snapshot_explorer.visible import visible
 Unit = Literal["bytes", "count"]
 
 NULL = "-"
-"""How null is drawn. The text "-" is drawn in quotes, so that the two differ."""
+"""The text of null. The text "-" is drawn in quotes, so that the two differ."""
 ELLIPSIS = "…"
 _MAX_LENGTH = 2_000
-"""Characters of a value that are looked at; what follows is never seen in a cell."""
+"""The most characters of a value that are formatted; a cell never shows more."""
 _MAX_BYTES = 16
 _MAX_ITEMS = 50
 _COUNT_NOUNS = frozenset({"rows", "files", "versions", "commits", "manifests", "columns", "splits", "entries"})
@@ -31,16 +31,16 @@ class Cell:
     """A value as it is drawn."""
 
     text: str
-    """What is shown, on one line, control characters escaped."""
+    """The text, on one line, with control characters escaped."""
     whole: bool = False
-    """Whether a part of it would mislead, as with numbers and times: it is not cut to make room."""
+    """Whether it must not be truncated, like numbers and times."""
     exact: str | None = None
     """The value in full where `text` is rounded or cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Formatted:
-    """A value whose text is already what is to be shown."""
+    """A value that is already formatted."""
 
     text: str
 
@@ -68,7 +68,7 @@ def moment(time: datetime) -> str:
 
 
 def unit_of(name: str, metadata: Mapping[bytes, bytes] | None = None) -> Unit | None:
-    """Return what a number of that name counts, None for a number that is a name, such as a version.
+    """Return the unit of a column of that name; None for identifiers such as a version.
 
     The metadata of a field decides (`unit`); without it, the last word of the name.
     """
@@ -79,9 +79,9 @@ def unit_of(name: str, metadata: Mapping[bytes, bytes] | None = None) -> Unit | 
 
 
 def cell(value: object, unit: Unit | None = None) -> Cell:
-    """Return how a Python value or an Arrow scalar is drawn.
+    """Return a Python value or an Arrow scalar as a cell.
 
-    Null is `-`; text that would read as something else ("", "-", blanks at an end) stands in quotes; a map
+    Null is `-`; ambiguous text ("", "-", blanks at an end) stands in quotes; a map
     is `dt=2026-01-01/hr=3`, a list `a, b`, a boolean yes or no, a time UTC to the millisecond.
     """
     if isinstance(value, pa.Scalar):
@@ -101,7 +101,7 @@ def _number(value: int, unit: Unit | None) -> Cell:
 
 
 def _python(scalar: pa.Scalar) -> object:
-    """Return an Arrow scalar as a Python value that spells itself; nothing here can be out of range."""
+    """Return an Arrow scalar as a Python value to format; no value is out of range."""
     kind = scalar.type
     if not scalar.is_valid:
         return None
@@ -123,7 +123,7 @@ def _python(scalar: pa.Scalar) -> object:
 
 
 def _temporal(scalar: pa.Scalar) -> str:
-    """Return a date, time or duration as Arrow spells it, which also covers what Python's own types do not."""
+    """Return a date, time or duration as Arrow formats it, which also covers values outside of Python's types."""
     kind = scalar.type
     try:
         if pa.types.is_timestamp(kind) and kind.tz is not None and kind.tz != "UTC":
@@ -135,7 +135,7 @@ def _temporal(scalar: pa.Scalar) -> str:
 
 
 def _format(value: object, *, guarded: str = "", nested: bool = False) -> str:
-    """Return a value as text; `guarded` holds the signs that make text inside a list or map stand in quotes."""
+    """Return a value as text; text in a list or map with a character of `guarded` is quoted."""
     match value:
         case None:
             shown = NULL
@@ -189,7 +189,7 @@ def _binary(value: bytes) -> str:
 
 
 def width(text: str) -> int:
-    """Return how many columns of a terminal a text takes: wide letters take two, combining marks none."""
+    """Return the width of text in terminal columns: two for wide letters, none for combining marks."""
     if text.isascii():
         return len(text)
     return sum(map(_letter_width, text))
@@ -206,7 +206,7 @@ def cut(text: str, room: int, *, middle: bool = False) -> str:
 
     With `middle`, both ends of the text stay: of a path, the folder and the file's ending.
     """
-    # Marks take no room: bound their number too.
+    # Marks have no width: bound their number too.
     text = text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + ELLIPSIS
     if width(text) <= room:
         return text

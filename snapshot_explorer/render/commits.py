@@ -1,4 +1,4 @@
-"""Commits in words: the sign and colour of each kind, what is told of one, and the table beside the figure."""
+"""Commits as text: the style of each kind, the lines of a commit, and the table beside the figure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Measure = Literal["rows", "files", "bytes"]
-"""What the bars of a timeline count."""
+"""The measure of the bars of a timeline."""
 STYLES = {
     "append": Style(colour=GREEN, pattern="", symbol="triangle-up", sign="+"),
     "overwrite": Style(colour=ORANGE, pattern="x", symbol="square", sign="~"),
@@ -44,29 +44,29 @@ STYLES = {
 }
 OTHER = Style(colour=GREY, pattern="", symbol="x", sign="")
 MAX_NAMES = 8
-"""Tags, or branches, of a version that are told by name."""
+"""The most tags, or branches, of a version that are named."""
 _BAR = 24
 """Signs of the longest bar in the table."""
 MINUS = "\N{MINUS SIGN}"
-"""Told from the hyphen that stands for null."""
+"""Differs from the hyphen that stands for null."""
 UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
 
 
 def name_line(noun: str, names: Sequence[str], limit: int = MAX_NAMES) -> str:
-    """Return tags or branches in a line of text; of many the first."""
+    """Return the names of tags or branches as a line of text, up to a limit."""
     more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
     return f"{noun} " + ", ".join(legible(name, 60) for name in names[:limit]) + more
 
 
 def commit_hover_text(row: dict[str, object], schema_changed: object) -> str:
-    """Return what is known of a commit, in lines, safe for a figure."""
+    """Return the lines of a commit as hover text, escaped for a figure."""
     first, *more = (escaped(line) for line in commit_lines(row, schema_changed))
     version = f"version {row['version']}"
     return "<br>".join([f"<b>{version}</b>{first.removeprefix(version)}", *more])
 
 
 def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
-    """Return what is known of a commit, in lines of text; the first begins with its version."""
+    """Return a commit as lines of text; the first starts with its version."""
     time, kind, operation, user = (row[name] for name in ("committed_at", "kind", "operation", "user"))
     look = STYLES.get(str(kind), OTHER)
     lines = [
@@ -92,7 +92,7 @@ def _number(value: object) -> str:
 
 
 def time_texts(column: pa.ChunkedArray) -> list[str]:
-    """Return times to the second as text, in UTC; a question mark where none is known."""
+    """Return times to the second as text, in UTC; a question mark where unknown."""
     millis = gaps(column.cast(pa.int64())).astype("datetime64[ms]")
     texts = np.datetime_as_string(millis, unit="s").tolist()
     return ["?" if one == "NaT" else one.replace("T", " ") for one in texts]
@@ -118,7 +118,7 @@ def _signs(commits: pa.Table, y: Measure) -> list[str]:
     added, removed = (numbers(commits[f"{side}_{y}"]).astype(np.float64) for side in ("added", "removed"))
     unknown = commits[f"added_{y}"].is_null().to_numpy() | commits[f"removed_{y}"].is_null().to_numpy()
     scale = _BAR / max(1.0, float((added + removed).max(initial=0.0)))
-    # Whatever is not 0 has a sign at least.
+    # Any value but 0 has at least one sign.
     ups, downs = (np.ceil(side * scale).astype(np.int64) for side in (added, removed))
     return [
         "?" if lacking else "+" * up + MINUS * down or "0"

@@ -1,13 +1,13 @@
-"""What an object shows of itself: records that know no table, no format, and no way of being drawn."""
+"""Drawings: records of text and tables to show, independent of tables, formats and output."""
 
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 DRAWN_ROWS = 20
-"""Rows of a grid that are drawn unless something else is asked for."""
+"""The default number of rows to draw."""
 DRAWN_COLUMNS = 100
-"""Columns of a grid that are drawn, at most."""
+"""The most columns to draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Grid:
     noun: str = "rows"
     """What a row is, in the plural, for the line that says what was cut."""
     limit: int | None = None
-    """How many rows to draw; None leaves it to who draws."""
+    """How many rows to draw; None for the caller's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Item:
     sign: str
     """`=` carried over, `+` added, `-` gone, `~` made of others, or `?`."""
     name: str
-    """What it is called."""
+    """The name."""
     description: str
-    """What else there is to say of it, in a few words."""
+    """A short description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,9 @@ Part = Pairs | Grid | Line | Lanes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """What an object shows of itself."""
+    """The representation of an object."""
 
     title: str
     """The heading."""
     parts: tuple[Part, ...]
-    """What stands below it, in order."""
+    """The parts below it, in order."""

@@ -1,4 +1,4 @@
-"""A grid's rows that are shown, as cells, and the line that says what is not shown."""
+"""The shown rows of a grid, as cells, and the note on what is not shown."""
 
 from dataclasses import dataclass
 
@@ -58,18 +58,18 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def shown_rows(grid: Grid, limit: int) -> int:
-    """Return how many rows are drawn."""
+    """Return the number of rows to draw."""
     return min(int(grid.rows.num_rows), max(limit if grid.limit is None else grid.limit, 0))
 
 
 def columns_note(grid: Grid, shown: int) -> str | None:
-    """Return which part of the columns is drawn, such as `100 of 100,000 columns`; None where all are."""
+    """Return a note on the part of the columns that is drawn, such as `100 of 100,000 columns`; None where all are."""
     total = int(grid.rows.num_columns)
     return f"{shown:,} of {total:,} columns" if shown < total else None
 
 
 def rows_note(grid: Grid, limit: int) -> str | None:
-    """Return the line that says which part of the rows is drawn, such as `20 of 10,000 versions`."""
+    """Return a note on the part of the rows that is drawn, such as `20 of 10,000 versions`."""
     shown = shown_rows(grid, limit)
     total = max(int(grid.rows.num_rows), grid.total or 0)
     if total == 0:

@@ -240,7 +240,7 @@ def test_a_table_of_one_version_loses_nothing(written):
 def test_an_interval_that_makes_no_sense_is_named(written):
     table = written(**{"delta.deletedFileRetentionDuration": "interval 1 month"})
 
-    with pytest.raises(CorruptTableError, match="RetentionDuration is 'interval 1 month', no interval such as"):
+    with pytest.raises(CorruptTableError, match="RetentionDuration is 'interval 1 month', not an interval such as"):
         retention(table)
 
 

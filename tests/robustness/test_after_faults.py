@@ -94,7 +94,9 @@ def test_a_commit_that_ends_between_two_lines_too_soon_is_refused(stored):
     assert head.endswith((b"}", b"}\n")), "half of this commit reads as a commit"
     table = _plant(store, "halved", "read .*0007.json$", lambda one: one.file_changes())
 
-    with pytest.raises(errors.CorruptTableError, match=r"0007\.json has \d+ bytes, but \d+ by the listing .* cut short"):
+    with pytest.raises(
+        errors.CorruptTableError, match=r"0007\.json has \d+ bytes, but \d+ by the listing .* cut short"
+    ):
         table.file_changes()
 
 

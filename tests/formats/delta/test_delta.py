@@ -428,5 +428,5 @@ def test_row_ids_are_there_at_versions_that_tracked_them(tmp_path):
     opened = open_table(table.root)
 
     assert opened.at(1).to_arrow(columns=["_row_id"]).to_pylist() == [{"_row_id": 7}]
-    with pytest.raises(InvalidArgumentError, match="'_row_id' was asked for, but the table does not track its rows"):
+    with pytest.raises(InvalidArgumentError, match="'_row_id' was requested, but the table does not track its rows"):
         opened.at(2).to_arrow(columns=["_row_id"])

@@ -101,7 +101,7 @@ def test_a_text_of_another_type_names_a_file_that_has_it(kind, text):
         {"path": "good", "partition_values": [("p", None)]}, {"path": "p=bad/f", "partition_values": [("p", text)]}
     )
 
-    with pytest.raises(CorruptTableError, match=r"The file p=bad/f is in the partition p=.* which is no "):
+    with pytest.raises(CorruptTableError, match=r"The file p=bad/f is in the partition p=.* which is not a "):
         partitions_of(adds, schema_of(told_of(kind)))
 
 

@@ -158,7 +158,7 @@ def test_only_rows_at_given_positions_are_read_where_they_are_told(group):
 
     assert sorted(ids(f=[0, 5, 19], g=[])) == [0, 5, 19]
     assert sorted(ids(g=[3])) == sorted([*(set(range(20)) - {0, 5}), 3])
-    with pytest.raises(CorruptTableError, match="The row at 20 of the data file g is asked for, which has 20 rows"):
+    with pytest.raises(CorruptTableError, match="Row 20 of the data file g is requested, but the file has 20 rows"):
         ids(g=[20])
 
 
@@ -185,7 +185,7 @@ def test_row_ids_are_refused_where_there_are_none():
     tracked = new(configuration=TRACKED)
     tracked.append([(1, "a")])
 
-    with pytest.raises(InvalidArgumentError, match="'_row_id' was asked for, but the table does not track its rows"):
+    with pytest.raises(InvalidArgumentError, match="'_row_id' was requested, but the table does not track its rows"):
         rows_of(table, columns=["_row_id"])
     with pytest.raises(CorruptTableError, match="has rows without _row_commit_version: neither the file nor its add"):
         rows_of(tracked, columns=["_row_commit_version"])
@@ -203,7 +203,7 @@ def test_a_column_that_is_not_there_is_told():
     table.append([(1, "a")])
     (split,) = plan_of(table).splits
 
-    with pytest.raises(InvalidArgumentError, match="The version has no column 'colour'. Columns: id, name."):
+    with pytest.raises(InvalidArgumentError, match="Unknown column 'colour'. Columns: id, name."):
         list(read.read(Storage(table.url), split, ["colour"]))
 
 

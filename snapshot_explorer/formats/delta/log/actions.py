@@ -346,7 +346,7 @@ def metadata_of(body: Body) -> Metadata:
     """
     file_format = body.get("format") or {}
     if not isinstance(file_format, Mapping):
-        raise CorruptBytesError("a format that is no object")
+        raise CorruptBytesError("a format that is not an object")
     return Metadata(
         id=_text(body, "id"),
         name=_text(body, "name"),
@@ -410,5 +410,5 @@ def _json_text(value: object) -> str:
 
 def _configuration(values: Any) -> Mapping[str, str]:
     if not isinstance(values, Mapping):
-        raise CorruptBytesError("a configuration that is no object")
+        raise CorruptBytesError("a configuration that is not an object")
     return {str(name): value if isinstance(value, str) else _json_text(value) for name, value in values.items()}

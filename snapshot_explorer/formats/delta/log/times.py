@@ -1,4 +1,4 @@
-"""When versions were committed: adjusted file times, and the timestamps that commits carry themselves.
+"""Commit times of versions: adjusted file times and in-commit timestamps.
 
 Source: delta PROTOCOL.md, "In-Commit Timestamps"; delta DeltaHistoryManager.getActiveCommitAtTime.
 """
@@ -79,7 +79,7 @@ def clock_of(metadata: Metadata) -> Clock:
     except ValueError as error:
         raise CorruptTableError(
             f"The table's properties say {_FROM_VERSION}={first} and {_FROM_TIME}={begins}: both must be whole "
-            "numbers. When its versions were committed cannot be told; ask for versions by their numbers."
+            "numbers. The commit times are unknown; use version numbers instead."
         ) from error
 
 
@@ -107,7 +107,7 @@ class Listed:
     paths: Mapping[int, str]
     """The commit file of each version that has one."""
     modified: Mapping[int, int] | None
-    """The adjusted file time of each of them; None where the storage does not tell them of all files."""
+    """The adjusted file time of each of them; None where the storage does not report all file times."""
     clock: Clock
     """By which clock versions are told."""
 
@@ -133,7 +133,7 @@ class Listed:
         """Return when versions were committed.
 
         Raises:
-            CorruptTableError: Nothing says so of one of them.
+            CorruptTableError: A commit time is unknown.
         """
         found: list[datetime] = []
         for version in versions:
@@ -157,11 +157,11 @@ class Listed:
 
     def missing_time_error(self, version: int, infos: Infos) -> CorruptTableError:
         """Return the error of a version of which nothing says when it was committed."""
-        path, advice = self.paths.get(version), "Ask for versions by their numbers."
+        path, advice = self.paths.get(version), "Use version numbers instead."
         if path is None:
             return CorruptTableError(
-                f"Nothing says when version {version} was committed: its commit file is gone, and only its checkpoint "
-                f"is left. {advice}"
+                f"The time when version {version} was committed is unknown: its commit file is missing, and only "
+                f"its checkpoint is left. {advice}"
             )
         millis = self._recorded_millis(version, infos)
         if millis is not None:
@@ -171,7 +171,7 @@ class Listed:
             )
         if not self.clock.carries(version):
             return CorruptTableError(
-                f"Nothing says when version {version} was committed: the storage tells no times of its files, and "
+                f"The time when version {version} was committed is unknown: the storage reports no file times, and "
                 f"{path} records none. {advice}"
             )
         lacks = "a commitInfo without inCommitTimestamp" if version in infos else "no commitInfo"
@@ -202,36 +202,36 @@ class Times:
         the writer's clock counts.
 
         Raises:
-            SnapshotNotFoundError: There is no commit file of a version.
-            CorruptTableError: A commit does not carry the time that it must; its file is named.
+            SnapshotNotFoundError: A version has no commit file.
+            CorruptTableError: A commit lacks its required time; the message names the file.
         """
         listed = self._listed(versions)
         wanted = [version for version in versions if version in listed.paths and listed.reads_commit_file(version)]
         return listed.times(versions, self._infos([listed.paths[version] for version in wanted], wanted))
 
     def commit_times(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
-        """Return when each version was committed, None where nothing says so or its commit file is gone.
+        """Return when each version was committed, None where it is unknown or the commit file is missing.
 
         Args:
-            versions: Which.
-            infos: What their commitInfo says.
+            versions: The versions.
+            infos: Their commitInfo.
 
         Raises:
-            SnapshotNotFoundError: There is no such version.
+            SnapshotNotFoundError: A version does not exist.
         """
         listed = self._listed(versions)
         return [listed.time(version, infos) for version in versions]
 
     def listed(self, versions: Sequence[int]) -> Listed:
-        """Return what the newest listing tells; `Listed.asks` says of which versions commitInfo is to be read.
+        """Return the times in the newest listing; `Listed.reads_commit_file` is true where commitInfo is needed.
 
         Raises:
-            SnapshotNotFoundError: A version is not there.
+            SnapshotNotFoundError: A version does not exist.
         """
         return self._listed(versions)
 
     def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
-        """Return those of the versions among which the last one committed by a time is to be looked for.
+        """Return the versions that can contain the last one committed at or before a time.
 
         Where a table began to carry timestamps at some version, times before that are looked for among the older
         versions alone, and later ones among the others: after a copy, file times may be later than they should be.
@@ -241,10 +241,10 @@ class Times:
         return self._listed(()).clock.side_of((time - _EPOCH) // _MILLISECOND, versions)
 
     def _listed(self, versions: Sequence[int]) -> Listed:
-        """Return what the newest listing tells; a newer one if it does not have all of some versions.
+        """Return the times in the newest listing; lists again if some versions are missing in it.
 
         Raises:
-            SnapshotNotFoundError: A version is not there.
+            SnapshotNotFoundError: A version does not exist.
         """
         found = self._of(self._log.listing())
         if not found.versions.issuperset(versions):
@@ -271,7 +271,7 @@ class Times:
         return kept
 
     def _infos(self, paths: Sequence[str], versions: Sequence[int]) -> Infos:
-        """Return what commitInfo says in some commit files. A request for each file."""
+        """Return the commitInfo of some commit files. One request per file."""
         found: dict[int, Mapping[str, Any]] = {}
         for start in range(0, len(paths), _AT_ONCE):
             page = paths[start : start + _AT_ONCE]
@@ -284,7 +284,7 @@ class Times:
 
 
 def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:
-    """Return the adjusted file time of each version; None where the storage does not tell them of all files."""
+    """Return the adjusted file time of each version; None where the storage does not report all file times."""
     times = [commit.modified for commit in commits]
     if None in times:
         return None
@@ -319,7 +319,7 @@ def _lines(content: bytes) -> Iterator[bytes]:
 
 
 def _whole(value: object) -> int | None:
-    """Return a number of JSON, which some writers write as text; None for anything else."""
+    """Return an integer from a JSON number or text; None for other values."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Which versions can still be loaded: a log that was cleaned is told from data that was vacuumed.
+"""Which versions can still be loaded: distinguishes a cleaned log from vacuumed data.
 
 The log does not tell whether VACUUM took the files of an old version. But it takes only what the newest version does
 not use, so that only files removed after a version can be gone; those are looked for.
@@ -23,37 +23,37 @@ from snapshot_explorer.model import Readable
 from snapshot_explorer.storage import Storage
 
 _ASKED = 256
-"""Files that are asked for one by one; where there are more, their folders are listed."""
+"""Up to this many files are checked one by one; above it, their folders are listed."""
 _FOLDERS = 64
-"""Folders that are listed; where there are more, it is not known what is there."""
+"""The most folders that are listed; above it, nothing is known of their files."""
 NEAR = 64
-"""Commits that are read to learn what was removed after a version."""
+"""Commits that are read to find what was removed after a version."""
 _NOWHERE = ""
-"""The place of a deletion vector that is in no file."""
+"""The location of an inline deletion vector."""
 _SOME = "\n"
-"""Stands for files that nobody knows: no key of a file is so."""
+"""Stands for unknown files: no file has this key."""
 _KEPT_SECONDS = 30.0
-"""How long what was found is good for the next page of the same history."""
+"""How long results stay valid for the next page of a history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _MissingFiles:
-    """What a version needs and is not there any more."""
+    """The files that a version needs and that no longer exist."""
 
     version: int
     """The version."""
     newest: int
-    """The newest version when it was found out."""
+    """The newest version at the check."""
     at: float
-    """When that was, on the clock of this process."""
+    """The time of the check, on the process clock."""
     missing: frozenset[str] = frozenset()
-    """The keys of files that are live at the version, were removed later and are not there."""
+    """The keys of files that are live at the version, were removed later and do not exist."""
     unknown: frozenset[str] = frozenset()
-    """The keys of such files that were not looked for."""
+    """The keys of such files that were not checked."""
 
     @property
     def readable(self) -> Readable | None:
-        """Whether the version can be loaded, None where it is not known."""
+        """Whether the version can be loaded, None where it is unknown."""
         return "metadata" if self.missing else None if self.unknown else "yes"
 
 
@@ -62,13 +62,13 @@ class _Commit:
     """The files of a commit."""
 
     added: list[str] = field(default_factory=list)
-    """The keys of those that were not there before."""
+    """The keys of added files."""
     removed: list[str] = field(default_factory=list)
-    """The keys of those that it removed."""
+    """The keys of removed files."""
 
 
 class Readability:
-    """Tells of versions whether they can be loaded. Thread-safe."""
+    """Checks whether versions can be loaded. Thread-safe."""
 
     def __init__(self, storage: Storage, log: Log, is_cheap: Callable[[int], bool]) -> None:
         """Bind to a table. Reads nothing.
@@ -76,7 +76,7 @@ class Readability:
         Args:
             storage: The table's storage.
             log: Its log.
-            is_cheap: Whether the state of a version takes little to build.
+            is_cheap: Returns whether the state of a version is cheap to build.
         """
         self._storage = storage
         self._log = log
@@ -96,8 +96,8 @@ class Readability:
         there is more, it is not known either.
 
         Args:
-            versions: Versions without gaps, ascending.
-            actions: What they did.
+            versions: Consecutive versions, ascending.
+            actions: Their actions.
         """
         newest = self._log.versions()[-1]
         whole = self._log.listing().loadable
@@ -118,7 +118,7 @@ class Readability:
         return self._at(version, self._log.versions()[-1]).readable
 
     def _at(self, version: int, newest: int) -> _MissingFiles:
-        """Return what of a version is gone."""
+        """Return the missing files of a version."""
         now = time.monotonic()
         if version >= newest:
             return _MissingFiles(version=version, newest=newest, at=now)
@@ -147,7 +147,7 @@ class Readability:
         )
 
     def _walked(self, version: int, newest: int, now: float) -> _MissingFiles:
-        """Return what of a version is gone by the commits after it."""
+        """Return the missing files of a version, from the commits after it."""
         actions = self._log.actions(range(version + 1, newest + 1))
         present = self._present(actions.removes)
         commits = _by_version(actions)
@@ -157,7 +157,7 @@ class Readability:
         return back.missing()
 
     def _present(self, files: pa.Table) -> dict[str, bool | None]:
-        """Return by key whether each file and its deletion vector are there; None where that is not known."""
+        """Return by key whether each file and its deletion vector exist; None where unknown."""
         every = {
             key: (self._place(path), self._vector_place(vector, path))
             for key, path, vector in zip(
@@ -182,7 +182,7 @@ class Readability:
             return None
 
     def _vector_place(self, descriptor: Mapping[str, Any] | None, path: str) -> str | None:
-        """Return the path of a deletion vector's file, empty where there is none; None where it cannot be told."""
+        """Return the path of a deletion vector's file, empty where there is none; None where it is unknown."""
         try:
             vector = vector_of(descriptor, self._storage, path)
         except (UnsupportedFeatureError, CorruptTableError):
@@ -190,7 +190,7 @@ class Readability:
         return _NOWHERE if vector is None or vector.path is None else vector.path
 
     def _there(self, paths: Sequence[str]) -> Mapping[str, bool]:
-        """Return for each path whether there is a file; paths of which it is not known are not in it."""
+        """Return for each path whether the file exists; unknown paths are left out."""
         if len(paths) <= _ASKED:
             return dict(zip(paths, self._storage.exists_many(paths), strict=True))
         folders = sorted({path.rpartition("/")[0] for path in paths if "://" not in path})
@@ -216,11 +216,11 @@ class _Back:
 
     @property
     def readable(self) -> Readable | None:
-        """Whether the version can be loaded, None where it is not known."""
+        """Whether the version can be loaded, None where it is unknown."""
         return "metadata" if self._missing else None if self._unknown else "yes"
 
     def step(self, commit: _Commit, present: Mapping[str, bool | None]) -> None:
-        """Go to the version before, by the commit of this one."""
+        """Step back one version, by the commit of this one."""
         self._steps += 1
         for files in (self._missing, self._unknown):
             files.difference_update(commit.added)
@@ -228,7 +228,7 @@ class _Back:
         self._unknown |= _keys_where(commit.removed, present, is_there=None)
 
     def missing(self) -> _MissingFiles:
-        """Return what is gone of the version."""
+        """Return the missing files of the version."""
         missing, unknown = frozenset(self._missing), frozenset(self._unknown)
         return replace(self._start, version=self._start.version - self._steps, missing=missing, unknown=unknown)
 

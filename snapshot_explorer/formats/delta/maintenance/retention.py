@@ -1,4 +1,4 @@
-"""What Delta's VACUUM would take from a table: its rule, and the files that are there and that it would not keep.
+"""The effect of Delta's VACUUM on a table: its rule, and the existing files that it would delete.
 
 Source: delta VacuumCommand.gc, getValidFilesFromSnapshot; delta DeltaTableUtils.isHiddenDirectory; delta docs, "Remove
 files no longer referenced by a Delta table".
@@ -47,7 +47,7 @@ _AGE, _LOG_AGE = "delta.deletedFileRetentionDuration", "delta.logRetentionDurati
 _DEFAULTS = {_AGE: "interval 1 week", _LOG_AGE: "interval 30 days"}
 _CHECKED = timedelta(days=7)
 _MARGIN = timedelta(hours=1)
-"""How far the clock of the storage may go wrong against those of the writers."""
+"""The tolerated difference between the clocks of the storage and the writers."""
 _VISIBLE = ("_delta_index", "_change_data")
 _ICEBERG = "delta.universalFormat.enabledFormats"
 _OFFSET = re.compile(r"@\d+$", re.ASCII)
@@ -68,13 +68,13 @@ class _Removed:
 
     version: int
     deleted_at: int
-    """When, by the writer's clock, in milliseconds since 1970; 0 where it did not say."""
+    """When, by the writer's clock, in milliseconds since 1970; 0 where it is not recorded."""
     paths: tuple[str, ...]
     """The data file and the file of its deletion vector."""
 
 
 class Vacuum:
-    """What VACUUM would take from a table."""
+    """Computes the effect of VACUUM on a table."""
 
     def __init__(self, storage: Storage, log: Log, committed_at: Callable[[Sequence[int]], Sequence[datetime]]) -> None:
         """Bind to a table; reads nothing."""
@@ -83,7 +83,7 @@ class Vacuum:
         self._committed_at = committed_at
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
-        """Return what VACUUM with a rule would take.
+        """Return the effect of VACUUM with a rule.
 
         Lists every folder of the table, reads the newest state, and the commits younger than the rule.
 
@@ -91,11 +91,11 @@ class Vacuum:
             rule: The rule. Without one, the table's own setting. Delta knows no number of versions to keep: `keep_last`
                 is told as hours, and alone it keeps nothing but those versions.
             lifetimes: LIFETIMES of the table.
-            newest: The newest version that they know.
+            newest: Their newest version.
 
         Raises:
             InvalidArgumentError: The rule keeps files for longer than the table's own setting.
-            UnsupportedFeatureError: The log does not tell when all files were removed.
+            UnsupportedFeatureError: The log lacks the removal times of some files.
         """
         state = self._log.state(self._log.versions()[-1] if newest is None else newest)
         own = duration_of(state.metadata.configuration, _AGE)
@@ -117,7 +117,7 @@ class Vacuum:
         )
 
     def presence(self, lifetimes: pa.Table) -> Presence:
-        """Return which data files and deletion vectors are there: a listing for each folder that holds some."""
+        """Return which data files and deletion vectors exist: one listing per folder."""
         paths, vectors = single_chunk(lifetimes.column("path")), pa.array(vector_files(lifetimes), pa.string())
         found = missing_files(self._storage, pa.concat_arrays([paths, vectors]))
 
@@ -149,7 +149,7 @@ class Vacuum:
         if keep > own:
             raise InvalidArgumentError(
                 f"Keeping what was removed in the last {format_duration(keep)} is more than the table's {_AGE}, "
-                f"{format_duration(own)}: VACUUM deletes older files whatever it is told. Set the property "
+                f"{format_duration(own)}: VACUUM deletes older files with any argument. Set the property "
                 "first, or keep less."
             )
         return keep, removed
@@ -185,7 +185,7 @@ class Vacuum:
         return frozenset(place for path, vector in rows for place in self._places(path, vector))
 
     def _places(self, path: str, vector: Mapping[str, object] | None) -> tuple[str, ...]:
-        """Return the paths below the root of a data file and its deletion vector; others are no business of VACUUM."""
+        """Return the paths below the root of a data file and its deletion vector; VACUUM ignores others."""
         places = [self._below(path)]
         if vector is not None and vector["storage_type"] == "u":
             found = vector_of(vector, self._storage, path)
@@ -203,7 +203,7 @@ class Vacuum:
         return place.removeprefix(f"{root.rstrip('/')}/") if place.startswith(f"{root.rstrip('/')}/") else None
 
     def _files(self, state: State) -> Iterator[_File]:
-        """Yield the files below the root that VACUUM looks at. A listing per folder, those of a depth at once."""
+        """Yield the files below the root that VACUUM checks. One listing per folder, concurrent per depth."""
         partitions = tuple(f"{name}=" for name in state.metadata.partition_columns)
         hidden = {"metadata"} if "iceberg" in state.metadata.configuration.get(_ICEBERG, "") else set[str]()
         folders = [""]
@@ -246,7 +246,7 @@ class Vacuum:
         return frame_of(rows, frames.RETAINED)
 
     def _times(self, versions: Sequence[int]) -> Sequence[datetime | None]:
-        """Return when versions were committed, None where only a checkpoint is left of one."""
+        """Return when versions were committed, None where only a checkpoint is left."""
         known = self._log.listing().commits()
         committed = [version for version in versions if version in known]
         times = dict(zip(committed, self._committed_at(committed), strict=True))
@@ -271,14 +271,14 @@ def duration_of(settings: Mapping[str, str], name: str) -> timedelta:
     """Return an interval that is a property of the table, or Delta's default.
 
     Raises:
-        CorruptTableError: It is no interval of weeks, days, hours, minutes or seconds.
+        CorruptTableError: It is not an interval of weeks, days, hours, minutes or seconds.
     """
     text = settings.get(name, _DEFAULTS[name])
     span = parse_duration(re.sub(r"^\s*interval\s", "", text, flags=re.IGNORECASE))
     if span is None:
         raise CorruptTableError(
-            f"The table's property {name} is {text[:60]!r}, no interval such as 'interval 7 days': what VACUUM takes "
-            "cannot be told. Set the property anew."
+            f"The table's property {name} is {text[:60]!r}, not an interval such as 'interval 7 days', so the effect "
+            "of VACUUM is unknown. Set the property again."
         )
     return span
 
@@ -305,7 +305,7 @@ def _vector_file(text: str | None) -> str | None:
 
 
 def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]) -> Sequence[int]:
-    """Return for each version how many of its files lack something."""
+    """Return the number of missing files of each version."""
     chosen: Mask = np.array(lacks, np.bool_)
     first, removed = ranges(lifetimes)
     begins = np.searchsorted(versions, first[chosen])
@@ -374,7 +374,7 @@ def _notes(keep: timedelta, own: timedelta) -> tuple[str, ...]:
 
 
 def _is_hidden(name: str, partitions: tuple[str, ...]) -> bool:
-    """Return whether VACUUM passes over a file or folder.
+    """Return whether VACUUM skips a file or folder.
 
     Source: delta DeltaTableUtils.isHiddenDirectory.
     """

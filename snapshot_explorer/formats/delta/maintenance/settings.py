@@ -1,4 +1,4 @@
-"""What a Delta table's properties say of its upkeep: sizes of files, checkpoints, and the engine's commands."""
+"""Maintenance settings of a Delta table: file sizes, checkpoints, and the engine's commands."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ _INTERVAL_PROPERTY = "delta.checkpointInterval"
 
 
 def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings:
-    """Return what the properties say, and Delta's defaults where they say nothing.
+    """Return the settings from properties, or Delta's defaults.
 
     Where no target is set, it is that of auto compaction, 128 MiB, and not the 1 GiB up to which OPTIMIZE packs files:
     by that nearly every file of nearly every table is small. A file is small below half of the target, as auto

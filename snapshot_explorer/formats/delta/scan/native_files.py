@@ -13,7 +13,7 @@ from snapshot_explorer.storage import Storage
 
 
 def split_by_file(split: Split) -> Sequence[Split]:
-    """Return a split of rows cut into one for each of its files; one of changes as it is."""
+    """Return a split of rows cut into one per file; a split of changes unchanged."""
     plan = split.detail
     if not isinstance(plan, Plan):
         return (split,)
@@ -31,7 +31,7 @@ def split_by_file(split: Split) -> Sequence[Split]:
 
 
 def native_files(storage: Storage, split: Split) -> NativeRows | None:
-    """Return where other readers find the rows of a split; None where they would not give them.
+    """Return the files of a split for other readers; None where they would return other rows.
 
     They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
     in a narrower type.
@@ -61,12 +61,12 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
 
 
 def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
-    """Return for each part, a file each, the positions of the rows that do not count. Reads their deletion vectors.
+    """Return for each part, a file each, the deleted positions. Reads their deletion vectors.
 
     Args:
-        storage: Where they are.
+        storage: The table's storage.
         parts: Results of `split_by_file`, of splits that have `native_files`.
-        rows: How many rows each file has.
+        rows: The row count of each file.
     """
     found = []
     for part, count in zip(parts, rows, strict=True):

@@ -1,4 +1,4 @@
-"""The partitions of files: the texts of the log as typed values, worked out once per distinct partition.
+"""The partitions of files: texts of the log as typed values, parsed once per distinct partition.
 
 Source: delta PROTOCOL.md, "Partition Value Serialization".
 """
@@ -39,10 +39,10 @@ class Partitions:
     values: pa.Table
     """The distinct partitions, a typed column per partition column, by its name."""
     texts: tuple[Mapping[str, str | None], ...]
-    """The distinct partitions as the log spells them; null is None."""
+    """The distinct partitions as text in the log; null is None."""
 
     def where(self, kept: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Partitions":
-        """Return the partitions of some of the files, told by a mask or by their places."""
+        """Return the partitions of some files, selected by a mask or by positions."""
         return replace(self, of_rows=self.of_rows[kept])
 
     def column(self) -> pa.Array:
@@ -55,7 +55,7 @@ def partition_texts(files: pa.Table, metadata: Metadata) -> pa.Array:
 
     Args:
         files: ADDS, REMOVES or CDC. A file without partition values, as old writers' removes, has nulls.
-        metadata: What is in force.
+        metadata: The metadata in force.
     """
     schema = schema_of(metadata)
     of_rows, distinct = _distinct(files, schema)
@@ -72,7 +72,7 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
 
     Raises:
         CorruptTableError: A value is not of its column's type; the message names a file that has it.
-        UnsupportedFeatureError: A partition column has a type that no value is read of.
+        UnsupportedFeatureError: A partition column has a type that is not read.
     """
     of_rows, distinct = _distinct(files, schema)
     columns = []
@@ -84,8 +84,8 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
             place = int(np.flatnonzero(of_rows == error.position)[0])
             raise CorruptTableError(
                 f"The file {files.column('path')[place].as_py()} is in the partition "
-                f"{field.name}={texts[error.position]!r}, which is no {spell(field.type)}. The log is damaged; compare "
-                "it with a copy of the table."
+                f"{field.name}={texts[error.position]!r}, which is not a {spell(field.type)}. The log is damaged; "
+                "compare it with a copy of the table."
             ) from error
     names = schema.partition_columns
     values = pa.table(columns, names=list(names)) if names else pa.table({"": pa.nulls(len(distinct))}).select([])
@@ -97,7 +97,7 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
 
 
 def _distinct(files: pa.Table, schema: Schema) -> tuple[npt.NDArray[np.int64], list[tuple[str | None, ...]]]:
-    """Return for each file which of the distinct partitions it is in, and these."""
+    """Return the index of each file's partition among the distinct ones, and these."""
     of_rows = np.zeros(len(files), np.int64)
     if not schema.partition_columns or not len(files):
         return of_rows, [()] if len(files) else []
@@ -118,7 +118,7 @@ def _texts(values: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
 
 
 class _UnparsedError(ValueError):
-    """A text is no value of the type."""
+    """A text is not a value of the type."""
 
     def __init__(self, position: int) -> None:
         super().__init__(position)
@@ -128,7 +128,7 @@ class _UnparsedError(ValueError):
 def typed(texts: list[str | None], kind: DataType) -> pa.Array:
     """Return partition values of the log in the Arrow type of their column.
 
-    A timestamp without a zone is one in UTC.
+    A timestamp without a zone is in UTC.
 
     Raises:
         UnsupportedFeatureError: No partition column may be of the type.

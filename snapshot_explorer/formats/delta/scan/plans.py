@@ -1,4 +1,4 @@
-"""What reading a split of a Delta table needs beyond its files."""
+"""Plans of splits of a Delta table."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from snapshot_explorer.formats.delta.log.schema import Schema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowTracking:
-    """Where the ids of rows are. Picklable."""
+    """The columns of row ids. Picklable."""
 
     id_column: str | None
     """The column of data files that holds the ids of rows that were moved; None where the table has none."""
@@ -21,7 +21,7 @@ class RowTracking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What reading a split needs beyond its files. `Split.detail` of a Delta split; picklable.
+    """The plan of a split. `Split.detail` of a Delta split; picklable.
 
     A reader of its own that takes raw splits finds a column in the files by `schema`: by `Field.stored`, or by
     `Field.id` where the mode is `id`, and gives the partition columns from `partition`. A file may lack columns that
@@ -35,9 +35,9 @@ class Plan:
     partition: pa.Table | None
     """One row: the typed value of each partition column, by its name. None for a table without partitions."""
     row_tracking: RowTracking | None
-    """Where the ids of rows are; None where rows have none."""
+    """The columns of row ids; None where rows have none."""
     stats: pa.Array | None = None
-    """The statistics of each file, as the log has them; None where it has none of any."""
+    """The statistics of each file in the log; None without any."""
 
     @property
     def identity(self) -> Hashable:
@@ -51,6 +51,6 @@ class Plan:
 
     def for_file(self, place: int) -> "Plan":
         """Return the plan of one of the files."""
-        # A slice would be pickled with the array that it is of.
+        # A slice would be pickled with its whole array.
         stats = None if self.stats is None else self.stats.take(pa.array([place]))
         return replace(self, files=(self.files[place],), stats=stats)

@@ -1,4 +1,4 @@
-"""Rows of a split: files opened, their columns brought to the table's, deleted rows left out."""
+"""Rows of a split: reads files, casts their columns to the table's, drops deleted rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,10 +23,10 @@ from snapshot_explorer.storage import Storage
 
 
 def metadata_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
-    """Return those of the names that are columns which are given only when asked for: `_row_id` and the like.
+    """Return the metadata columns among the names, such as `_row_id`.
 
     Raises:
-        InvalidArgumentError: The table does not keep them.
+        InvalidArgumentError: The table does not track rows.
     """
     known = {field.name for field in schema_of(metadata).fields}
     asked = [name for name in names if name not in known]
@@ -43,15 +43,15 @@ def read(
 
     Args:
         storage: Where the files are.
-        split: One that `planning` made, here or on another machine.
+        split: A split from `planning`, maybe from another machine.
         columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
             them the batches hold rows without columns.
-        removed_in: Asked for a file that is not there, to say which version removed it.
+        removed_in: Called if a file does not exist, for the version that removed it.
 
     Raises:
         InvalidArgumentError: A column is not in the version's schema.
         CorruptTableError: A file is missing or damaged; the message names it.
-        UnsupportedFeatureError: A file holds a column in a way that is not read; the message names both.
+        UnsupportedFeatureError: A column is stored in a form that is not read; the message names it and the file.
     """
     yield from read_rows(storage, split, columns, keep={}, removed_in=removed_in)
 
@@ -71,7 +71,7 @@ def read_rows(
         split: What to read.
         columns: As for `read`.
         keep: Positions by path (`DataFile.path`), ascending: these rows of the file are read, whatever its deletion
-            vector says. Row groups without one are not read. Other files are read as usual.
+            vector. Row groups without one are not read. Other files are read as usual.
         removed_in: As for `read`.
     """
     plan = split.detail
@@ -84,7 +84,7 @@ def read_rows(
             wanted = keep.get(file.path)
             if wanted is not None and len(wanted) and wanted[-1] >= source.rows:
                 raise CorruptTableError(
-                    f"The row at {wanted[-1]} of the data file {file.path} is asked for, which has {source.rows} rows. "
+                    f"Row {wanted[-1]} of the data file {file.path} is requested, but the file has {source.rows} rows. "
                     "The log, or a deletion vector of the file, is damaged; compare them with a copy of the table."
                 )
             gone = deleted(storage, file.vector, file.path, source.rows) if file.vector and wanted is None else None
@@ -94,18 +94,18 @@ def read_rows(
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
-    """Return the columns asked for."""
+    """Return the requested columns."""
     known = {field.name: field for field in plan.schema.fields}
     unknown = [name for name in columns if name not in known]
     hidden = {field.name: field for field in row_tracking.metadata_fields(unknown, plan.row_tracking)}
     for name in unknown:
         if name not in hidden:
-            raise InvalidArgumentError(f"The version has no column {name!r}. Columns: {', '.join(known)}.")
+            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
     return [known.get(name) or hidden[name] for name in columns]
 
 
 def _kept(start: int, rows: int, wanted: Positions | None, gone: Positions | None) -> npt.NDArray[np.bool_] | None:
-    """Return which of the rows from a position on are read; None for all."""
+    """Return a mask of the rows to read from a position on; None for all."""
     listed = gone if wanted is None else wanted
     if listed is None:
         return None

@@ -1,4 +1,4 @@
-"""Row ids and the versions that rows were committed in: columns that are given when they are asked for by name.
+"""Row ids and commit versions of rows: metadata columns, returned when requested.
 
 Source: delta PROTOCOL.md, "Row Tracking", "Reader Requirements for Row Tracking".
 """
@@ -18,11 +18,11 @@ from snapshot_explorer.formats.delta.scan.plans import RowTracking
 ROW_ID = Field(name="_row_id", type=DataType(root="long"), stored="_row_id")
 ROW_COMMIT_VERSION = Field(name="_row_commit_version", type=DataType(root="long"), stored="_row_commit_version")
 HIDDEN = (ROW_ID, ROW_COMMIT_VERSION)
-"""The columns that are given only when asked for; Spark calls them `_metadata.row_id` and so on."""
+"""The metadata columns of row tracking; `_metadata.row_id` and so on in Spark."""
 
 
 def row_tracking(metadata: Metadata) -> RowTracking | None:
-    """Return where the ids of rows are; None where the table does not track them."""
+    """Return the columns of row ids; None if the table does not track rows."""
     options = metadata.configuration
     if options.get("delta.enableRowTracking", "false").strip().lower() != "true":
         return None
@@ -33,35 +33,35 @@ def row_tracking(metadata: Metadata) -> RowTracking | None:
 
 
 def metadata_fields(names: Sequence[str], tracking: RowTracking | None) -> list[Field]:
-    """Return those of the hidden columns that are among the names.
+    """Return the metadata columns among the names.
 
     Raises:
-        InvalidArgumentError: One is asked for where the table does not track its rows.
+        InvalidArgumentError: One is requested, but the table does not track its rows.
     """
     found = [field for field in HIDDEN if field.name in names]
     if found and tracking is None:
         raise InvalidArgumentError(
-            f"The column {found[0].name!r} was asked for, but the table does not track its rows: it needs the property "
+            f"The column {found[0].name!r} was requested, but the table does not track its rows: it needs the property "
             "delta.enableRowTracking. Leave the column out."
         )
     return found
 
 
 def stored(fields: Sequence[Field], tracking: RowTracking | None) -> list[tuple[Field, Field]]:
-    """Return those of the hidden columns that data files may hold themselves, each with the column that does."""
+    """Return the metadata columns that data files may store, each with the storing column."""
     names = {} if tracking is None else {ROW_ID: tracking.id_column, ROW_COMMIT_VERSION: tracking.version_column}
     return [(field, Field(name=name, type=field.type, stored=name)) for field in fields if (name := names.get(field))]
 
 
 def values(field: Field, own: pa.Array | None, file: DataFile, start: int, rows: int) -> pa.Array:
-    """Return a hidden column for rows of a file.
+    """Return a metadata column for rows of a file.
 
     What the file holds counts; where it holds none, a row's id follows from its position in the file, and its version
     is that of the commit that added the file.
 
     Args:
         field: One of `HIDDEN`.
-        own: What the file holds; None where it has no such column.
+        own: The stored column; None where the file has none.
         file: The file.
         start: The position of the first row in the file.
         rows: How many rows there are.
@@ -75,7 +75,7 @@ def values(field: Field, own: pa.Array | None, file: DataFile, start: int, rows:
     base = file.base_row_id if field == ROW_ID else file.commit_version
     if base is None:
         raise CorruptTableError(
-            f"The data file {file.path} has rows without {field.name}: neither the file nor its add action gives one. "
+            f"The data file {file.path} has rows without {field.name}: neither the file nor its add action has one. "
             "Leave the column out."
         )
     if field == ROW_ID:

@@ -1,4 +1,4 @@
-"""What the log says of the values in files: rows, least, greatest and number of nulls per column.
+"""Statistics of files in the log: rows, and least value, greatest value and null count per column.
 
 Anything may be missing or cut; what is not understood is unknown, so that no file is spared wrongly.
 
@@ -45,7 +45,7 @@ _ANYWHERE = Origin(path="_delta_log", mode="none")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """Which end of which column."""
+    """A bound of a column."""
 
     field: Field
     """The column."""
@@ -56,7 +56,7 @@ class End:
 
     @property
     def is_known(self) -> bool:
-        """Whether statistics say anything of the column's order.
+        """Whether the statistics bound the column's values.
 
         A number of 32 bits is spelled in fewer digits than the same number of 64 bits has: so where a column was
         widened from one to the other, the spelled one may lie on either side. Those of a char(n) lack its spaces.
@@ -66,7 +66,7 @@ class End:
         return self.field.type.root in _PARSERS and is_whole and not widened
 
     def parsed(self, value: object) -> object:
-        """Return what JSON says as a value of the column; None for what is not understood."""
+        """Return a JSON value as a value of the column; None if it is not valid."""
         if value is None or isinstance(value, bool):
             return None
         try:
@@ -75,7 +75,7 @@ class End:
             return None
 
     def converted(self, values: pa.Array) -> pa.Array:
-        """Return what a checkpoint says in columns, as values of the column; nulls for what is not understood."""
+        """Return a checkpoint's values as values of the column; null where not valid."""
         kind = self.field.type
         unknown = pa.nulls(len(values), arrow_type(kind))
         if self.careful and kind.root == "decimal" and kind.precision > _FLOAT_DIGITS:
@@ -154,15 +154,15 @@ _PARSERS: Mapping[str, Callable[[object, End], object]] = {
 
 
 def rows_of(files: pa.Table) -> pa.Int64Array:
-    """Return for each file how many rows it has, deleted ones included; null where its statistics do not say.
+    """Return for each file how many rows it has, deleted ones included; null where its statistics omit them.
 
     Args:
-        files: ADDS or REMOVES, with or without `stats_parsed`; of CDC nothing is known.
+        files: ADDS or REMOVES, with or without `stats_parsed`; CDC has no statistics.
     """
     if "stats" not in files.column_names:
         return pa.nulls(len(files), pa.int64())
     texts = single_chunk(files.column("stats"))
-    # Nearly every writer begins with the number of rows: then no JSON needs to be parsed.
+    # Nearly every writer starts with the number of rows: then no JSON is parsed.
     rows = pc.struct_field(pc.extract_regex(texts, _FIRST), "rows").cast(pa.int64())
     late = np.flatnonzero(np.asarray(pc.and_(rows.is_null(), texts.is_valid())))
     if len(late):
@@ -177,14 +177,14 @@ def rows_of(files: pa.Table) -> pa.Int64Array:
 
 
 def _placed(values: pa.Array, places: np.ndarray, new: pa.Array) -> pa.Array:
-    """Return values with others at some places."""
+    """Return values with others at some positions."""
     source = np.arange(len(values))
     source[places] = len(values) + np.arange(len(new))
     return pa.concat_arrays([values, new]).take(pa.array(source))
 
 
 def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
-    """Return statistics as a mapping; an empty one for what is none.
+    """Return statistics as a mapping; empty if they are not valid.
 
     Args:
         text: JSON.
@@ -202,7 +202,7 @@ def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
 
 
 def _number(value: object) -> int | None:
-    """Return a count, which foreign writers may give as text."""
+    """Return a count, which some writers store as text."""
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LONGEST
@@ -229,7 +229,7 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
 
 
 def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
-    """Return what the log says of the values of columns in files, as `with_statistics` describes it.
+    """Return the statistics of columns in files, as described in `with_statistics`.
 
     Columns of types that are not read are left out.
 
@@ -244,12 +244,12 @@ def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
 def bounds(
     adds: pa.Table, fields: Sequence[Field], rows: pa.Int64Array, partitions: Partitions, *, careful: bool = False
 ) -> Bounds:
-    """Return what the log says of the values of some columns in files.
+    """Return the bounds of some columns in files.
 
     Args:
         adds: ADDS.
         fields: The columns.
-        rows: What `rows_of` says of them.
+        rows: The result of `rows_of`.
         partitions: Their partitions.
         careful: Widen bounds that a writer may have rounded.
     """
@@ -271,7 +271,7 @@ def _table(columns: Mapping[str, pa.Array], rows: pa.Array) -> pa.Table:
 
 
 class _Columns:
-    """The statistics of files, parsed once for all columns asked for."""
+    """The statistics of files, parsed once for all requested columns."""
 
     def __init__(self, adds: pa.Table, fields: Sequence[Field], rows: pa.Int64Array, *, careful: bool) -> None:
         self._rows = rows
@@ -288,7 +288,7 @@ class _Columns:
         self._stored = single_chunk(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
 
     def of(self, field: Field) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Return least, greatest and number of nulls of a column."""
+        """Return least value, greatest value and null count of a column."""
         least, greatest = (
             self._ends(name, End(field=field, is_upper=is_upper, careful=self._careful))
             for name, is_upper in (("minValues", False), ("maxValues", True))
@@ -326,14 +326,14 @@ class _Columns:
         flags = _part(self._stored, "tightBounds")
         if flags is not None and pa.types.is_boolean(flags.type):
             tight = pc.if_else(self._has_text, tight, flags)
-        # With deleted rows only none and all mean what they say.
+        # With deleted rows only the null counts of none and all are exact.
         meant = [pc.fill_null(tight, True), pc.equal(found, 0), pc.equal(found, self._rows)]  # noqa: FBT003 - pyarrow's
         sure = functools.reduce(pc.or_, (pc.fill_null(one, False) for one in meant))  # noqa: FBT003
         return pc.if_else(sure, found, pa.scalar(None, pa.int64()))
 
 
 def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
-    """Return the field of a struct at a path; None where there is none."""
+    """Return the field of a struct at a path; None if missing."""
     for name in path:
         if values is None or not pa.types.is_struct(values.type) or values.type.get_field_index(name) < 0:
             return None
@@ -354,7 +354,7 @@ _EXACT_DIGITS = 15
 
 
 def parsed_columns(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | None:
-    """Return statistics as a struct like `stats_parsed`, with the types of the table; None where they are odd.
+    """Return statistics as a struct like `stats_parsed`, with the types of the table; None if they are not valid.
 
     Args:
         texts: JSON; null gives null.
@@ -395,7 +395,7 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | 
 
 
 def _schema(fields: Sequence[Field]) -> list[pa.Field]:
-    """Return what the parser is to look for."""
+    """Return the schema for the parser."""
     ordered = [pa.field(field.stored, _json_type(field)) for field in fields if _is_ordered(field)]
     counted = [pa.field(field.stored, pa.int64()) for field in fields if _is_counted(field)]
     return [
@@ -414,7 +414,7 @@ def _is_counted(field: Field) -> bool:
 
 
 def _json_type(field: Field) -> pa.DataType:
-    """Return the type in which JSON has values of a column."""
+    """Return the JSON type of a column's values."""
     root = field.type.root
     if root in ("byte", "short", "integer", "long"):
         return pa.int64()
@@ -424,7 +424,7 @@ def _json_type(field: Field) -> pa.DataType:
 
 
 def is_exact(field: Field) -> bool:
-    """Return whether all texts of a column say what they mean: a writer may round decimals of many digits."""
+    """Return whether all texts of a column are exact: a writer may round decimals of many digits."""
     return field.type.root != "decimal" or field.type.precision <= _EXACT_DIGITS
 
 
@@ -432,7 +432,7 @@ def _typed(found: pa.Table, fields: Sequence[Field]) -> pa.StructArray:
     """Return the table's rows as a struct, least and greatest values in the types of the columns.
 
     Raises:
-        pyarrow.ArrowException: A value is none of its column.
+        pyarrow.ArrowException: A value is not of its column's type.
     """
     columns = [found.column("tightBounds")]
     ordered = [field for field in fields if _is_ordered(field)]
