@@ -1,6 +1,7 @@
 """The error for a data file that cannot be decoded."""
 
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.features import DISTANT_TIMES_IN_FILES, ENCRYPTED_FILES, UNKNOWN_PARQUET_TYPES, refusal
 
 
 def unreadable(path: str, file_format: str, error: Exception) -> Exception:
@@ -13,19 +14,11 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
     """
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if "crypt" in text.lower():
-        return UnsupportedFeatureError(
-            f"The data file {path} is encrypted. Encrypted files are not read; the table's history and files "
-            "can still be looked at."
-        )
+        return refusal(ENCRYPTED_FILES, path=path)
     if "out of range" in text.lower() and "timestamp" in text.lower():
-        return UnsupportedFeatureError(
-            f"The data file {path} holds a timestamp outside of the years 1677 to 2262, which cannot be read "
-            f"from {file_format}: {text}. Leave the column out with columns=[...]."
-        )
+        return refusal(DISTANT_TIMES_IN_FILES, path=path, file_format=file_format, said=text)
     if "LogicalType that is not recognized" in text:
-        return UnsupportedFeatureError(
-            f"The data file {path} holds a type that the installed pyarrow does not know: {text}. Upgrade pyarrow."
-        )
+        return refusal(UNKNOWN_PARQUET_TYPES, path=path, said=text)
     return CorruptTableError(
         f"The data file {path} cannot be read as {file_format}: {text}. It may have been cut short or "
         "overwritten; compare it with a copy of the table."

@@ -75,12 +75,12 @@ def test_the_query_over_two_versions_tells_of_both(shell):
 
 
 def test_the_reader_features_of_delta_are_told_as_they_are_read():
-    from snapshot_explorer.formats.delta.log.readable import READ, REFUSED
+    from snapshot_explorer.formats.delta.features import READER_FEATURES
 
     read, refused = cells(DELTA, "reader features")
 
-    assert set(names(read)) == {name.removesuffix("-preview") for name in READ}
-    assert set(names(refused)) == set(REFUSED)
+    assert set(names(read)) == {one.keyword for one in READER_FEATURES if one.status == "read"}
+    assert set(names(refused)) == {one.keyword for one in READER_FEATURES if one.status == "refused"}
 
 
 @pytest.mark.parametrize("option", [name for row in ("rows", "wide rows") for name in names(cells(PAIMON, row)[1])])

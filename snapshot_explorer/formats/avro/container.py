@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.formats.features import AVRO_CODECS, RECURSIVE_AVRO, refusal
 from snapshot_explorer.limits import DEFAULT, Limits
 
 MAGIC = b"Obj\x01"
@@ -242,10 +243,7 @@ def _unpacked(packed: bytes, packing: _Packing) -> bytes:
     elif codec in ("bzip2", "xz"):
         block = _streamed(packed, codec, most)
     else:
-        raise UnsupportedFeatureError(
-            f"Metadata is compressed with the Avro codec {codec!r}, which is not read. "
-            "Read are null, deflate, snappy, zstandard, bzip2 and xz."
-        )
+        raise refusal(AVRO_CODECS, codec=codec)
     packing.check(len(block))
     return block
 
@@ -343,7 +341,7 @@ class _Shapes:
             raise ValueError(f"{word!r} is not an Avro type")
         shape = self._named[short]
         if shape is None:
-            raise UnsupportedFeatureError(f"An Avro schema refers to itself in {word!r}, which is not read.")
+            raise refusal(RECURSIVE_AVRO, word=word)
         self._parts += _parts(shape)
         return shape
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
 from snapshot_explorer.formats.paimon.metadata.data_types import DataType
 from snapshot_explorer.formats.paimon.metadata.history import History
@@ -20,7 +21,6 @@ from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
-from snapshot_explorer.formats.paimon.readable import refused
 from snapshot_explorer.formats.paimon.scan.plans import Plan
 from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.model import ReadPlan, Split
@@ -117,10 +117,7 @@ def check_empty(storage: Storage, here: BranchReader) -> None:
         and _open_branch(storage, link, 0).history.newest().versions
         and not here.history.newest().versions
     ):
-        raise UnsupportedFeatureError(
-            f"{storage.root} has no version here, but is read together with the branch {link.branch!r} "
-            f"({link.option}), which has some. Open that branch."
-        )
+        raise refusal(features.EMPTY_BRANCH, root=storage.root, branch=link.branch, option=link.option)
 
 
 def fallback_link(here: BranchReader) -> FallbackLink | None:
@@ -139,7 +136,7 @@ def fallback_link(here: BranchReader) -> FallbackLink | None:
 def _open_branch(storage: Storage, link: FallbackLink, version: int) -> BranchReader:
     folders = {entry.name for entry in storage.list("branch") if entry.is_folder}
     if link.branch != MAIN and f"branch-{link.branch}" not in folders:
-        raise refused(version, f"the branch {link.branch!r}, which is not there", link.option)
+        raise refusal(features.ABSENT_BRANCH, version=version, branch=link.branch, option=link.option)
     layout = Layout(link.branch)
     return BranchReader(branch=layout.branch, history=History(storage, layout), schemas=Schemas(storage, layout))
 
@@ -156,7 +153,7 @@ def fallback_version(snapshot: Snapshot, history: History, other: History, link:
     Source: paimon FallbackReadFileStoreTable.rewriteOtherOptions, SnapshotManager.earlierOrEqualTimeMills.
     """
     if snapshot.held != "snapshot":
-        raise refused(snapshot.id, "a branch beside a version that has expired and only a tag holds", link.option)
+        raise refusal(features.EXPIRED_BESIDE_BRANCH, version=snapshot.id, option=link.option)
     if history.newest().versions[-1:] == (snapshot.id,):
         return next(iter(other.newest().versions[-1:]), None)
     found = [one for one in other.snapshots(other.all_from(0).versions) if one.held == "snapshot"]
@@ -164,12 +161,12 @@ def fallback_version(snapshot: Snapshot, history: History, other: History, link:
         return None
     times = [one.committed_at for one in found]
     if times != sorted(times) or times.count(snapshot.committed_at) > 1:
-        where = f"{link.option}, whose versions were committed at the same time or out of order"
-        raise refused(snapshot.id, "a branch beside it as it was then", where)
+        reason = "whose versions were committed at the same time or out of order"
+        raise refusal(features.UNCERTAIN_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
     before = [one.id for one in found if one.committed_at <= snapshot.committed_at]
     if not before and found[0].id != 1:
-        where = f"{link.option}, whose versions of that time have expired"
-        raise refused(snapshot.id, "a branch beside it as it was then", where)
+        reason = "whose versions of that time have expired"
+        raise refusal(features.UNCERTAIN_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
     return before[-1] if before else 1
 
 
@@ -180,10 +177,12 @@ def check_same_columns(schema: Schema, other: Schema, version: int, link: Fallba
         UnsupportedFeatureError: The message names the first column that differs.
     """
     if schema.partition_keys != other.partition_keys or len(schema.fields) != len(other.fields):
-        raise refused(version, "a branch of other columns or partition keys", link.option)
+        raise refusal(features.OTHER_BRANCH_COLUMNS, version=version, option=link.option, what=" or partition keys")
     for left, right in zip(schema.fields, other.fields, strict=True):
         if left.name != right.name or not _same_type(left.type, right.type):
-            raise refused(version, f"a branch of other columns, such as {right.name!r}", link.option)
+            raise refusal(
+                features.OTHER_BRANCH_COLUMNS, version=version, option=link.option, what=f", such as {right.name!r}"
+            )
 
 
 def _same_type(left: DataType, right: DataType) -> bool:
@@ -235,7 +234,7 @@ def joined(first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, versio
     """
     keys = [_of_split(split) for split in second.splits]
     if not claimed.hidden.isdisjoint(keys):
-        raise refused(version, "partitions of a branch beside ones whose files wait for a compaction", link.option)
+        raise refusal(features.HIDDEN_BRANCH_PARTITIONS, version=version, option=link.option)
     more = tuple(split for split, key in zip(second.splits, keys, strict=True) if key not in claimed.keys)
     # A row without a partition stands for several partitions, which may not be part of the result.
     texts = second.skipped.column("partition").to_pylist()

@@ -2,25 +2,29 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.features import Feature, refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, spell
 
 FORMATS = ("parquet", "orc", "avro", "blob")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
 _SYSTEM_COLUMNS = ("_ROW_ID", "_SEQUENCE_NUMBER")
 _FLAGS = {
-    "chain-table.enabled": "a chain table",
-    "postpone.merge-on-read": "rows of postponed buckets",
-    "pk-clustering-override": "files clustered by other columns than the key",
-    "sequence.snapshot-ordering": "rows ordered by snapshot",
+    feature.keyword: feature
+    for feature in (
+        features.CHAIN_TABLES,
+        features.POSTPONE_MERGE_ON_READ,
+        features.CLUSTERING_OVERRIDE,
+        features.SNAPSHOT_ORDERING,
+    )
 }
 _OPTIONS = {
-    "scan.fallback-branch": "partitions read from a fallback branch",
-    "scan.primary-branch": "partitions read from a primary branch",
-    "blob-descriptor-field": "blobs that are stored as descriptors",
-    "blob-view-field": "blobs that are views of another table",
+    "scan.fallback-branch": features.FALLBACK_BRANCH_CHANGES,
+    "scan.primary-branch": features.PRIMARY_BRANCH_CHANGES,
+    features.BLOB_DESCRIPTORS.keyword: features.BLOB_DESCRIPTORS,
+    features.BLOB_VIEWS.keyword: features.BLOB_VIEWS,
 }
-_TYPES = {"BLOB": "blob columns", "VECTOR": "vector columns"}
+_TYPES = {"BLOB": features.BLOB_COLUMNS, "VECTOR": features.VECTOR_COLUMNS}
 
 
 def flag(options: Mapping[str, str], name: str) -> bool:
@@ -34,26 +38,26 @@ def check_table(schema: Schema, options: Mapping[str, str], version: int) -> Non
     Raises:
         UnsupportedFeatureError: The message names the option and its value, or the column and its type.
     """
-    for name, meaning in _peculiarities(options):
-        raise refused(version, meaning, f"the option {name}={options[name]}")
+    for name, feature in _unread_options(options):
+        raise refusal(feature, version=version, option=name, value=options[name])
     evolving = flag(options, "data-evolution.enabled")
     if evolving and schema.primary_keys:
-        raise refused(version, "data evolution of a table with a primary key", "the option data-evolution.enabled=true")
+        raise refusal(features.EVOLUTION_WITH_KEYS, version=version)
     for field in schema.fields:
         kind = _unread(field.type)
         if kind and not (evolving and field.type.root == "BLOB"):
-            raise refused(version, _TYPES[kind.root], f"the column {field.name!r} of type {spell(kind)}")
+            raise refusal(_TYPES[kind.root], version=version, column=field.name, type=spell(kind))
 
 
-def _peculiarities(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each option that asks for more, with what it asks for."""
+def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]:
+    """Yield each option that needs a feature which is not read, with the feature."""
     for name, value in options.items():
         if name in _FLAGS and flag(options, name):
             yield name, _FLAGS[name]
         elif name in _OPTIONS and value.strip():
             yield name, _OPTIONS[name]
         elif name.endswith(".map.storage-layout"):
-            yield name, "maps in a layout of their own"
+            yield name, features.MAP_LAYOUTS
 
 
 def _unread(kind: DataType) -> DataType | None:
@@ -74,11 +78,7 @@ def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], f
         return
     absent = [name for name in columns if name not in written and name not in _SYSTEM_COLUMNS]
     if absent:
-        raise refused(
-            version,
-            "data evolution, which spreads a row over several files",
-            f"the data file {file_name}, which is without the column {absent[0]!r}",
-        )
+        raise refusal(features.PARTIAL_FILES, version=version, file=file_name, column=absent[0])
 
 
 def check_no_blobs(written: Sequence[str] | None, columns: Iterable[Field], file_name: str, version: int) -> None:
@@ -89,8 +89,7 @@ def check_no_blobs(written: Sequence[str] | None, columns: Iterable[Field], file
     """
     for column in columns:
         if column.type.root == "BLOB" and (written is None or column.name in written):
-            where = f"the column {column.name!r} of the data file {file_name}"
-            raise refused(version, "blobs that are not in blob files", where)
+            raise refusal(features.BLOBS_IN_OTHER_FILES, version=version, column=column.name, file=file_name)
 
 
 def file_format(file_name: str, version: int) -> str:
@@ -105,13 +104,5 @@ def file_format(file_name: str, version: int) -> str:
         found = words[-2]
     if found not in FORMATS or ".vector." in file_name.lower():
         kind = "vector store" if ".vector." in file_name.lower() else found or "unknown"
-        raise refused(version, f"files of the format {kind}", f"the data file {file_name}")
+        raise refusal(features.OTHER_FILE_FORMATS, version=version, format=kind, file=file_name)
     return found
-
-
-def refused(version: int, feature: str, where: str) -> UnsupportedFeatureError:
-    """Return the error that says what is not read, where it was found, and what can be done."""
-    return UnsupportedFeatureError(
-        f"The rows of version {version} need {feature} ({where}), which is not read yet. Its history, schema, "
-        "manifests and files can be looked at; read the rows with Paimon's own engines."
-    )

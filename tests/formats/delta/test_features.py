@@ -5,12 +5,15 @@ import json
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.log.readable import READ, REFUSED, check_readable
+from snapshot_explorer.formats.delta.features import READER_FEATURES
+from snapshot_explorer.formats.delta.log.readable import check_readable
 from tests.support.delta.log_reader import metadata, protocol
 from tests.support.delta.table_builder import schema_json
 
 PLAIN = schema_json([("id", "long")])
 ID = "delta.columnMapping.id"
+READ = {one.keyword for one in READER_FEATURES if one.status == "read"}
+REFUSED = {one.keyword: one.name for one in READER_FEATURES if one.status == "refused"}
 MAPPED = {"delta.columnMapping.mode": "id"}
 
 

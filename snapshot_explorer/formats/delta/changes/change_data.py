@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.changes.change_schema import (
     check_names,
     check_recorded,
@@ -30,6 +31,7 @@ from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
 from snapshot_explorer.formats.delta.log.times import Times
 from snapshot_explorer.formats.delta.scan.planning import file_splits
 from snapshot_explorer.formats.delta.scan.plans import Plan
+from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.model import ChangeMode, Split
 from snapshot_explorer.storage import Storage
 
@@ -83,10 +85,7 @@ class ChangeData:
             CorruptTableError: A commit is damaged, or lacks its time.
         """
         if mode == "diff":
-            raise UnsupportedFeatureError(
-                "mode='diff' tells rows apart by a primary key, and a Delta table has none. Use mode='auto' for what "
-                "each commit changed, or compare to_arrow() of both versions."
-            )
+            raise refusal(features.DIFFERENCE)
         versions = range(first + 1, last + 1)
         actions = self._log.actions(versions)
         reading = reading_version(self._log, versions[0], last)
@@ -248,8 +247,9 @@ def _check_partitions(files: pa.Table, schema: Schema, version: int) -> None:
     for path, pairs in zip(files["path"].to_pylist(), files["partition_values"].to_pylist(), strict=True):
         names = {name for name, _ in pairs or ()}
         if names - stored or (stored and not names):
-            raise UnsupportedFeatureError(
-                f"Version {version} tells of the file {path}, which was written when the table had other partition "
-                f"columns ({', '.join(sorted(names)) or 'none'}); its rows are not told under those of now. Leave the "
-                "version out of the range."
+            raise refusal(
+                features.CHANGES_ACROSS_PARTITIONS,
+                version=version,
+                path=path,
+                columns=", ".join(sorted(names)) or "none",
             )

@@ -7,13 +7,15 @@ checkBatchCdfReadSchemaIncompatibility.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, ROW_KIND
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field, is_widening
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import Schema, mapping_mode
+from snapshot_explorer.formats.features import refusal
 
 RECORDED = ("delta.enableChangeDataFeed", "delta.enableChangeDataCapture")
 """The properties that make writers record changes, new name first."""
@@ -97,11 +99,7 @@ def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -
         if what is None and _partition_names(older) != _partition_names(schema):
             what = "the partition columns are others"
         if what is not None:
-            raise UnsupportedFeatureError(
-                f"The changes from version {one.version} on cannot be told under the schema of version {reading} "
-                f"(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Begin after that change; changelog() of "
-                "a snapshot tells of one version under its own schema."
-            )
+            raise refusal(features.CHANGES_ACROSS_SCHEMAS, version=one.version, reading=reading, what=what)
 
 
 def check_names(schema: Schema) -> None:
@@ -113,10 +111,7 @@ def check_names(schema: Schema) -> None:
     names = {field.name for field in schema.fields}
     taken = [name for name in (ROW_KIND, *HIDDEN.names[:1]) if name in names]
     if taken:
-        raise UnsupportedFeatureError(
-            f"The table has a column of its own called {taken[0]!r}, which is what the kind of a change is called; its "
-            "changes are not read. changes() shows the files."
-        )
+        raise refusal(features.TAKEN_CHANGE_COLUMNS, column=taken[0])
 
 
 def _partition_names(schema: Schema) -> list[str]:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.delta import features
+from snapshot_explorer.formats.features import refusal
 
 _PREFIX = b"org.apache.spark."
 _VERSION, _ZONE = _PREFIX + b"version", _PREFIX + b"timeZone"
@@ -71,10 +72,7 @@ def rebased(values: pa.Array, calendar: Calendar, *, is_int96: bool) -> pa.Array
         days = np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
         return pa.array(_gregorian(days).astype(np.int32), mask=_nulls(values)).view(values.type)
     if calendar.zone not in _UTC:
-        raise UnsupportedFeatureError(
-            "it holds timestamps before 1900 by the calendar and the clocks of old versions of Spark"
-            f"{f' in {calendar.zone}' if calendar.zone else ''}, which are not read"
-        )
+        raise refusal(features.OLD_CALENDARS, zone=f" in {calendar.zone}" if calendar.zone else "")
     micros = np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
     moved = _gregorian(micros // _DAY_MICROS) * _DAY_MICROS + micros % _DAY_MICROS
     return pa.array(moved, mask=_nulls(values)).view(values.type)

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 from snapshot_explorer.arrow import int96
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field, Mode, arrow_type, spell
+from snapshot_explorer.formats.features import refusal
 
 _FIELD_ID = b"PARQUET:field_id"
 _TODAYS = Calendar()
@@ -111,7 +113,7 @@ def padded(values: pa.Array, field: Field) -> pa.Array:
 
 
 def _unsupported_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(f"it is {values.type}, which is not read as {spell(kind)}")
+    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=spell(kind))
 
 
 def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Origin) -> pa.Array:
@@ -131,7 +133,7 @@ def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Ori
 
 def _array(values: pa.Array, element: DataType, target: pa.ListType, origin: Origin) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
-        raise UnsupportedFeatureError(f"it is {values.type}, which is not read as array<{spell(element)}>")
+        raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=f"array<{spell(element)}>")
     if not isinstance(values, pa.ListArray):
         values = values.cast(pa.list_(values.type.value_type))
     return with_items(values, target, conform(values.values, element, origin))
@@ -144,9 +146,9 @@ def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
     """
     names = [item.name for item in values.type] if isinstance(values, pa.StructArray) else []
     if "typed_value" in names:
-        raise UnsupportedFeatureError("its variants are shredded (typed_value), which is not read")
+        raise refusal(features.SHREDDED_FILES)
     if sorted(names) != ["metadata", "value"]:
-        raise UnsupportedFeatureError(f"it is {values.type}, which is not read as variant")
+        raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type="variant")
     children = [values.field(names.index(item.name)).cast(pa.binary()) for item in target]
     return with_fields(values, target, children)
 

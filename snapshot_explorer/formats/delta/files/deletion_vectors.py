@@ -18,9 +18,10 @@ from snapshot_explorer.errors import (
     CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
-    UnsupportedFeatureError,
 )
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.locations import decoded
+from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -73,10 +74,7 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
     kind, where = descriptor["storage_type"], descriptor["path_or_inline"]
     size = descriptor["size_bytes"]
     if kind not in ("u", "p", "i"):
-        raise UnsupportedFeatureError(
-            f"The deletion vector of {data_path} is stored in a way that is not known ({kind!r}). Read the rows with "
-            "Delta's own engines."
-        )
+        raise refusal(features.OTHER_DELETION_VECTORS, path=data_path, kind=kind)
     try:
         _check_numbers(descriptor, data_path)
         inline = z85(where)[:size] if kind == "i" else None
@@ -103,10 +101,7 @@ def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
     if not is_whole or size < _LEAST_BYTES or cardinality < 0:
         raise CorruptBytesError(f"its size is {size} and its cardinality {cardinality}")
     if size > _MOST_BYTES:
-        raise UnsupportedFeatureError(
-            f"The deletion vector of {data_path} has {size:,} bytes, and at most {_MOST_BYTES:,} are read. Read the "
-            "rows with Delta's own engines."
-        )
+        raise refusal(features.GREAT_DELETION_VECTORS, path=data_path, size=size, most=_MOST_BYTES)
 
 
 def relative_file(text: str) -> str:

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.json_columns import integer
+from snapshot_explorer.formats.features import refusal
 
 Mode = Literal["none", "name", "id"]
 """How to find the columns of a data file: by name, by physical name, or by id."""
@@ -231,9 +232,7 @@ def arrow_type(kind: DataType) -> pa.DataType:
     if kind.root == "map" and kind.element and kind.key:
         value = pa.field("value", arrow_type(kind.element), nullable=kind.element_nullable)
         return pa.map_(arrow_type(kind.key), value)
-    raise UnsupportedFeatureError(
-        f"Columns of type {kind.root} are not read. The table's history, schema and files can still be looked at."
-    )
+    raise refusal(features.UNREAD_TYPES, type=kind.root)
 
 
 def arrow_field(field: Field) -> pa.Field:

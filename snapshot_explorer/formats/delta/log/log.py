@@ -16,8 +16,8 @@ from snapshot_explorer.errors import (
     MissingFileError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
-    UnsupportedFeatureError,
 )
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.batches import Commits, first_batch
 from snapshot_explorer.formats.delta.log.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
 from snapshot_explorer.formats.delta.log.hints import Checksum, contradictions, read_checksum
@@ -39,6 +39,7 @@ from snapshot_explorer.formats.delta.log.replay import (
     replay_state_of,
     state_of,
 )
+from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.shortfall import (
     PAUSE_SECONDS,
     TRIES,
@@ -513,8 +514,6 @@ def check_published(storage: Storage, log: Log, newest: int) -> None:
     protocol, _ = log.protocol_and_metadata(newest)
     named = sorted(_FEATURES & (protocol.reader_features or frozenset()))
     if named:
-        raise UnsupportedFeatureError(
-            f"{storage.root} has the reader feature {named[0]}: its catalog decides what was committed. "
-            f"{LOG}/{STAGED} holds commits of version {staged[0]} on that are not published, so which version is the "
-            "newest cannot be told from the files. Publish them through the catalog, then open the table again."
+        raise refusal(
+            features.STAGED_COMMITS, root=storage.root, feature=named[0], folder=f"{LOG}/{STAGED}", staged=staged[0]
         )

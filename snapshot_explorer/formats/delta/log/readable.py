@@ -6,43 +6,17 @@ Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field, has, is_allowed, is_known, parts, spell
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
+from snapshot_explorer.formats.features import Feature, refusal
 
-READ: Mapping[str, str] = MappingProxyType(
-    {
-        "columnMapping": "columns renamed and dropped without rewriting files, by name and by id",
-        "deletionVectors": "rows deleted without rewriting files",
-        "timestampNtz": "timestamps without a zone",
-        "typeWidening": "columns of a wider type than that of old files",
-        "typeWidening-preview": "the same, before it was released",
-        "v2Checkpoint": "checkpoints with sidecar files",
-        "vacuumProtocolCheck": "nothing that concerns a reader",
-        "variantType": "variants, given as a struct of value and metadata",
-        "variantType-preview": "the same, before it was released",
-        "variantShredding": "only where no column is a variant: its files may be shredded",
-        "variantShredding-preview": "the same, before it was released",
-    }
-)
-"""The reader features that are read, and what each means."""
-
-REFUSED: Mapping[str, str] = MappingProxyType(
-    {
-        "catalogManaged": "a catalog decides which versions exist",
-        "catalogOwned-preview": "a catalog decides which versions exist",
-        "geospatial": "columns of type geometry and geography",
-        "geospatial-dev": "columns of type geometry and geography",
-        "redirectReaderWriter-preview": "the table has moved to another place",
-        "adaptiveMetadata-preview": "the list of files is not in the log",
-    }
-)
-"""The reader features that are known and refused, and why; every other one is refused too."""
+_KNOWN: Mapping[str, Feature] = MappingProxyType({feature.keyword: feature for feature in features.READER_FEATURES})
 
 _VERSIONS = (1, 2, 3)
 _SHREDDING = ("variantShredding", "variantShredding-preview")
-_ADVICE = "Its history, schema and files can still be looked at; read the rows with Delta's own engines."
 
 
 def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
@@ -54,17 +28,13 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
     """
     _check_protocol(protocol)
     if metadata.provider != "parquet":
-        raise UnsupportedFeatureError(
-            f"The table's data files are of the format {metadata.provider!r}, not parquet. {_ADVICE}"
-        )
+        raise refusal(features.OTHER_FILE_FORMATS, provider=metadata.provider)
     schema = schema_of(metadata)
     _check_mapping(protocol, schema)
     _check_names(schema)
     for name, field in _walk(schema.fields, ""):
         if not is_known(field.type):
-            raise UnsupportedFeatureError(
-                f"The column {name!r} is of type {spell(field.type)}, which is not read. {_ADVICE}"
-            )
+            raise refusal(features.UNKNOWN_TYPES, column=name, type=spell(field.type))
         _check_changes(name, field)
         if field.id is None and schema.mode == "id":
             raise CorruptTableError(
@@ -76,31 +46,26 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
 
 
 def _check_protocol(protocol: Protocol) -> None:
-    version, features = protocol.min_reader_version, protocol.reader_features
+    version, listed = protocol.min_reader_version, protocol.reader_features
     if version not in _VERSIONS:
-        raise UnsupportedFeatureError(
-            f"Unsupported Delta protocol version: the table requires reader version {version} and writer version "
-            f"{protocol.min_writer_version}; reader versions 1, 2 and 3 are read. {_ADVICE}"
-        )
-    if (version == _VERSIONS[-1]) != (features is not None):
+        raise refusal(features.OTHER_READER_VERSIONS, version=version, writer=protocol.min_writer_version)
+    if (version == _VERSIONS[-1]) != (listed is not None):
         raise CorruptTableError(
-            f"The table's protocol has reader version {version} {'without' if features is None else 'with'} "
+            f"The table's protocol has reader version {version} {'without' if listed is None else 'with'} "
             "readerFeatures, which version 3 and no other has. The log is damaged; compare it with a copy of the table."
         )
-    unknown = sorted((features or frozenset()) - set(READ))
-    if unknown:
-        named = ", ".join(f"{name} ({REFUSED[name]})" if name in REFUSED else name for name in unknown)
-        raise UnsupportedFeatureError(
-            f"Unsupported Delta read feature: the table requires reader features that are not read: {named}. {_ADVICE}"
-        )
+    unread = [name for name in sorted(listed or ()) if name not in _KNOWN or _KNOWN[name].status == "refused"]
+    if unread:
+        named = ", ".join(f"{name} ({_KNOWN[name].name})" if name in _KNOWN else name for name in unread)
+        raise refusal(_KNOWN.get(unread[0], features.OTHER_READER_FEATURES), named=named)
 
 
 def _check_mapping(protocol: Protocol, schema: Schema) -> None:
     """Refuse a table that maps its columns, and lists the features that it needs without this one, as Spark does."""
     if protocol.min_reader_version < _VERSIONS[-1] or schema.mode == "none":
         return
-    features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
-    if "columnMapping" not in features:
+    listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
+    if "columnMapping" not in listed:
         raise CorruptTableError(
             f"The table maps its columns by {schema.mode} (delta.columnMapping.mode), and its protocol lists no "
             "columnMapping (DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH). The log is damaged; compare it with a copy of "
@@ -142,17 +107,11 @@ def _walk(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
 def _check_changes(name: str, field: Field) -> None:
     for change in field.changes:
         if not is_allowed(change.before, change.after):
-            raise UnsupportedFeatureError(
-                f"The column {name!r} was changed from {change.before} to {change.after}, a change that old files are "
-                f"not read under. {_ADVICE}"
-            )
+            raise refusal(features.TYPE_CHANGES, column=name, before=change.before, after=change.after)
 
 
 def _check_shredding(protocol: Protocol, schema: Schema) -> None:
     shredding = [name for name in _SHREDDING if name in (protocol.reader_features or ())]
     shredded = next((field.name for field in schema.fields if has(field.type, "variant")), None)
     if shredding and shredded is not None:
-        raise UnsupportedFeatureError(
-            f"Unsupported Delta read feature: the table requires {shredding[0]}, and the variants in the column "
-            f"{shredded!r} may be shredded, which is not read. {_ADVICE}"
-        )
+        raise refusal(features.SHREDDED_VARIANTS, feature=shredding[0], column=shredded)

@@ -8,9 +8,11 @@ from typing import cast
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, parse_fields, spell
 from snapshot_explorer.formats.delta.log.records import Metadata
+from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.model import Column, TableSchema
 
 _MODES = ("none", "name", "id")
@@ -86,10 +88,7 @@ def mapping_mode(metadata: Metadata) -> Mode:
     """
     mode = metadata.configuration.get("delta.columnMapping.mode", "none").strip().lower()
     if mode not in _MODES:
-        raise UnsupportedFeatureError(
-            f"The table maps its columns by {mode!r} (delta.columnMapping.mode); none, name and id are read. Read it "
-            "with a newer version of this package."
-        )
+        raise refusal(features.COLUMN_MAPPING_MODES, mode=mode)
     return cast("Mode", mode)
 
 

@@ -18,6 +18,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.deletion_vectors import relative_file, vector_of
 from snapshot_explorer.formats.delta.log.layout import LogFile
 from snapshot_explorer.formats.delta.log.locations import is_absolute
@@ -38,6 +39,7 @@ from snapshot_explorer.formats.expiry import (
     paths_of,
     ranges,
 )
+from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Entry, Storage
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -165,10 +167,11 @@ class Vacuum:
         wanted = [one.version for one in commits if _is_young(one, begin) or one.version in last]
         if not commits or (commits[0].version > 0 and _is_young(commits[0], begin)):
             begins = f"begins with version {commits[0].version}" if commits else "has no commits left"
-            raise UnsupportedFeatureError(
-                f"What VACUUM keeps is not told: the log {begins}, not {format_duration(keep)} ago or earlier, and "
-                "what was removed before is in a checkpoint. "
-                f"{'Keep less' if keep else 'Ask VACUUM itself, with DRY RUN'}."
+            raise refusal(
+                features.VACUUM_OF_CLEANED_LOGS,
+                begins=begins,
+                age=format_duration(keep),
+                advice="Keep less" if keep else "Ask VACUUM itself, with DRY RUN",
             )
         removes = self._log.actions(wanted, infos=False).removes
         rows = zip(
@@ -387,10 +390,7 @@ def _is_young(commit: LogFile, begin: datetime) -> bool:
 
 def _modified(entry: Entry, path: str) -> int:
     if entry.modified is None:
-        raise UnsupportedFeatureError(
-            f"What VACUUM takes is not told: the storage does not say when {path} was written. Ask VACUUM itself, with "
-            "DRY RUN."
-        )
+        raise refusal(features.VACUUM_WITHOUT_TIMES, path=path)
     return _millis(entry.modified)
 
 

@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.columns import padded
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field, arrow_type, spell
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
+from snapshot_explorer.formats.features import refusal
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN")
@@ -135,7 +137,7 @@ def typed(texts: list[str | None], kind: DataType) -> pa.Array:
     """
     parse = _PARSERS.get(kind.root)
     if parse is None:
-        raise UnsupportedFeatureError(f"Partition columns of type {spell(kind)} are not read.")
+        raise refusal(features.PARTITION_TYPES, type=spell(kind))
     wanted = arrow_type(kind)
     values: list[object] = []
     for position, text in enumerate(texts):

@@ -8,7 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.group_ids import Codes
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.row_tracking import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.key_groups import DELETE, RETRACTS, Rules
@@ -194,11 +196,7 @@ def _check_order(before: _State, after: _State, at_old: Codes, at_new: Codes, de
         newer = (later_codes > earlier_codes) | ((later_codes == earlier_codes) & newer)
     if not newer.all():
         files = detail.after.files if detail.after else ()
-        raise UnsupportedFeatureError(
-            f"Rows changed between the versions whose later row does not have the greater sequence number (in "
-            f"{files[0].path} or another file of its bucket), as after an overwrite. Whether Paimon returns these "
-            "rows as changed is undefined. Use mode='delta', or compare to_arrow() of both versions."
-        )
+        raise refusal(features.DIFFERENCE_OF_OLDER_ROWS, path=files[0].path)
 
 
 def _deleted(state: _State, chosen: Mask) -> pa.Table:

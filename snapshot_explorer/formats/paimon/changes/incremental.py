@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotNotFoundError,
-    UnsupportedFeatureError,
 )
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.changes.events import ROW_KIND, Difference, Events
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
@@ -23,7 +24,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
-from snapshot_explorer.formats.paimon.readable import check_table, flag, refused
+from snapshot_explorer.formats.paimon.readable import check_table, flag
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
     keys_might_match,
@@ -145,38 +146,25 @@ def _check_schema(schema: Schema, options: Mapping[str, str], version: int) -> N
     """Raise for features of the rows that are not supported, merging aside."""
     check_table(schema, {name: value for name, value in options.items() if name not in _ABOUT_MERGING}, version)
     if flag(options, "data-evolution.enabled"):
-        where = "the option data-evolution.enabled=true"
-        raise refused(version, "changes of rows that are spread over several files", where)
+        raise refusal(features.CHANGES_OF_EVOLUTION, version=version)
     if any(field.name == ROW_KIND for field in schema.fields):
-        raise UnsupportedFeatureError(
-            f"The table has a column {ROW_KIND!r}, which is the name of the column with the kind of a change. Its row "
-            "changes are not read; file_changes() returns the files."
-        )
+        raise refusal(features.TAKEN_CHANGE_COLUMN, column=ROW_KIND)
 
 
 def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, options: Mapping[str, str]) -> pa.Table:
     """Return the entries that Paimon's batch reads include. Raise for entries whose meaning is undefined."""
     if pc.any(pc.equal(entries.column("kind"), DELETE), min_count=0).as_py():
-        raise UnsupportedFeatureError(
-            f"Version {snapshot.id} is an {snapshot.kind} that removes files, as Paimon 0.9 records an UPDATE. "
-            "Its files do not show which rows changed, and Paimon does not read it either. Leave it out of "
-            "the range, or compare to_arrow() of both versions."
-        )
+        raise refusal(features.UPDATES_WITH_REMOVALS, version=snapshot.id, kind=snapshot.kind)
     if not schema.primary_keys:
         return entries
     if pc.any(pc.less(entries.column("bucket"), 0), min_count=0).as_py():
-        raise UnsupportedFeatureError(
-            f"Version {snapshot.id} wrote to postponed buckets (bucket=-2), whose changes are not read."
-        )
+        raise refusal(features.CHANGES_OF_POSTPONED_BUCKETS, version=snapshot.id)
     first_row = options.get("merge-engine", "").strip().lower() == "first-row"
     if not first_row and not flag(options, "deletion-vectors.enabled"):
         return entries
     upper = entries.filter(pc.greater(entries.column("level"), 0))
     if kind == "changelog" and len(upper) < len(entries):
-        raise UnsupportedFeatureError(
-            f"The changelog of version {snapshot.id} has files of level 0, which Paimon skips in tables with "
-            "deletion vectors or merge-engine=first-row; it is not read."
-        )
+        raise refusal(features.CHANGELOG_OF_LEVEL_0, version=snapshot.id)
     return upper
 
 
@@ -281,7 +269,7 @@ def _batch_state(storage: Storage, schemas: Schemas, snapshot: Snapshot, predica
     schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
     state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
     if schema.primary_keys and pc.any(pc.less(state.entries.column("bucket"), 0), min_count=0).as_py():
-        raise refused(snapshot.id, "the difference of postponed buckets", "a bucket below 0")
+        raise refusal(features.DIFFERENCE_OF_POSTPONED_BUCKETS, version=snapshot.id)
     entries = state.entries.filter(visible(state.entries, schema, options, snapshot.id))
     vectors = vectors_in(storage, state.indexes, schema, options, strict=True)
     return _BatchState(entries=entries, vectors=in_force(vectors, entries, schema, options, snapshot.id))
@@ -312,10 +300,7 @@ def _appended(
 ) -> list[Split]:
     """Return the added files of a table without keys. Raise if files were removed: their rows cannot be matched."""
     for split in old.values():
-        raise UnsupportedFeatureError(
-            f"Between versions {first} and {last} the file {split.files[0]} was removed by a compaction, an overwrite "
-            "or a delete, and the table has no primary key to match rows by. Use mode='delta'."
-        )
+        raise refusal(features.DIFFERENCE_OF_REMOVED_FILES, first=first, last=last, path=split.files[0])
     return [replace(split, detail=Events(plan=_plan(split))) for split in now.values()]
 
 
@@ -341,7 +326,4 @@ def _check_buckets(before: pa.Table, after: pa.Table) -> None:
         columns = (entries.column(name).to_pylist() for name in ("partition", "total_buckets"))
         for partition, count in zip(*columns, strict=True):
             if counts.setdefault(partition, count) != count:
-                raise UnsupportedFeatureError(
-                    f"A partition's number of buckets changed from {counts[partition]} to {count} between the "
-                    "versions, so that their keys cannot be matched. Compare to_arrow() of both versions."
-                )
+                raise refusal(features.DIFFERENCE_OF_BUCKET_COUNTS, before=counts[partition], after=count)

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
 from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
@@ -125,10 +127,7 @@ def check_limit(total: int) -> None:
         UnsupportedFeatureError: The blobs exceed the limit; the message says how to read less.
     """
     if total > LIMIT_BYTES:
-        raise UnsupportedFeatureError(
-            f"The blob columns asked for hold {total:,} bytes, and at most {LIMIT_BYTES:,} are loaded at once. Leave "
-            "them out with columns=[...], or read fewer partitions with a condition on the partition columns."
-        )
+        raise refusal(features.GREAT_BLOBS, total=total, most=LIMIT_BYTES)
 
 
 def parse(content: bytes, rows: int) -> BlobFile:

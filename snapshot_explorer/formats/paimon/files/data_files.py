@@ -19,10 +19,11 @@ from snapshot_explorer.errors import (
     CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
-    UnsupportedFeatureError,
 )
 from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.corrupt_files import unreadable
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type, spell
 from snapshot_explorer.storage import Storage
@@ -308,7 +309,7 @@ def _conform_struct(values: pa.Array, kind: DataType, wanted: pa.StructType, *, 
     fields = kind.fields
     if kind.root == "VARIANT":
         if set(there) != {"value", "metadata"}:
-            raise UnsupportedFeatureError(f"Shredded VARIANT columns ({', '.join(there)}) are not read.")
+            raise refusal(features.SHREDDED_VARIANTS, fields=", ".join(there))
         fields = tuple(
             Field(id=0, name=item.name, type=DataType(root="VARBINARY", length=2_147_483_647)) for item in wanted
         )

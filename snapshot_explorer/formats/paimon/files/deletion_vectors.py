@@ -10,6 +10,8 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import index_path
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -141,9 +143,7 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
     Source: paimon BitmapDeletionVector, Bitmap64DeletionVector, DeletionVector.read.
     """
     if rows > _MOST_ROWS:
-        raise UnsupportedFeatureError(
-            f"A deletion vector in {vector.path} is for a file of {rows} rows; up to {_MOST_ROWS} are read."
-        )
+        raise refusal(features.GREAT_DELETION_VECTORS, path=vector.path, rows=rows, most=_MOST_ROWS)
     if content[:1] != bytes([_VERSION]):
         raise CorruptBytesError(f"the version of the index file is {content[:1].hex() or 'missing'}, not {_VERSION}")
     if vector.offset is None or vector.offset < 1:

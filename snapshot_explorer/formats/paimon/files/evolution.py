@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type, spell
 
@@ -81,10 +82,7 @@ def _check(source: DataType, target: DataType, name: str) -> None:
             return
     elif source.root not in _NESTED and target.root not in _NESTED and castable(source, target):
         return
-    raise UnsupportedFeatureError(
-        f"The column {name!r} was changed from {spell(source)} to {spell(target)}; files written before are not cast "
-        "so here. The table's history and files can still be looked at, and versions before the change read."
-    )
+    raise refusal(features.CASTS, column=name, before=spell(source), after=spell(target))
 
 
 def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
@@ -106,10 +104,7 @@ def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
         try:
             columns.append(_evolved(batch.column(source.name), source.type, target.type))
         except NotCastableError as error:
-            raise UnsupportedFeatureError(
-                f"The column {target.name!r} of the data file {path} cannot be read under the schema asked for: "
-                f"{error}. Leave the column out with columns=[...], or read a version before its type was changed."
-            ) from error
+            raise refusal(features.CASTS_OF_VALUES, column=target.name, path=path, reason=error) from error
     return pa.RecordBatch.from_arrays(columns, names=[target.name for target, _ in how.targets])
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -34,6 +34,8 @@ from snapshot_explorer.formats.expiry import (
     ranges,
     sizes_of,
 )
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, number_of, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
@@ -245,10 +247,7 @@ def _check_whole(held: Held, end: int) -> None:
     """Raise for expiry across a gap: which files Paimon leaves behind then is unknown."""
     gaps = [version for version in range(held.earliest, end + 1) if version not in held.snapshots]
     if end > held.earliest and gaps:
-        raise UnsupportedFeatureError(
-            f"What expiring versions {held.earliest} to {end - 1} frees is unknown: snapshot {gaps[0]} is missing, "
-            "and Paimon's expiry stops at a gap. Repair the table, or keep more versions."
-        )
+        raise refusal(features.EXPIRY_OVER_GAPS, first=held.earliest, last=end - 1, missing=gaps[0])
 
 
 def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, Snapshot]) -> Mask:

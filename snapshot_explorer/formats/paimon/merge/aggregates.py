@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge.engines import Function
 from snapshot_explorer.formats.paimon.merge.key_codes import order_codes
 
@@ -105,10 +106,7 @@ def texts(array: pa.Array, function: Function) -> Fold:
     def result(values: Iterable[Any]) -> pa.Array:
         pairs = [value or (None, None) for value in values]
         if any(before != after for before, after in pairs):
-            raise UnsupportedFeatureError(
-                "A column of the aggregate function listagg holds blank texts, which Paimon's releases from 2.0 on "
-                "pass over and those before do not. Leave the column out, or read it with Paimon's own engines."
-            )
+            raise refusal(features.BLANK_TEXTS)
         return pa.array([after for _, after in pairs], array.type)
 
     return Fold(items=[(text, text) for text in array.to_pylist()], add=add, result=result)

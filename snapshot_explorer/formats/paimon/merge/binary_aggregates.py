@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge import bitmaps, bitmaps_64
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
 
@@ -91,10 +93,7 @@ def theta_sketch(array: pa.Array) -> Fold:
         made = datasketches.theta_union()
         for side in (value, item):
             if tuple(side[1:3]) != (_SERIAL_VERSION, _COMPACT_FAMILY):
-                raise UnsupportedFeatureError(
-                    f"A column of the aggregate function theta_sketch holds bytes that begin with {side[:8].hex()}: "
-                    "no sketch of the compact form. Leave the column out, or read it with Paimon's own engines."
-                )
+                raise refusal(features.OTHER_THETA_SKETCHES, bytes=side[:8].hex())
             made.update(datasketches.compact_theta_sketch.deserialize(side))
         return _as_java_writes(bytes(made.get_result().serialize()))
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
 from snapshot_explorer.formats.paimon.merge.engines import Function
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, order_codes, value_codes
@@ -76,10 +78,7 @@ def collect(array: pa.Array, function: Function) -> Fold:
         if value is None or not item:
             return value
         if not compared:
-            raise UnsupportedFeatureError(
-                f"A column of the aggregate function collect has elements of type {array.values.type} taken back, "
-                "which Paimon's own readers compare in different ways, or fail on. Leave the column out."
-            )
+            raise refusal(features.RETRACTED_COLLECTIONS, type=array.values.type)
         away = [codes[place] for place in item]
         left = []
         for place in value:
@@ -109,10 +108,7 @@ def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]
         if value is None and item is None:
             return None
         if is_rows and any(absent[place] for place in (*(value or ()), *(item or ()))):
-            raise UnsupportedFeatureError(
-                "A column whose distinct rows are collected holds null among them, on which Paimon itself fails. "
-                "Leave the column out."
-            )
+            raise refusal(features.NULLS_AMONG_DISTINCT_ROWS)
         kept = list(value or ()) if nested else []  # Java treats the previous elements as distinct
         seen = {codes[place] for place in kept}
         for place in (*(() if nested else value or ()), *(item or ())):
@@ -312,10 +308,7 @@ def _differing(function: Function, *, first: bool) -> UnsupportedFeatureError:
     what = "nulls or two rows of one key in its first value" if first else "rows that its option count-limit is for"
     if first and function.most is not None:
         what = f"nulls, two rows of one key or more than {function.most} rows in its first value"
-    return UnsupportedFeatureError(
-        f"A column of nested rows holds {what}, which Paimon's releases treat in different ways. "
-        "Leave the column out, or read it with Paimon's own engines."
-    )
+    return refusal(features.DIFFERING_NESTED_ROWS, what=what)
 
 
 def nested_partial_update(array: pa.Array, function: Function) -> Fold:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.group_ids import Codes
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
 
 _COMPACT = 18
@@ -103,10 +104,7 @@ class _Numbers:
             return pa.array(plain, self.kind)
         listed = list(values)
         if any(value is not None and abs(value) >= self.limit for value in listed):
-            raise UnsupportedFeatureError(
-                f"The sum of a key has more digits than its type {self.kind}, which Paimon's engines show "
-                "in different ways. Leave the column out, or read it with Paimon's own engines."
-            )
+            raise refusal(features.OVERFLOWING_SUMS, type=self.kind)
         return _decimals(listed, self.kind)
 
 

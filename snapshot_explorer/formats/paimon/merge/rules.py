@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge.engines import (
     Aggregation,
     Deduplicate,
@@ -14,7 +16,7 @@ from snapshot_explorer.formats.paimon.merge.engines import (
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, spell
-from snapshot_explorer.formats.paimon.readable import flag, refused
+from snapshot_explorer.formats.paimon.readable import flag
 
 _IGNORE_DELETE = (
     "ignore-delete",
@@ -79,9 +81,9 @@ def _sequence_fields(schema: Schema, options: Mapping[str, str], version: int) -
 def _check_order(name: str, where: str, schema: Schema, version: int) -> None:
     """Raise for a sequence field that does not exist or whose values have no order."""
     if name not in {field.name for field in schema.fields}:
-        raise refused(version, f"the sequence field {name!r}, which its schema lacks", where)
+        raise refusal(features.ABSENT_SEQUENCE_FIELDS, version=version, name=name, where=where)
     if schema.field(name).type.root in _NESTED:
-        raise refused(version, "an order by nested values", where)
+        raise refusal(features.NESTED_ORDER, version=version, where=where)
 
 
 def _engine(schema: Schema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Engine:
@@ -91,13 +93,13 @@ def _engine(schema: Schema, options: Mapping[str, str], version: int, sequence: 
             return Deduplicate()
         case "first-row":
             if sequence:
-                raise refused(version, "a first row by sequence fields", "the options merge-engine and sequence.field")
+                raise refusal(features.FIRST_ROW_BY_SEQUENCE, version=version)
             return FirstRow()
         case "partial-update":
             return _partial_update(schema, options, version)
         case "aggregation":
             return _aggregation(schema, options, version, sequence)
-    raise refused(version, f"the merge engine {name}", f"the option merge-engine={name}")
+    raise refusal(features.MERGE_ENGINES, version=version, name=name)
 
 
 def _partial_update(schema: Schema, options: Mapping[str, str], version: int) -> PartialUpdate:
@@ -105,11 +107,9 @@ def _partial_update(schema: Schema, options: Mapping[str, str], version: int) ->
     removing = flag(options, _REMOVE)
     by_group = bool(options.get(_REMOVE_BY_GROUP, "").strip())
     if removing and (groups or _ignores_deletes(options)):
-        raise refused(
-            version, "a removal of records beside sequence groups or ignored deletes", f"the option {_REMOVE}"
-        )
+        raise refusal(features.REMOVE_BESIDE_GROUPS, version=version, option=_REMOVE)
     if by_group and _ignores_deletes(options):
-        raise refused(version, "a removal of records beside ignored deletes", f"the option {_REMOVE_BY_GROUP}")
+        raise refusal(features.REMOVE_BY_GROUP, version=version, option=_REMOVE_BY_GROUP)
     functions = {}
     inside = {name for group in groups for name in group.fields}
     ordering = {name for group in groups for name in group.order}
@@ -124,11 +124,7 @@ def _partial_update(schema: Schema, options: Mapping[str, str], version: int) ->
             check_function(function, field.name, field.type, version)
             functions[field.name] = function
         elif function.name != "last_non_null_value":
-            raise refused(
-                version,
-                f"the aggregate function {name} of the column {field.name!r} outside of a sequence group",
-                "an option of fields.*.aggregate-function",
-            )
+            raise refusal(features.FUNCTIONS_OUTSIDE_GROUPS, version=version, function=name, column=field.name)
     return PartialUpdate(groups=groups, functions=functions, remove_on_delete=removing)
 
 
@@ -144,9 +140,7 @@ def _groups(schema: Schema, options: Mapping[str, str], version: int) -> Iterato
         fields = tuple(value.split(","))
         for name in (*order, *fields):
             if name not in known:
-                raise refused(
-                    version, f"the column {name!r} in a sequence group, twice, in the key or not there", option
-                )
+                raise refusal(features.GROUP_COLUMNS, version=version, column=name, option=option)
             known.discard(name)
         for name in order:
             _check_order(name, f"the option {option}", schema, version)
@@ -154,7 +148,7 @@ def _groups(schema: Schema, options: Mapping[str, str], version: int) -> Iterato
         yield SequenceGroup(order=order, fields=fields, removes=bool(removing.intersection(order)))
     if not removing <= ordering:
         name = min(removing - ordering)
-        raise refused(version, f"the sequence field {name!r}, which is in no group", f"the option {_REMOVE_BY_GROUP}")
+        raise refusal(features.GROUPS_TO_REMOVE_BY, version=version, name=name, option=_REMOVE_BY_GROUP)
 
 
 def _aggregation(schema: Schema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Aggregation:
@@ -172,11 +166,7 @@ def _aggregation(schema: Schema, options: Mapping[str, str], version: int, seque
             function = _function(field.name, name, options, version)
             check_function(function, field.name, field.type, version)
         if removing and function.ignore_retract:
-            raise refused(
-                version,
-                "a removal of records beside ignored retracts",
-                f"the option fields.{field.name}.ignore-retract",
-            )
+            raise refusal(features.REMOVE_BESIDE_RETRACTS, version=version, column=field.name)
         functions[field.name] = function
     return Aggregation(functions=functions, remove_on_delete=removing)
 
@@ -207,7 +197,7 @@ def _limit(column: str, text: str, version: int) -> int | None:
     if not text.strip():
         return None
     if not text.strip().isdecimal() or not int(text):
-        raise refused(version, f"a limit of {text!r} rows", f"the option fields.{column}.count-limit={text}")
+        raise refusal(features.COUNT_LIMITS, version=version, limit=text, column=column)
     return int(text)
 
 
@@ -236,10 +226,8 @@ def check_function(function: Function, column: str, kind: DataType, version: int
         "nested_partial_update": _is_table(kind, function) and bool(function.nested_key),
     }.get(function.name, False)
     if not reads:
-        raise refused(
-            version,
-            f"the aggregate function {function.name} of the column {column!r} of type {spell(kind)}",
-            f"the option fields.{column}.aggregate-function={function.name}",
+        raise refusal(
+            features.AGGREGATE_FUNCTIONS, version=version, function=function.name, column=column, type=spell(kind)
         )
 
 

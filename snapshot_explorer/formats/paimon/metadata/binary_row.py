@@ -9,7 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type
 
 _COMPACT_DECIMAL = 18
@@ -236,9 +238,11 @@ def _timestamps(rows: _Rows, at: Places, nulls: Mask, kind: DataType, *, lenient
     limit = (2**63 - 1) // factor - 1
     far = ~nulls & ((millis > limit) | (millis < -limit))
     if far.any() and not lenient:
-        raise UnsupportedFeatureError(
-            f"A {kind.root}({precision}) of the table lies too far from 1970 for 64 bits of "
-            f"{'micro' if precision <= _MICROS else 'nano'}seconds; it is not read."
+        raise refusal(
+            features.DISTANT_TIMES,
+            type=kind.root,
+            precision=precision,
+            unit="micro" if precision <= _MICROS else "nano",
         )
     unknown = nulls | far
     return pa.array(np.where(unknown, 0, millis) * factor + more, mask=unknown).cast(wanted)

@@ -16,8 +16,9 @@ from snapshot_explorer.errors import (
     MissingFileError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
-    UnsupportedFeatureError,
 )
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import (
     DELETE,
@@ -317,9 +318,12 @@ def _list_of(snapshot: Snapshot, kind: str) -> tuple[str, int | None] | None:
 
 def _check_readable(snapshot: Snapshot) -> None:
     if not _OLDEST_FORMAT <= snapshot.format_version <= _NEWEST_FORMAT:
-        raise UnsupportedFeatureError(
-            f"{snapshot.path} is of format version {snapshot.format_version}; versions {_OLDEST_FORMAT} and "
-            f"{_NEWEST_FORMAT}, of Paimon 0.3 and newer, are read."
+        raise refusal(
+            features.OTHER_SNAPSHOT_FORMATS,
+            path=snapshot.path,
+            version=snapshot.format_version,
+            oldest=_OLDEST_FORMAT,
+            newest=_NEWEST_FORMAT,
         )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +236,7 @@ class _TypeText:
 
     def _atomic(self, name: str) -> DataType:
         if name in _SPATIAL:
-            raise UnsupportedFeatureError(f"Columns of type {self._text} are not read.")
+            raise refusal(features.SPATIAL_TYPES, type=self._text)
         if name == "DOUBLE" and self._peek() == "PRECISION":
             self._take()
         numbers = self._numbers()
@@ -252,7 +253,7 @@ class _TypeText:
         if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
             return DataType(root=name, precision=_within((numbers or [6])[0], 0, 9))
         if name not in _ARROW:
-            raise UnsupportedFeatureError(f"Columns of type {self._text} are not known.")
+            raise refusal(features.UNKNOWN_TYPES, type=self._text)
         return DataType(root=name)
 
     def _zoned(self, name: str) -> str:

@@ -9,7 +9,9 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from snapshot_explorer.formats.paimon.metadata.layout import check_names
 from snapshot_explorer.limits import DEFAULT, Limits
@@ -292,9 +294,7 @@ def _entries(
     table = _picked(raw, _ENTRY_PATHS, wanted, files)
     kinds = table.column("kind")
     if len(kinds) and not pc.all(pc.is_in(kinds, pa.array([ADD, DELETE], pa.int8()))).as_py():
-        raise UnsupportedFeatureError(
-            f"A manifest among {files[0][0]} has an entry that is neither ADD nor DELETE; no file has been read."
-        )
+        raise refusal(features.ENTRY_KINDS, path=files[0][0])
     check_names(table.column("file_name"), "a manifest")
     return table, counts
 
@@ -316,7 +316,7 @@ def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
     schema = pa.schema([pa.field("kind", pa.int8(), nullable=False), *list(INDEX_ENTRIES)[:7]])
     table = _picked(raw, _INDEX_PATHS, schema, files)
     if len(table) and pc.max(table.column("kind")).as_py() != ADD:
-        raise UnsupportedFeatureError(f"{files[0][0]} removes an index file, which only streaming readers expect.")
+        raise refusal(features.REMOVED_INDEXES, path=files[0][0])
     check_names(table.column("file_name"), "an index manifest")
     ranges = single_chunk(raw.column("_DELETIONS_VECTORS_RANGES"))
     return _flat_ranges(table.drop_columns(["kind"]), ranges, counts)
@@ -344,9 +344,7 @@ def _flat_ranges(table: pa.Table, ranges: pa.Array, counts: Sequence[int]) -> tu
 def _check_version(raw: pa.Table, what: str, newest: int) -> None:
     versions = [version for version in pc.unique(raw.column("_VERSION")).to_pylist() if version != newest]
     if versions:
-        raise UnsupportedFeatureError(
-            f"A {what} of the table is of version {versions[0]}; version {newest}, of Paimon 0.3 and newer, is read."
-        )
+        raise refusal(features.OTHER_MANIFEST_FORMATS, what=what, version=versions[0], newest=newest)
 
 
 def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: Sequence[tuple[str, bytes]]) -> pa.Table:

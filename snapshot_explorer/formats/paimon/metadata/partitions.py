@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.layout import bucket_folder, data_path
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Schema
@@ -187,7 +189,7 @@ def _hexadecimal(value: Any, _: DataType) -> str:
 
 
 def _refused(_: Any, kind: DataType) -> str:
-    raise UnsupportedFeatureError(f"Folders of partitions by a {kind.root} column cannot be named; it is not read.")
+    raise refusal(features.BINARY_PARTITION_FOLDERS, type=kind.root)
 
 
 def _date(value: Any, _: DataType) -> str:

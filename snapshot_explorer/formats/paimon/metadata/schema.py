@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from snapshot_explorer.errors import CorruptTableError, StorageError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, StorageError, TableNotFoundError
 from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import (
     GREATEST_LENGTH,
     DataType,
@@ -222,10 +224,7 @@ class Schemas:
             schema = replace(schema, options=kept)
         kind = schema.options.get("type", "table")
         if kind not in _TYPES:
-            raise UnsupportedFeatureError(
-                f"{self._storage.root} is a {kind}, which Paimon's own readers treat apart; it is not read. "
-                "Read are tables of the types table and materialized-table."
-            )
+            raise refusal(features.TABLE_TYPES, root=self._storage.root, type=kind)
         return schema
 
     def by_id(self, ids: Iterable[int]) -> Mapping[int, Schema]:

@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files import blobs, evolution
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB_FORMAT, ColumnGroup, column_groups
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
@@ -27,7 +29,6 @@ from snapshot_explorer.formats.paimon.readable import (
     check_write_columns,
     file_format,
     flag,
-    refused,
 )
 from snapshot_explorer.formats.paimon.scan.plans import Plan, has_plain_columns, is_plain
 from snapshot_explorer.formats.paimon.scan.sections import sections
@@ -284,7 +285,7 @@ def _check_file(file: DataFile, name: str, table: _Table) -> None:
     if not table.evolving or file.first_row_id is None:
         check_write_columns(file.write_columns, (field.name for field in found.fields), name, table.version)
         if file.format == BLOB_FORMAT:
-            raise refused(table.version, "blob files without data evolution", f"the data file {name}")
+            raise refusal(features.BLOB_FILES, version=table.version, file=name)
     if file.format != BLOB_FORMAT:
         check_no_blobs(file.write_columns, found.fields, name, table.version)
     try:
@@ -346,8 +347,7 @@ def _evolving_splits(group: _Group, table: _Table) -> Iterator[Split]:
     spread = [one for one in groups if len(one.everything) > 1]
     for one in spread:
         if any(file.vector for file in one.everything):
-            where = f"the data file {one.files[0].path}"
-            raise refused(table.version, "deletion vectors of rows that are spread over several files", where)
+            raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=one.files[0].path)
     for some in pack(spread, lambda one: sum(map(_cost, one.everything)), target=_TARGET_BYTES):
         yield _split(group, [file for one in some for file in one.everything], table, None, groups=some)
 

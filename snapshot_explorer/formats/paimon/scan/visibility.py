@@ -5,9 +5,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
-from snapshot_explorer.formats.paimon.readable import flag, refused
+from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -46,7 +48,7 @@ def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], versi
     postponed = pc.less(entries.column("bucket"), 0)
     if options.get("bucket", "").strip() != _POSTPONED and pc.any(postponed).as_py():
         name = entries.filter(postponed).column("file_name")[0].as_py()
-        raise refused(version, f"postponed buckets without the option bucket={_POSTPONED}", f"the data file {name}")
+        raise refusal(features.UNDECLARED_POSTPONED_BUCKETS, version=version, postponed=_POSTPONED, file=name)
     shown = pc.invert(postponed)
     if options.get("merge-engine", "").strip().lower() == "first-row":
         shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
@@ -61,11 +63,7 @@ def _check_switched(entries: pa.Table, version: int) -> None:
     """Raise for a version that was written before deletion vectors were enabled and needs a merge."""
     levels = pc.unique(entries.column("level")).to_pylist()
     if 0 in levels or len(levels) > 1:
-        raise refused(
-            version,
-            "a merge, but were written before deletion vectors were turned on, so that Paimon merges them no more",
-            f"the option {_ENABLED}=true",
-        )
+        raise refusal(features.VECTORS_TURNED_ON, version=version, option=_ENABLED)
 
 
 def in_force(vectors: Vectors, entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> Vectors:
@@ -99,7 +97,7 @@ def in_force(vectors: Vectors, entries: pa.Table, schema: Schema, options: Mappi
         return {}
     if not schema.primary_keys:
         where = f"the data file {found[2]} has one, but the option {_ENABLED} is off"
-        raise refused(version, "deletion vectors that the newest options turn off", where)
+        raise refusal(features.VECTORS_TURNED_OFF, version=version, where=where)
     log.warning(
         "version %d has deletion vectors, but the newest options turn them off: its files are merged instead", version
     )

@@ -7,7 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import safe_name
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
 from snapshot_explorer.formats.paimon.system_tables.texts import braced
@@ -61,10 +63,7 @@ def _head(content: bytes, path: str) -> bytes:
     if magic != _MAGIC:
         raise ValueError("it does not begin as one")
     if version != _VERSION:
-        raise UnsupportedFeatureError(
-            f"The file index {path} is of version {version}; version {_VERSION} is read. The other system tables do "
-            "not need it."
-        )
+        raise refusal(features.OTHER_FILE_INDEXES, path=path, version=version, newest=_VERSION)
     if not _FIXED.size <= length <= len(content):
         raise ValueError(f"its head would have {length} of {len(content)} bytes")
     return content[:length]

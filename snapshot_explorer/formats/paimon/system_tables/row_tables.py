@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.changes.events import ROW_KIND, LastEvents, read_events
 from snapshot_explorer.formats.paimon.files.row_tracking import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas, arrow_field, arrow_type
@@ -67,17 +69,11 @@ def _columns(name: str, schema: Schema, newest: Schema) -> pa.Schema:
             ids = [pa.field(field.name, arrow_type(field.type), nullable=False) for field in HIDDEN]
             return pa.schema([*fields, *ids])
     if any(field.name == ROW_KIND for field in fields):
-        raise UnsupportedFeatureError(
-            f"The table has a column of its own called {ROW_KIND!r}, which is what {name} calls the kind of an event; "
-            f"{name} is not read. to_arrow() gives the rows."
-        )
+        raise refusal(features.TAKEN_AUDIT_COLUMN, column=ROW_KIND, table=name)
     special = [pa.field(ROW_KIND, pa.string())]
     if flag(newest.options, _NUMBERED):
         if not schema.primary_keys:
-            raise UnsupportedFeatureError(
-                f"The option {_NUMBERED} asks for sequence numbers in {name}, which rows without a primary key have "
-                f"not; {name} is not read. to_arrow() gives the rows."
-            )
+            raise refusal(features.AUDIT_NUMBERS, option=_NUMBERED, table=name)
         special.append(arrow_field(SEQUENCE_NUMBER))
     return pa.schema([*special, *fields])
 

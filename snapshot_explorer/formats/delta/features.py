@@ -1,0 +1,361 @@
+"""The features of Delta tables: what is read, and what is refused by name.
+
+Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
+"""
+
+from functools import partial
+
+from snapshot_explorer.formats.features import SHARED, Feature
+
+_ADVICE = "Its history, schema and files can still be looked at; read the rows with Delta's own engines."
+_read = partial(Feature, status="read", since="0.1.0")
+_refused = partial(Feature, status="refused", since="0.1.0")
+
+_NEEDED = "the protocol lists it in readerFeatures"
+_PROTOCOL = ("delta.log.readable._check_protocol",)
+_read_feature = partial(_read, area="reader features", condition=_NEEDED, checked=_PROTOCOL)
+_refused_feature = partial(
+    _refused,
+    area="reader features",
+    condition=_NEEDED,
+    checked=_PROTOCOL,
+    message=(
+        "Unsupported Delta read feature: the table requires reader features that are not read: {named}. " + _ADVICE
+    ),
+)
+
+READER_VERSIONS = _read(
+    name="reader versions 1 to 3",
+    area="versions",
+    condition="minReaderVersion of the protocol",
+    checked=_PROTOCOL,
+)
+OTHER_READER_VERSIONS = _refused(
+    name="newer reader versions",
+    area="versions",
+    condition="minReaderVersion of the protocol is another than 1, 2 or 3",
+    checked=_PROTOCOL,
+    message=(
+        "Unsupported Delta protocol version: the table requires reader version {version} and writer version {writer}; "
+        "reader versions 1, 2 and 3 are read. " + _ADVICE
+    ),
+)
+
+READER_FEATURES: tuple[Feature, ...] = (
+    _read_feature(keyword="columnMapping", name="columns renamed and dropped without rewriting files, by name and id"),
+    _read_feature(keyword="deletionVectors", name="rows deleted without rewriting files"),
+    _read_feature(keyword="timestampNtz", name="timestamps without a zone"),
+    _read_feature(keyword="typeWidening", name="columns of a wider type than that of old files"),
+    _read_feature(keyword="typeWidening-preview", name="type widening before its release"),
+    _read_feature(keyword="v2Checkpoint", name="checkpoints with sidecar files"),
+    _read_feature(keyword="vacuumProtocolCheck", name="a check by VACUUM, which does not concern readers"),
+    _read_feature(keyword="variantType", name="variants", note="as value and metadata"),
+    _read_feature(keyword="variantType-preview", name="variants before their release", note="as value and metadata"),
+    _read_feature(keyword="variantShredding", name="shredded variants", note="where no column is a variant"),
+    _read_feature(
+        keyword="variantShredding-preview",
+        name="shredded variants before their release",
+        note="where no column is a variant",
+    ),
+    _refused_feature(keyword="catalogManaged", name="a catalog decides which versions exist"),
+    _refused_feature(keyword="catalogOwned-preview", name="a catalog decides which versions exist"),
+    _refused_feature(keyword="geospatial", name="columns of type geometry and geography"),
+    _refused_feature(keyword="geospatial-dev", name="columns of type geometry and geography"),
+    _refused_feature(keyword="redirectReaderWriter-preview", name="the table has moved to another place"),
+    _refused_feature(keyword="adaptiveMetadata-preview", name="the list of files is not in the log"),
+)
+"""The reader features that are known, by the word in the protocol."""
+
+OTHER_READER_FEATURES = _refused_feature(name="any other reader feature")
+SHREDDED_VARIANTS = _refused(
+    name="variants in a table with shredding",
+    area="reader features",
+    condition="the protocol lists variantShredding or its preview, and a column is a variant or contains one",
+    checked=("delta.log.readable._check_shredding",),
+    message=(
+        "Unsupported Delta read feature: the table requires {feature}, and the variants in the column {column!r} may "
+        "be shredded, which is not read. " + _ADVICE
+    ),
+)
+
+LOG = _read(
+    name="the log: commits, checkpoints of every form, sidecars, checksums",
+    area="metadata",
+    condition="every table",
+    checked=("delta.log.log", "delta.log.checkpoints"),
+)
+HISTORY = _read(
+    name="`history` and `detail` as DESCRIBE shows them",
+    area="metadata",
+    condition="every table",
+    checked=("delta.history.inspections",),
+)
+ACTIONS_BESIDE_FILES = _read(
+    name="domains, transactions",
+    area="metadata",
+    condition="domainMetadata and txn actions",
+    checked=("delta.log.non_file_actions",),
+)
+STAGED_COMMITS = _refused(
+    name="staged commits that only a catalog can call commits",
+    area="metadata",
+    condition="the table has catalogManaged, and staged commits after the newest published one",
+    checked=("delta.log.catalogs.check_published",),
+    message=(
+        "{root} has the reader feature {feature}: its catalog decides what was committed. {folder} holds commits of "
+        "version {staged} on that are not published, so which version is the newest cannot be told from the files. "
+        "Publish them through the catalog, then open the table again."
+    ),
+)
+
+CLUSTERING = _read(
+    name="liquid clustering",
+    area="rows",
+    condition="the writer feature clustering, which does not concern readers",
+    checked=_PROTOCOL,
+)
+ROW_TRACKING = _read(
+    name="row tracking (`_row_id`, `_row_commit_version`)",
+    area="rows",
+    condition="the table property delta.enableRowTracking",
+    checked=("delta.scan.row_tracking",),
+)
+PATHS = _read(
+    name="escaped and absolute paths",
+    area="rows",
+    condition="add actions with such paths",
+    checked=("delta.log.locations",),
+)
+COLUMN_MAPPING_MODES = _refused(
+    name="other modes of column mapping than none, name and id",
+    area="rows",
+    condition="the table property delta.columnMapping.mode has another value",
+    checked=("delta.log.schema.mapping_mode",),
+    message=(
+        "The table maps its columns by {mode!r} (delta.columnMapping.mode); none, name and id are read. Read it with a "
+        "newer version of this package."
+    ),
+)
+OTHER_DELETION_VECTORS = _refused(
+    name="deletion vectors stored in another way than inline or in a file",
+    area="rows",
+    condition="an add action has a deletion vector of another storageType than u, p and i",
+    checked=("delta.files.deletion_vectors.vector_of",),
+    message=(
+        "The deletion vector of {path} is stored in a way that is not known ({kind!r}). Read the rows with Delta's own "
+        "engines."
+    ),
+)
+GREAT_DELETION_VECTORS = _refused(
+    name="deletion vectors of more than 256 MiB",
+    area="rows",
+    condition="the size of a deletion vector in an add action",
+    checked=("delta.files.deletion_vectors._check_numbers",),
+    message=(
+        "The deletion vector of {path} has {size:,} bytes, and at most {most:,} are read. Read the rows with Delta's "
+        "own engines."
+    ),
+)
+OLD_CALENDARS = _refused(
+    name="timestamps before 1900 that old versions of Spark wrote by another calendar",
+    area="rows",
+    condition="the footer of a parquet file says so, and its zone is not UTC",
+    checked=("delta.files.calendars.rebased",),
+    message=(
+        "it holds timestamps before 1900 by the calendar and the clocks of old versions of Spark{zone}, which are not "
+        "read"
+    ),
+)
+
+UNKNOWN_TYPES = _refused(
+    name="columns of other types than the protocol's",
+    area="types",
+    condition="the schema has such a column",
+    checked=("delta.log.readable.check_readable",),
+    message="The column {column!r} is of type {type}, which is not read. " + _ADVICE,
+)
+UNREAD_TYPES = _refused(
+    name="types without a counterpart in Arrow",
+    area="types",
+    condition="the schema has such a column",
+    checked=("delta.log.data_types.arrow_type",),
+    message="Columns of type {type} are not read. The table's history, schema and files can still be looked at.",
+)
+TYPE_CHANGES = _refused(
+    name="changes of type that Delta does not allow",
+    area="types",
+    condition="the field's delta.typeChanges",
+    checked=("delta.log.readable._check_changes",),
+    message=(
+        "The column {column!r} was changed from {before} to {after}, a change that old files are not read under. "
+        + _ADVICE
+    ),
+)
+PARTITION_TYPES = _refused(
+    name="partition columns of nested types",
+    area="types",
+    condition="a partition column is an array, a map, a struct or a variant",
+    checked=("delta.scan.partitions.typed",),
+    message="Partition columns of type {type} are not read.",
+)
+
+PARQUET = _read(
+    name="parquet",
+    area="data files",
+    condition="the provider in the table's metadata",
+    checked=("delta.log.readable.check_readable",),
+)
+OTHER_FILE_FORMATS = _refused(
+    name="other formats than parquet",
+    area="data files",
+    condition="the provider in the table's metadata",
+    checked=("delta.log.readable.check_readable",),
+    message="The table's data files are of the format {provider!r}, not parquet. " + _ADVICE,
+)
+SHREDDED_FILES = _refused(
+    name="shredded variants in files",
+    area="data files",
+    condition="a variant column of a parquet file has a typed_value",
+    checked=("delta.files.columns._variant",),
+    message="its variants are shredded (typed_value), which is not read",
+)
+FILES_OF_OTHER_TYPES = _refused(
+    name="columns of files in a type that is no form of the table's",
+    area="data files",
+    condition="the type of a column in a parquet file's footer",
+    checked=("delta.files.columns._unread", "delta.files.columns._array", "delta.files.columns._variant"),
+    message="it is {found}, which is not read as {type}",
+)
+
+CHANGES = _read(
+    name="change data where it was written, otherwise what added and removed files and deletion vectors tell",
+    area="changes",
+    condition='mode="auto"',
+    checked=("delta.changes.change_data",),
+)
+CHANGE_DATA_FEED = _read(
+    name='`mode="changelog"` as `readChangeFeed`',
+    area="changes",
+    condition="the table property delta.enableChangeDataFeed",
+    checked=("delta.changes.change_data",),
+)
+DIFFERENCE = _refused(
+    name='`mode="diff"`',
+    area="changes",
+    condition="every table, as Delta has no primary keys",
+    checked=("delta.changes.change_data.ChangeData.between",),
+    message=(
+        "mode='diff' tells rows apart by a primary key, and a Delta table has none. Use mode='auto' for what each "
+        "commit changed, or compare to_arrow() of both versions."
+    ),
+)
+CHANGES_ACROSS_SCHEMAS = _refused(
+    name="a range in which columns were dropped, renamed or retyped",
+    area="changes",
+    condition="the schemas of the range",
+    checked=("delta.changes.change_schema.check_schemas",),
+    message=(
+        "The changes from version {version} on cannot be told under the schema of version {reading} "
+        "(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Begin after that change; changelog() of a "
+        "snapshot tells of one version under its own schema."
+    ),
+)
+CHANGES_ACROSS_PARTITIONS = _refused(
+    name="a range in which the partition columns were changed",
+    area="changes",
+    condition="a file of the range has other partition values than the schema",
+    checked=("delta.changes.change_data._check_partitions",),
+    message=(
+        "Version {version} tells of the file {path}, which was written when the table had other partition columns "
+        "({columns}); its rows are not told under those of now. Leave the version out of the range."
+    ),
+)
+TAKEN_CHANGE_COLUMNS = _refused(
+    name="changes of a table with a column called as the kind of a change",
+    area="changes",
+    condition="the schema has a column `_change_type` or the like",
+    checked=("delta.changes.change_schema.check_names",),
+    message=(
+        "The table has a column of its own called {column!r}, which is what the kind of a change is called; its "
+        "changes are not read. changes() shows the files."
+    ),
+)
+
+TIME_TRAVEL = _read(
+    name="by version and by time, with Delta's adjusted commit times or in-commit timestamps",
+    area="time travel",
+    condition="every table",
+    checked=("delta.log.times",),
+)
+VACUUM = _read(
+    name="what VACUUM would take",
+    area="retention",
+    condition="every table",
+    checked=("delta.maintenance.retention",),
+)
+VACUUM_OF_CLEANED_LOGS = _refused(
+    name="that of a log that begins later than what is kept",
+    area="retention",
+    condition="commits of the time asked for were cleaned away",
+    checked=("delta.maintenance.retention.Vacuum._removed",),
+    message=(
+        "What VACUUM keeps is not told: the log {begins}, not {age} ago or earlier, and what was removed before is in "
+        "a checkpoint. {advice}."
+    ),
+)
+VACUUM_WITHOUT_TIMES = _refused(
+    name="that on a storage which does not say when files were written",
+    area="retention",
+    condition="the storage's listing",
+    checked=("delta.maintenance.retention._modified",),
+    message=(
+        "What VACUUM takes is not told: the storage does not say when {path} was written. Ask VACUUM itself, with DRY "
+        "RUN."
+    ),
+)
+CLEANED_VERSIONS = _refused(
+    name="versions whose log was cleaned: they are in the history, `readable` is no",
+    area="time travel",
+    condition="no checkpoint and commits lead to the version",
+    checked=("delta.log.log_segment",),
+)
+
+FEATURES: tuple[Feature, ...] = (
+    READER_VERSIONS,
+    OTHER_READER_VERSIONS,
+    *READER_FEATURES,
+    OTHER_READER_FEATURES,
+    SHREDDED_VARIANTS,
+    LOG,
+    HISTORY,
+    ACTIONS_BESIDE_FILES,
+    STAGED_COMMITS,
+    CLUSTERING,
+    ROW_TRACKING,
+    PATHS,
+    COLUMN_MAPPING_MODES,
+    OTHER_DELETION_VECTORS,
+    GREAT_DELETION_VECTORS,
+    OLD_CALENDARS,
+    UNKNOWN_TYPES,
+    UNREAD_TYPES,
+    TYPE_CHANGES,
+    PARTITION_TYPES,
+    PARQUET,
+    OTHER_FILE_FORMATS,
+    SHREDDED_FILES,
+    FILES_OF_OTHER_TYPES,
+    CHANGES,
+    CHANGE_DATA_FEED,
+    DIFFERENCE,
+    CHANGES_ACROSS_SCHEMAS,
+    CHANGES_ACROSS_PARTITIONS,
+    TAKEN_CHANGE_COLUMNS,
+    TIME_TRAVEL,
+    VACUUM,
+    VACUUM_OF_CLEANED_LOGS,
+    VACUUM_WITHOUT_TIMES,
+    CLEANED_VERSIONS,
+    *SHARED,
+)
+"""All of them, in the order of README."""

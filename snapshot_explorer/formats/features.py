@@ -1,0 +1,141 @@
+"""What a feature of a table format is: declared once, refused from its declaration, and listed in README.
+
+Each format declares its own in `FEATURES`; those that several formats share are here.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from snapshot_explorer.errors import UnsupportedFeatureError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """Something that a table may use, and whether it is read."""
+
+    name: str
+    """What it is, in a few words."""
+    area: str
+    """The row of README's table that lists it."""
+    status: Literal["read", "refused"]
+    """Whether rows that need it are read, or refused with an error that names it."""
+    since: str
+    """The version of this package that reads it, or first refuses it by name."""
+    condition: str
+    """What in a table, or in the question, makes it needed."""
+    checked: tuple[str, ...]
+    """Where that is found out: modules or functions below `snapshot_explorer.formats`, or below the package."""
+    keyword: str = ""
+    """The option or protocol feature by which a table asks for it, if there is one."""
+    note: str = ""
+    """How far it is read; empty for wholly."""
+    message: str = ""
+    """The message of its refusal, with fields in braces; empty for a feature that is read."""
+
+
+def refusal(feature: Feature, /, **found: object) -> UnsupportedFeatureError:
+    """Return the error that refuses a feature.
+
+    Args:
+        feature: What is not read.
+        found: Where it was found: a value for each field of the feature's message.
+    """
+    return UnsupportedFeatureError(feature.message.format(**found))
+
+
+def summary(features: Sequence[Feature]) -> str:
+    """Return a Markdown table with one row per area: what is read, and what is refused."""
+    lines = ["| | read | refused by name, for now |", "|---|---|---|"]
+    for area in dict.fromkeys(feature.area for feature in features):
+        cells = [
+            "; ".join(_brief(one) for one in features if one.area == area and one.status == status)
+            for status in ("read", "refused")
+        ]
+        lines.append(_row([area, *cells]))
+    return "\n".join(lines)
+
+
+def listing(features: Sequence[Feature]) -> str:
+    """Return a Markdown table with one row per feature."""
+    lines = ["| feature | since | needed by | checked in |", "|---|---|---|---|"]
+    lines.extend(_row(_cells(feature)) for feature in features)
+    return "\n".join(lines)
+
+
+def _brief(feature: Feature) -> str:
+    shown = f"`{feature.keyword}`" if feature.keyword else feature.name
+    return f"{shown} ({feature.note})" if feature.note else shown
+
+
+def _cells(feature: Feature) -> Iterator[str]:
+    yield feature.name + (f" (`{feature.keyword}`)" if feature.keyword else "")
+    yield f"{feature.status}, {feature.since}"
+    yield feature.condition
+    yield ", ".join(f"`{place}`" for place in feature.checked)
+
+
+def _row(cells: Sequence[str] | Iterator[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+_refused = partial(Feature, status="refused", since="0.1.0")
+
+ENCRYPTED_FILES = _refused(
+    name="encrypted files",
+    area="data files",
+    condition="a parquet or ORC file is encrypted",
+    checked=("corrupt_files.unreadable",),
+    message=(
+        "The data file {path} is encrypted. Encrypted files are not read; the table's history and files can still be "
+        "looked at."
+    ),
+)
+DISTANT_TIMES_IN_FILES = _refused(
+    name="timestamps of ORC files outside of the years 1677 to 2262",
+    area="data files",
+    condition="a file holds such a timestamp, and its reader counts nanoseconds",
+    checked=("corrupt_files.unreadable",),
+    message=(
+        "The data file {path} holds a timestamp outside of the years 1677 to 2262, which cannot be read from "
+        "{file_format}: {said}. Leave the column out with columns=[...]."
+    ),
+)
+UNKNOWN_PARQUET_TYPES = _refused(
+    name="parquet types that the installed pyarrow does not know",
+    area="data files",
+    condition="a parquet file has a column of a logical type newer than pyarrow",
+    checked=("corrupt_files.unreadable",),
+    message="The data file {path} holds a type that the installed pyarrow does not know: {said}. Upgrade pyarrow.",
+)
+OTHER_STORAGES = _refused(
+    name="files on another storage than the table's own",
+    area="storages",
+    condition="metadata names a file by a URL of another storage",
+    checked=("storage.location.external",),
+)
+
+SHARED: tuple[Feature, ...] = (ENCRYPTED_FILES, DISTANT_TIMES_IN_FILES, UNKNOWN_PARQUET_TYPES, OTHER_STORAGES)
+"""The features of every format."""
+
+AVRO_CODECS = _refused(
+    name="Avro files of another codec than null, deflate, snappy, zstandard, bzip2 and xz",
+    area="metadata",
+    condition="a manifest or data file in Avro names another codec",
+    checked=("avro.container._unpacked",),
+    message=(
+        "Metadata is compressed with the Avro codec {codec!r}, which is not read. Read are null, deflate, snappy, "
+        "zstandard, bzip2 and xz."
+    ),
+)
+RECURSIVE_AVRO = _refused(
+    name="Avro schemas that refer to themselves",
+    area="metadata",
+    condition="a record of an Avro file contains itself",
+    checked=("avro.container._Shapes._word",),
+    message="An Avro schema refers to itself in {word!r}, which is not read.",
+)
+
+AVRO: tuple[Feature, ...] = (AVRO_CODECS, RECURSIVE_AVRO)
+"""The features of formats with metadata in Avro."""
