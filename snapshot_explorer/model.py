@@ -56,15 +56,15 @@ class Commit:
     removed_files: int | None
     """Data files that the commit removed."""
     added_rows: int | None
-    """Rows in the added files, before any merge."""
+    """Rows in the added files, before any merge, without those that deletion vectors remove; also rows that return."""
     removed_rows: int | None
-    """Rows in the removed files, before any merge."""
+    """Rows in the removed files, likewise; and those that the commit deleted by deletion vectors."""
     added_bytes: int | None
     """Bytes of the added files."""
     removed_bytes: int | None
     """Bytes of the removed files."""
     total_rows: int | None
-    """Rows in all live files after the commit, before any merge."""
+    """Rows in all live files after the commit, before any merge, without those that deletion vectors remove."""
     watermark: datetime | None
     """Event-time watermark, aware, UTC; null where the writer recorded none."""
     tags: tuple[str, ...]

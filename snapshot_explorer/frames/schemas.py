@@ -39,6 +39,8 @@ COMMITS = pa.schema(
         _column("details", pa.string(), "all that the format stored about the commit, as JSON"),
     ]
 )
+"""Rows that deletion vectors remove are in none of the counts of rows: a commit that deletes by them has
+`removed_rows`. Where the writer did not record how many they are, the counts that they take part in are null."""
 
 MANIFESTS = pa.schema(
     [

@@ -52,7 +52,7 @@ TABLE_TYPES = _refused(
     name="tables of other types than `table` and `materialized-table`",
     area="versions",
     condition="the option type",
-    checked=("paimon.metadata.schemas.Schemas.newest",),
+    checked=("paimon.metadata.schema.Schemas.newest",),
     message=(
         "{root} is a {type}, which Paimon's own readers treat apart; it is not read. Read are tables of the "
         "types table and materialized-table."
@@ -92,7 +92,7 @@ BINARY_PARTITION_FOLDERS = _refused(
     name="folders of partitions by bytes",
     area="metadata",
     condition="a partition column is BINARY, VARBINARY or nested, and the text of its folders is needed",
-    checked=("paimon.metadata.partition_text._refused",),
+    checked=("paimon.metadata.partitions._refused",),
     message="Folders of partitions by a {type} column cannot be named; it is not read.",
 )
 TABLES_OF_ROWS = _read(

@@ -98,8 +98,10 @@ class Paimon:
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`.
 
-        Reads the snapshots, their delta manifest lists and delta manifests, each kind concurrently, and the tags. A
-        commit whose delta has vanished meanwhile has no counts and is not readable.
+        Reads the snapshots, their delta manifest lists and delta manifests, each kind at once, and the tags; of a table
+        with deletion vectors also each index manifest once, and the snapshot before the first. A commit whose delta has
+        vanished meanwhile has no counts, and is readable no more. Rows that deletion vectors remove are not counted in
+        `total_rows`, and count as removed by the commit that deleted them; null where a writer did not record how many.
 
         Raises:
             SnapshotNotFoundError: A version does not exist.
@@ -108,7 +110,7 @@ class Paimon:
         snapshots = self._history.snapshots(versions)
         tags = self._history.tags_by_version() if snapshots else {}
         parts = [
-            read_commits(self._storage, self._history, snapshots[begin : begin + _AT_ONCE], tags)
+            read_commits(self._storage, self._history, self._schemas, snapshots[begin : begin + _AT_ONCE], tags)
             for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
         ]
         return pa.concat_tables(parts)

@@ -6,15 +6,22 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import Changes, Lists, read_changes
+from snapshot_explorer.formats.paimon.metadata.deleted_rows import (
+    FILE_COLUMNS,
+    IndexStates,
+    read_index_states,
+    row_counts,
+)
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import sql_text
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.model import Kind, Readable
 from snapshot_explorer.storage import Storage
@@ -49,14 +56,21 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable:
 
 
 def read_commits(
-    storage: Storage, history: History, snapshots: Sequence[Snapshot], tags: Mapping[int, Sequence[str]]
+    storage: Storage,
+    history: History,
+    schemas: Schemas,
+    snapshots: Sequence[Snapshot],
+    tags: Mapping[int, Sequence[str]],
 ) -> pa.Table:
     """Return the COMMITS frame of snapshots, in their order; see `commits_frame`.
 
-    Reads their delta manifest lists, then their delta manifests, concurrently. For a snapshot whose delta has vanished
-    meanwhile, it also reads its changelog.
+    Reads their delta manifest lists and delta manifests, each kind at once; where there are deletion vectors also their
+    index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile also what is
+    left of it.
     """
-    delta = read_changes(storage, snapshots, "delta", columns=_COUNTED)
+    states = read_index_states(storage, history, schemas, snapshots)
+    columns = _COUNTED if states is None else (*_COUNTED, *FILE_COLUMNS)
+    delta = read_changes(storage, snapshots, "delta", columns=columns)
     lost = [index for index, known in enumerate(delta.known) if not known]
     readable = [readable_of(one, known=known) for one, known in zip(snapshots, delta.known, strict=True)]
     if lost:
@@ -66,7 +80,7 @@ def read_commits(
         left = read_changes(storage, now, "changelog", columns=_COUNTED)
         for index, one, known in zip(lost, now, left.known, strict=True):
             readable[index] = readable_of(one, known=known and one.held == "changelog")
-    return commits_frame(snapshots, delta, readable, tags)
+    return commits_frame(snapshots, delta, readable, tags, states=states)
 
 
 def commits_frame(
@@ -74,11 +88,28 @@ def commits_frame(
     delta: Changes,
     readable: Sequence[Readable],
     tags: Mapping[int, Sequence[str]],
+    *,
+    states: IndexStates | None = None,
 ) -> pa.Table:
-    """Return the COMMITS frame. Counts are null for a commit whose delta no longer exists."""
+    """Return the COMMITS frame. Counts are null for a commit whose delta is no longer there.
+
+    Args:
+        snapshots: The snapshots.
+        delta: What each changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
+        readable: Whether each can be loaded.
+        tags: The tags of versions.
+        states: The deletion vectors before and after each; None where there are none.
+    """
     counts = _counts(delta, len(snapshots))
     unknown = ~np.array(delta.known, np.bool_)
-    columns = {
+    totals = [one.total_rows for one in snapshots]
+    columns = {name: pa.array(values, mask=unknown) for name, values in counts.items()}
+    if states is not None:
+        rows = row_counts(states, delta, totals)
+        totals = [one.total for one in rows]
+        for name, values in (("added", [one.added for one in rows]), ("removed", [one.removed for one in rows])):
+            columns[f"{name}_rows"] = pc.if_else(pa.array(unknown), None, pa.array(values, pa.int64()))
+    columns |= {
         "version": [one.id for one in snapshots],
         "committed_at": [one.committed_at for one in snapshots],
         "readable": list(readable),
@@ -87,8 +118,7 @@ def commits_frame(
         "user": [one.user for one in snapshots],
         "identifier": [str(one.identifier) for one in snapshots],
         "schema_id": [one.schema_id for one in snapshots],
-        **{name: pa.array(values, mask=unknown) for name, values in counts.items()},
-        "total_rows": [one.total_rows for one in snapshots],
+        "total_rows": totals,
         "watermark": [_watermark(one.watermark) for one in snapshots],
         "tags": [list(tags.get(one.id, ())) for one in snapshots],
         "details": [one.stored for one in snapshots],

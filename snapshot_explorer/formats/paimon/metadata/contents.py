@@ -289,20 +289,32 @@ def _entries_of(
 
 def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence[pa.Table]:
     """Return the INDEX_ENTRIES of each version; empty where it has none or its index manifest has vanished."""
-    names = list(dict.fromkeys(one.index_manifest for one in snapshots if one.index_manifest))
-    paths = [manifest_path(name, "a snapshot") for name in names]
+    found = read_index_manifests(storage, {one.index_manifest: one.path for one in snapshots if one.index_manifest})
+    empty = INDEX_ENTRIES.empty_table()
+    present = {name: rows for name, rows in found.items() if rows is not None}
+    return [present.get(one.index_manifest or "", empty) for one in snapshots]
+
+
+def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str, pa.Table | None]:
+    """Return the INDEX_ENTRIES of index manifests by name, None for one that has vanished. A request each, at once.
+
+    Args:
+        storage: The table's storage.
+        names: The index manifests, and for each the file that names it, for messages.
+
+    Raises:
+        CorruptTableError: One is cut short or damaged; the message names it.
+    """
+    paths = [manifest_path(name, named_by) for name, named_by in names.items()]
     contents = storage.read_present(paths)
     # An empty file exists: parsing it raises CorruptTableError.
     present = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
     rows, counts = read_indexes(present, limits=storage.limits)
-    begins = dict(zip([path for path, _ in present], np.cumsum([0, *counts]).tolist(), strict=False))
-    sizes = dict(zip([path for path, _ in present], counts, strict=True))
-    empty = INDEX_ENTRIES.empty_table()
-    of_name = {
-        name: rows.slice(begins[path], sizes[path]) if path in begins and path in sizes else empty
-        for name, path in zip(names, paths, strict=True)
-    }
-    return [of_name.get(one.index_manifest or "", empty) for one in snapshots]
+    found: dict[str, pa.Table | None] = dict.fromkeys(names)
+    kept = (name for name, content in zip(names, contents, strict=True) if content is not None)
+    for name, begin, count in zip(kept, np.cumsum([0, *counts]).tolist(), counts, strict=False):
+        found[name] = rows.slice(begin, count)
+    return found
 
 
 def _list_of(snapshot: Snapshot, kind: str) -> tuple[str, int | None] | None:

@@ -1,0 +1,234 @@
+"""How many rows deletion vectors remove before and after commits, from index manifests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.metadata.contents import Changes, read_index_manifests
+from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.manifests import DELETE, INDEX_ENTRIES
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_ENABLED = ("deletion-vectors.enabled", "deletion-vectors.modifiable")
+_FILE = ("partition", "bucket")
+"""With the file's name, the columns of ENTRIES and INDEX_ENTRIES that identify a data file."""
+FILE_COLUMNS = (*_FILE, "file_name")
+"""The columns of ENTRIES that `row_counts` needs besides `kind` and `rows`."""
+_UNKNOWN = -1
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStates:
+    """The INDEX_ENTRIES before and after each of several commits; None where they are unknown."""
+
+    before: Sequence[pa.Table | None]
+    """Those of the version before."""
+    after: Sequence[pa.Table | None]
+    """Those of the version."""
+    replaced: Sequence[bool]
+    """Whether they may differ: not where the commit left the index manifest as it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCounts:
+    """Rows that a commit added and removed, and all rows after it, without those that deletion vectors remove."""
+
+    added: int | None
+    """Rows in the added files, and rows of other files that are no longer deleted."""
+    removed: int | None
+    """Rows in the removed files, and rows of other files that were deleted."""
+    total: int | None
+    """Rows in all live files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Vectors:
+    """The deletion vectors of an index manifest, a row each."""
+
+    files: Codes
+    """The number of the data file."""
+    places: Codes
+    """The number of the place where the vector is stored: the same vector where it is the same."""
+    rows: Codes
+    """How many rows it deletes; _UNKNOWN where the writer did not say."""
+
+
+_NONE = _Vectors(files=np.zeros(0, np.int64), places=np.zeros(0, np.int64), rows=np.zeros(0, np.int64))
+
+
+def read_index_states(
+    storage: Storage, history: History, schemas: Schemas, snapshots: Sequence[Snapshot]
+) -> IndexStates | None:
+    """Return the index manifests before and after commits; None if none of them can have deletion vectors.
+
+    Reads nothing where no snapshot names an index manifest, and only their schemas, which are kept, where these allow
+    no deletion vectors, as for a table with dynamic buckets. Otherwise the snapshots before those given, of a run
+    without gaps one, and each index manifest once, all at once.
+
+    An index manifest is carried on by each commit, so that a version without one comes after versions without one.
+
+    Source: paimon IndexManifestFileHandler.write.
+    """
+    indexed = [one for one in snapshots if one.index_manifest is not None]
+    if not indexed or not _might_have_vectors(schemas, indexed):
+        return None
+    by_version = {one.id: one for one in snapshots}
+    wanted = [one.id - 1 for one in indexed if one.id > 1 and one.id - 1 not in by_version]
+    try:
+        by_version |= history.present(wanted) if wanted else {}
+    except CorruptTableError as error:
+        log.warning("%s Which rows the commit after it deleted is unknown.", error)
+    names = {one.index_manifest: one.path for one in by_version.values() if one.index_manifest}
+    found = read_index_manifests(storage, names)
+    empty = INDEX_ENTRIES.empty_table()
+    before: list[pa.Table | None] = []
+    after: list[pa.Table | None] = []
+    replaced: list[bool] = []
+    for one in snapshots:
+        previous = by_version.get(one.id - 1)
+        replaced.append(one.index_manifest != (previous and previous.index_manifest))
+        after.append(found[one.index_manifest] if one.index_manifest else empty)
+        if one.id == 1 or one.index_manifest is None or (previous is not None and previous.index_manifest is None):
+            before.append(empty)
+        else:
+            before.append(found[previous.index_manifest] if previous and previous.index_manifest else None)
+    return IndexStates(before=before, after=after, replaced=replaced)
+
+
+def _might_have_vectors(schemas: Schemas, snapshots: Sequence[Snapshot]) -> bool:
+    """Return whether a schema of these versions allows deletion vectors; it may if it cannot be read."""
+    try:
+        found = schemas.by_id({one.schema_id for one in snapshots}).values()
+    except (CorruptTableError, UnsupportedFeatureError):
+        return True
+    return any(schema.options.get(name, "").strip().lower() == "true" for schema in found for name in _ENABLED)
+
+
+def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | None]) -> list[RowCounts]:
+    """Return the rows that each commit added and removed, and all after it.
+
+    Args:
+        states: The index manifests before and after each.
+        changes: What each changed, with `kind`, `rows` and FILE_COLUMNS.
+        totals: The rows in all live files after each, deleted ones included.
+    """
+    vectors, files = _numbered(states, changes.entries)
+    rows = changes.entries.column("rows").to_numpy()
+    gone = changes.entries.column("kind").to_numpy() == DELETE
+    order = np.argsort(changes.commits, kind="stable")
+    bounds = np.searchsorted(changes.commits[order], np.arange(len(totals) + 1))
+    counts = []
+    pairs = zip(states.before, states.after, states.replaced, totals, strict=True)
+    for position, (before, after, replaced, total) in enumerate(pairs):
+        mine = order[bounds[position] : bounds[position + 1]]
+        old, new = (None if state is None else vectors[id(state)] for state in (before, after))
+        added, removed, touched = mine[~gone[mine]], mine[gone[mine]], files[mine]
+        back, lost = _grown(old, new, touched) if replaced else (0, 0)
+        counts.append(
+            RowCounts(
+                added=_sum(_present(rows[added], files[added], new), back),
+                removed=_sum(_present(rows[removed], files[removed], old), lost),
+                total=_less(total, new),
+            )
+        )
+    return counts
+
+
+def _numbered(states: IndexStates, entries: pa.Table) -> tuple[dict[int, _Vectors], Codes]:
+    """Return the vectors of each state by its `id`, and the number of each entry's file; -1 for one without vectors."""
+    tables = {
+        id(one): one.filter(pc.is_valid(one["data_file"])) for one in (*states.before, *states.after) if one is not None
+    }
+    every = pa.concat_tables(tables.values()) if tables else INDEX_ENTRIES.empty_table()
+    keys = _keys(every, "data_file")
+    known = pc.unique(keys)
+    files = pc.index_in(keys, value_set=known).to_numpy().astype(np.int64)
+    stored = [pc.fill_null(single_chunk(every[name]).cast(pa.string()), "") for name in ("file_name", "offset")]
+    places = pc.binary_join_element_wise(*stored, "/").dictionary_encode().indices.to_numpy().astype(np.int64)
+    rows = pc.fill_null(single_chunk(every["cardinality"]), _UNKNOWN).to_numpy()
+    found, begin = {}, 0
+    for name, table in tables.items():
+        part = slice(begin, begin + len(table))
+        found[name] = _Vectors(files=files[part], places=places[part], rows=rows[part])
+        begin += len(table)
+    of_entries = pc.fill_null(pc.index_in(_keys(entries, "file_name"), value_set=known), _UNKNOWN)
+    return found, of_entries.to_numpy().astype(np.int64)
+
+
+def _keys(table: pa.Table, name: str) -> pa.Array:
+    """Return what identifies the data file of each row."""
+    parts = [single_chunk(table[column]) for column in (*_FILE, name)]
+    texts = [part.cast(pa.string()) if pa.types.is_integer(part.type) else part for part in parts]
+    return pc.binary_join_element_wise(*(text.cast(pa.binary()) for text in texts), b"/")
+
+
+def _present(rows: Codes, files: Codes, vectors: _Vectors | None) -> Codes:
+    """Return the rows of files without those that vectors remove; _UNKNOWN where that is not known."""
+    if vectors is None:
+        return np.full(len(rows), _UNKNOWN)
+    order = np.argsort(vectors.files, kind="stable")
+    places = np.searchsorted(vectors.files[order], files)
+    has = np.isin(files, vectors.files)
+    deleted = np.zeros(len(rows), np.int64)
+    deleted[has] = vectors.rows[order][places[has]]
+    # More deleted rows than rows is a contradiction, and no count.
+    return np.where((deleted == _UNKNOWN) | (deleted > rows), _UNKNOWN, rows - deleted)
+
+
+def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[int | None, int | None]:
+    """Return how many rows of files that a commit neither added nor removed came back, and how many were deleted.
+
+    Without the state before, no row came back: writers only add to the vectors of a file that they keep.
+
+    Source: paimon BucketedDvMaintainer.notifyNewDeletion, mergeNewDeletion.
+    """
+    if new is None:
+        return None, None
+    if old is None:
+        return 0, (None if np.setdiff1d(new.files, touched).size else 0)
+    was, now = _replaced(old, new, touched), _replaced(new, old, touched)
+    back: list[int | None] = [0]
+    lost: list[int | None] = [0]
+    for file in was.keys() | now.keys():
+        rows, new_rows = was.get(file, 0), now.get(file, 0)
+        known = _UNKNOWN not in (rows, new_rows)
+        # Of a file without a vector before, nothing comes back; of one without a vector now, nothing was deleted.
+        back.append(max(rows - new_rows, 0) if known else None if file in was else 0)
+        lost.append(max(new_rows - rows, 0) if known else None if file in now else 0)
+    return _total(back), _total(lost)
+
+
+def _replaced(vectors: _Vectors, others: _Vectors, touched: Codes) -> dict[int, int]:
+    """Return the rows of those vectors that are not among others, by the file's number, of files not touched."""
+    # A complex number is a pair that numpy compares.
+    stored, known = (one.files + 1j * one.places for one in (vectors, others))
+    chosen = ~np.isin(vectors.files, touched) & ~np.isin(stored, known)
+    return dict(zip(vectors.files[chosen].tolist(), vectors.rows[chosen].tolist(), strict=True))
+
+
+def _total(numbers: Sequence[int | None]) -> int | None:
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
+def _sum(rows: Codes, more: int | None) -> int | None:
+    return None if more is None or (rows == _UNKNOWN).any() else int(rows.sum()) + more
+
+
+def _less(total: int | None, vectors: _Vectors | None) -> int | None:
+    if total is None or vectors is None or (vectors.rows == _UNKNOWN).any():
+        return None
+    left = total - int(vectors.rows.sum())
+    return left if left >= 0 else None
