@@ -1,7 +1,8 @@
 """The median of the values that are present at each of many moments.
 
-Own code, as no library at hand follows a median while values come and go: numpy for each moment by itself takes 1.5 s
-per 100 moments of 100,000 values, a sorted list with bisect 30 s for 10,000 moments; this takes less than a second.
+Own code, as no library at hand follows a median while values come and go. Measured with 200,000 values, 125,000 of them
+present at once: numpy for each moment by itself takes 1 to 1.5 s per 100 moments; over 10,000 moments a sorted list
+with bisect takes 29 s, and this 0.9 s.
 """
 
 import numpy as np
