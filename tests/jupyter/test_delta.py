@@ -63,7 +63,7 @@ def test_history_and_detail_are_inspected(payments):
     assert payments.fails("%snapshot inspect history 1").startswith(
         "history describes the table as a whole, not one version. Leave 1 out"
     )
-    assert payments.fails("%snapshot inspect files").startswith("No table of metadata is called 'files'. ")
+    assert payments.fails("%snapshot inspect files").startswith("No metadata table is called 'files'. ")
 
 
 def test_what_the_open_table_offers_is_completed(payments):
@@ -89,8 +89,7 @@ def test_there_are_no_tags_and_no_branches(payments):
 def test_a_version_that_is_not_there_is_one_readable_line(payments):
     line = payments.fails("%snapshot show 99")
 
-    assert line.startswith("Cannot time travel Delta table to version 99: ")
-    assert line.endswith("Available versions: [0, 4]. Give one of these, or latest.")
+    assert line == "Version 99 does not exist. Available versions: 0 to 4. Try 4, latest or @2h."
 
 
 def test_the_help_tells_of_both_formats(shell):
