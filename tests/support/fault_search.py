@@ -251,7 +251,7 @@ def _ranges(wanted):
     if not wanted:
         yield
         return
-    with mock.patch.object(storage_files, "_WHOLE", -1):
+    with mock.patch.object(storage_files, "_WHOLE_FILE_BYTES", -1):
         yield
 
 
