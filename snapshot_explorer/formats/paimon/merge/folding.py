@@ -109,8 +109,8 @@ def _assignments(steps: ColumnSteps, valid: npt.NDArray[np.bool_]) -> Actions | 
         case "last_non_null_value" if not (actions == ADD_EARLIER).any():
             made = np.where(actions == ADD, np.int8(SET), actions)
             made = np.where(actions == RETRACT, np.int8(CLEAR), made)
-            asked = np.isin(actions, (ADD, RETRACT))
-            return np.where(asked & ~valid, np.int8(SKIP), made)
+            is_aggregated = np.isin(actions, (ADD, RETRACT))
+            return np.where(is_aggregated & ~valid, np.int8(SKIP), made)
     return None
 
 
@@ -236,13 +236,13 @@ def sums(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSte
     whole = number_aggregates.small(array)
     if whole is None:
         return None
-    asked = valid & np.isin(steps.actions, (ADD, ADD_EARLIER, RETRACT))
-    sizes = np.add.reduceat(np.where(asked, np.abs(whole.astype(np.float64)), 0.0), key_groups.starts)
+    is_aggregated = valid & np.isin(steps.actions, (ADD, ADD_EARLIER, RETRACT))
+    sizes = np.add.reduceat(np.where(is_aggregated, np.abs(whole.astype(np.float64)), 0.0), key_groups.starts)
     if sizes.max(initial=0) >= float(number_aggregates.limit(kind)) * _SAFE:
         return None
-    signed = np.where(asked, np.where(steps.actions == RETRACT, -whole, whole), np.int64(0))
+    signed = np.where(is_aggregated, np.where(steps.actions == RETRACT, -whole, whole), np.int64(0))
     added = np.add.reduceat(signed, key_groups.starts)
-    return number_aggregates.from_small(added, np.logical_or.reduceat(asked, key_groups.starts), kind)
+    return number_aggregates.from_small(added, np.logical_or.reduceat(is_aggregated, key_groups.starts), kind)
 
 
 def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
