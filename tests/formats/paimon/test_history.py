@@ -221,7 +221,7 @@ def test_an_unknown_version_says_which_exist(table, version, message):
     table.expire(3)
     paimon = opened(table)
 
-    for ask in (paimon.files, paimon.manifests, paimon.schema, lambda one: paimon.commits([one])):
+    for ask in (paimon.version, lambda one: paimon.commits([one])):
         with pytest.raises(SnapshotNotFoundError, match=message.replace(".", r"\.")):
             ask(version)
 

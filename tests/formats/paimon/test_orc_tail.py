@@ -121,7 +121,7 @@ import random, sys
 import pyarrow as pa
 from pyarrow import orc
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.paimon.manifests import read_entries
+from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
 
 rows = pa.table({"k": [1, 2], "d": pa.array([None, None], pa.decimal128(9, 2)), "l": [[[1]], None], "_KIND": [0, 1]})
 sink = pa.BufferOutputStream()

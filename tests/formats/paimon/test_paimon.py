@@ -350,7 +350,7 @@ def test_splits_cover_the_live_files_and_travel():
     assert sorted(path for split in splits for path in split.files) == sorted(
         orders.version(9).files()["path"].to_pylist()
     )
-    rows = pa.Table.from_batches([batch for split in splits for batch in orders.read(split, ["order_id"])])
+    rows = pa.Table.from_batches([batch for split in splits for batch in orders.version(9).read(split, ["order_id"])])
     assert len(rows) == 47
 
 
@@ -393,7 +393,7 @@ def test_a_table_without_schema_files_says_so(table):
 def test_a_missing_schema_file_is_named(copy):
     (copy / "schema" / "schema-0").unlink()
 
-    with pytest.raises(CorruptTableError, match="schema/schema-0 is missing.*restore it"):
+    with pytest.raises(CorruptTableError, match="schema/schema-0, which is missing.*restore it"):
         opened(copy).version(1).files()
 
 

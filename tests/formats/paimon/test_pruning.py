@@ -96,7 +96,7 @@ def keyed_states():
         table = Paimon(Storage(str(folder)))
         listing = table.listing(0)
         for version in listing.versions[-1:]:
-            snapshot = table._snapshot(version)
+            snapshot = table.version(version)._snapshot
             yield folder.name, table.version(snapshot.id)._schema, read_state(table._storage, snapshot).entries
 
 
@@ -127,11 +127,11 @@ def test_rows_of_a_table_with_a_bucket_key_lie_in_the_bucket_of_their_hash():
     table = Paimon(Storage(str(DATA / "append_bucketed")))
     version = table.listing().latest
     key = buckets.bucket_key(table.version(version)._schema)
-    total = read_state(table._storage, table._snapshot(version)).entries["total_buckets"][0].as_py()
+    total = read_state(table._storage, table.version(version)._snapshot).entries["total_buckets"][0].as_py()
     checked = 0
 
     for split in table.version(version).plan().splits:
-        for batch in table.read(split, [field.name for field in key]):
+        for batch in table.version(version).read(split, [field.name for field in key]):
             for place in range(batch.num_rows):
                 hashed = buckets.hash_of(buckets.encode([column[place] for column in batch.columns], key))
                 assert buckets.bucket_of(hashed, total) == split.bucket
