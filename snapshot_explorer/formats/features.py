@@ -113,7 +113,7 @@ OTHER_STORAGES = _refused(
     name="files on another storage than the table's own",
     area="storages",
     condition="metadata names a file by a URL of another storage",
-    checked=("storage.location.external",),
+    checked=("storage.location.resolve_location",),
 )
 
 SHARED: tuple[Feature, ...] = (ENCRYPTED_FILES, DISTANT_TIMES_IN_FILES, UNKNOWN_PARQUET_TYPES, OTHER_STORAGES)

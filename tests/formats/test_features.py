@@ -7,17 +7,28 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from string import Formatter
 
+import pyarrow as pa
 import pytest
 
 import snapshot_explorer
+from snapshot_explorer import open_table
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats import features as shared
+from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.delta import features as delta
 from snapshot_explorer.formats.features import Feature, listing, refusal, summary
 from snapshot_explorer.formats.paimon import features as paimon
+from snapshot_explorer.formats.paimon.fallback import ClaimedPartitions, FallbackLink, joined
+from snapshot_explorer.formats.paimon.merge.engines import Function
+from snapshot_explorer.formats.paimon.merge.nested_aggregates import collect
+from snapshot_explorer.formats.paimon.merge.number_aggregates import total
+from snapshot_explorer.frames import SKIPPED
+from snapshot_explorer.model import ReadPlan, Split
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -37,7 +48,7 @@ READER_FEATURES = {
 
 UNDECLARED = {
     "paimon/scan/planning.py:_check_file": "names version and file in front of a declared refusal",
-    "paimon/scan/read.py:_telling": "names the files that are merged in front of a declared refusal",
+    "paimon/scan/read.py:_naming_files": "names the files that are merged in front of a declared refusal",
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
 }
 """Where the error is raised without a declared feature, and why."""
@@ -47,6 +58,183 @@ RAISED_BELOW = {
     delta.CLEANED_VERSIONS: "the version is not found: SnapshotNotFoundError says from which one on versions are there",
 }
 """Features that are refused with another message than theirs, and why."""
+
+_RAISED = {
+    "formats/delta/test_change_data.py": {
+        delta.CHANGES_ACROSS_PARTITIONS: "test_files_of_another_partitioning_are_refused",
+        delta.CHANGES_ACROSS_SCHEMAS: "test_a_range_that_no_schema_tells_is_refused",
+        delta.DIFFERENCE: "test_the_mode_diff_is_refused_with_what_there_is_instead",
+        delta.TAKEN_CHANGE_COLUMNS: "test_a_column_of_the_tables_own_called_like_ours_is_refused",
+    },
+    "formats/delta/test_columns.py": {
+        delta.FILES_OF_OTHER_TYPES: "test_another_type_is_refused",
+        delta.OLD_CALENDARS: "test_timestamps_before_1900_by_the_clocks_of_another_zone_are_refused",
+        delta.SHREDDED_FILES: "test_a_shredded_variant_is_refused",
+    },
+    "formats/delta/test_deletion_vectors.py": {
+        delta.GREAT_DELETION_VECTORS: "test_a_vector_of_untold_size_is_not_read",
+        delta.OTHER_DELETION_VECTORS: "test_another_way_to_store_is_refused",
+    },
+    "formats/delta/test_delta.py": {
+        delta.STAGED_COMMITS: "test_staged_commits_of_a_catalog_are_refused_unless_they_are_published",
+    },
+    "formats/delta/test_features.py": {
+        delta.COLUMN_MAPPING_MODES: "test_an_unknown_mode_of_column_mapping_is_refused_whatever_the_protocol",
+        delta.OTHER_FILE_FORMATS: "test_another_file_format_is_refused",
+        delta.OTHER_READER_VERSIONS: "test_an_unknown_reader_version_is_refused",
+        delta.SHREDDED_VARIANTS: "test_shredding_is_refused_only_with_variants",
+        delta.TYPE_CHANGES: "test_a_refused_change_deep_in_a_column_is_named",
+        delta.UNKNOWN_TYPES: "test_a_column_of_an_unknown_type_is_refused_by_name",
+        **dict.fromkeys(
+            (one for one in delta.READER_FEATURES if one.status == "refused"),
+            "test_another_feature_is_refused_by_name",
+        ),
+    },
+    "formats/delta/test_partitions.py": {
+        delta.PARTITION_TYPES: "test_a_struct_is_no_partition",
+    },
+    "formats/delta/test_planning.py": {
+        delta.OTHER_READER_FEATURES: "test_what_can_not_be_read_is_refused_before_anything_is_planned",
+    },
+    "formats/delta/test_schema.py": {
+        delta.UNREAD_TYPES: "test_a_type_that_is_not_read_is_shown_but_has_no_arrow_type",
+    },
+    "formats/paimon/test_avro.py": {
+        shared.AVRO_CODECS: "test_an_unknown_codec_is_refused_by_name",
+        shared.RECURSIVE_AVRO: "test_a_schema_that_refers_to_itself_is_refused",
+    },
+    "formats/paimon/test_binary_aggregates.py": {
+        paimon.OTHER_THETA_SKETCHES: "test_bytes_that_are_no_sketch_are_refused",
+    },
+    "formats/paimon/test_binary_row.py": {
+        paimon.DISTANT_TIMES: "test_a_timestamp_too_far_away_is_refused_or_unknown",
+    },
+    "formats/paimon/test_blobs.py": {
+        paimon.GREAT_BLOBS: "test_more_blobs_than_the_limit_are_refused_but_other_columns_are_read",
+    },
+    "formats/paimon/test_column_folds.py": {
+        paimon.DIFFERING_NESTED_ROWS: "test_where_releases_differ_over_the_limit_of_nested_rows_it_is_refused",
+        paimon.RETRACTED_COLLECTIONS: "test_rows_taken_back_from_joined_lists_are_refused",
+    },
+    "formats/paimon/test_column_groups.py": {
+        paimon.BLOBS_IN_OTHER_FILES: "test_blobs_inside_a_data_file_are_refused",
+        paimon.EVOLUTION_WITH_VECTORS: "test_vectors_of_rows_in_parts_are_refused",
+        paimon.PARTIAL_FILES: "test_a_part_of_rows_that_have_no_id_is_refused",
+    },
+    "formats/paimon/test_deletion_vectors.py": {
+        paimon.GREAT_DELETION_VECTORS: "test_a_file_of_impossibly_many_rows_is_refused",
+    },
+    "formats/paimon/test_evolution.py": {
+        paimon.CASTS: "test_a_change_of_type_without_a_proven_cast_is_refused_by_name",
+        paimon.CASTS_OF_VALUES: "test_a_value_that_can_not_be_cast_names_file_column_and_value",
+    },
+    "formats/paimon/test_fallback.py": {
+        paimon.ABSENT_BRANCH: "test_a_branch_that_is_not_there_is_refused",
+        paimon.EMPTY_BRANCH: "test_a_table_without_versions_does_not_hide_those_of_the_branch",
+        paimon.EXPIRED_BESIDE_BRANCH: "test_a_version_that_only_a_tag_holds_is_refused",
+        paimon.FALLBACK_BRANCH_CHANGES: "test_changes_of_a_table_with_a_fallback_are_refused",
+        paimon.OTHER_BRANCH_COLUMNS: "test_a_branch_of_other_columns_is_refused",
+        paimon.UNCERTAIN_BRANCH_VERSION: "test_versions_of_the_branch_at_one_time_are_refused_where_it_matters",
+    },
+    "formats/paimon/test_file_indexes.py": {
+        paimon.OTHER_FILE_INDEXES: "test_a_container_of_another_version_is_refused",
+    },
+    "formats/paimon/test_manifests.py": {
+        paimon.ENTRY_KINDS: "test_entries_that_are_not_understood_are_refused",
+        paimon.OTHER_MANIFEST_FORMATS: "test_entries_that_are_not_understood_are_refused",
+    },
+    "formats/paimon/test_merge_rules.py": {
+        paimon.AGGREGATE_FUNCTIONS: "test_a_function_that_is_not_read_exactly_is_refused_by_name",
+        paimon.BLANK_TEXTS: "test_blank_texts_that_releases_join_in_different_ways_are_refused",
+        paimon.COUNT_LIMITS: "test_a_limit_that_is_no_number_of_rows_is_refused",
+        paimon.FIRST_ROW_BY_SEQUENCE: "test_first_rows_by_sequence_fields_are_refused",
+        paimon.FUNCTIONS_OUTSIDE_GROUPS: "test_partial_updates_that_paimon_refuses_are_refused",
+        paimon.GROUPS_TO_REMOVE_BY: "test_partial_updates_that_paimon_refuses_are_refused",
+        paimon.GROUP_COLUMNS: "test_partial_updates_that_paimon_refuses_are_refused",
+        paimon.NESTED_ORDER: "test_partial_updates_that_paimon_refuses_are_refused",
+        paimon.REMOVE_BESIDE_GROUPS: "test_partial_updates_that_paimon_refuses_are_refused",
+        paimon.REMOVE_BESIDE_RETRACTS: "test_a_removal_of_records_beside_ignored_retracts_is_refused",
+        paimon.REMOVE_BY_GROUP: "test_partial_updates_that_paimon_refuses_are_refused",
+    },
+    "formats/paimon/test_paimon.py": {
+        paimon.OTHER_SNAPSHOT_FORMATS: "test_a_snapshot_of_a_format_that_is_not_known_is_refused",
+        paimon.TABLE_TYPES: "test_a_table_of_another_kind_is_refused_by_name",
+    },
+    "formats/paimon/test_partition_text.py": {
+        paimon.BINARY_PARTITION_FOLDERS: "test_bytes_are_hexadecimal_but_name_no_folder",
+    },
+    "formats/paimon/test_read_files.py": {
+        paimon.SHREDDED_VARIANTS: "test_a_shredded_variant_is_refused",
+        shared.DISTANT_TIMES_IN_FILES: "test_a_timestamp_that_nanoseconds_can_not_hold_is_refused_and_not_wrapped",
+        shared.ENCRYPTED_FILES: "test_an_encrypted_file_is_refused",
+    },
+    "formats/paimon/test_read_splits.py": {
+        paimon.ABSENT_SEQUENCE_FIELDS: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.BLOB_COLUMNS: "test_a_column_of_a_type_that_is_not_read_is_refused_by_name",
+        paimon.BLOB_DESCRIPTORS: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.BLOB_FILES: "test_a_file_of_another_format_is_refused_by_name",
+        paimon.BLOB_VIEWS: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.CHAIN_TABLES: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.CLUSTERING_OVERRIDE: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.EVOLUTION_WITH_KEYS: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.MAP_LAYOUTS: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.MERGE_ENGINES: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.OTHER_FILE_FORMATS: "test_a_file_of_another_format_is_refused_by_name",
+        paimon.POSTPONE_MERGE_ON_READ: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.PRIMARY_BRANCH_CHANGES: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.SNAPSHOT_ORDERING: "test_an_option_that_asks_for_more_is_refused_by_name",
+        paimon.UNDECLARED_POSTPONED_BUCKETS: "test_a_postponed_bucket_without_its_option_is_refused_by_its_file",
+        paimon.VECTOR_COLUMNS: "test_a_column_of_a_type_that_is_not_read_is_refused_by_name",
+    },
+    "formats/paimon/test_schema.py": {
+        paimon.SPATIAL_TYPES: "test_types_that_are_not_read_are_refused_by_name",
+        paimon.UNKNOWN_TYPES: "test_types_that_are_not_read_are_refused_by_name",
+    },
+    "formats/paimon/test_visibility.py": {
+        paimon.VECTORS_TURNED_OFF: (
+            "test_vectors_that_the_newest_options_turn_off_are_refused_where_rows_would_come_back"
+        ),
+        paimon.VECTORS_TURNED_ON: "test_a_version_older_than_its_vectors_is_refused_where_it_needs_a_merge",
+    },
+    "formats/test_features.py": {
+        paimon.OVERFLOWING_SUMS: "test_a_sum_of_more_digits_than_its_type_is_refused",
+        paimon.CHANGES_OF_POSTPONED_BUCKETS: "test_the_changes_of_postponed_buckets_are_refused",
+        paimon.TAKEN_AUDIT_COLUMN: "test_events_of_a_table_with_a_column_rowkind_are_refused",
+        paimon.HIDDEN_BRANCH_PARTITIONS: "test_partitions_beside_hidden_ones_are_refused",
+        paimon.CHANGES_OF_EVOLUTION: "test_changes_of_data_evolution_are_refused",
+        paimon.NULLS_AMONG_DISTINCT_ROWS: "test_null_among_distinct_rows_is_refused",
+        shared.UNKNOWN_PARQUET_TYPES: "test_a_parquet_type_that_pyarrow_does_not_know_is_refused",
+    },
+    "retention/test_delta.py": {
+        delta.VACUUM_OF_CLEANED_LOGS: "test_a_log_that_begins_after_the_time_is_refused",
+        delta.VACUUM_WITHOUT_TIMES: "test_a_storage_that_does_not_say_when_files_were_written_is_refused",
+    },
+    "retention/test_paimon.py": {
+        paimon.EXPIRY_OVER_GAPS: "test_expiry_over_a_gap_is_refused",
+    },
+    "table/test_changes.py": {
+        paimon.DIFFERENCE_OF_POSTPONED_BUCKETS: "test_the_difference_of_postponed_buckets_is_refused",
+        paimon.DIFFERENCE_OF_REMOVED_FILES: "test_states_without_keys_are_told_apart_only_where_files_were_only_added",
+        paimon.TAKEN_CHANGE_COLUMN: "test_a_column_called_rowkind_is_refused",
+        paimon.UPDATES_WITH_REMOVALS: "test_an_append_that_removes_files_is_refused_as_paimon_refuses_it",
+    },
+    "table/test_changes_as_paimon.py": {
+        paimon.DIFFERENCE_OF_OLDER_ROWS: "test_the_rows_are_what_paimon_reads",
+    },
+    "table/test_inspect.py": {
+        paimon.AUDIT_NUMBERS: "test_sequence_numbers_of_rows_without_a_key_are_refused",
+    },
+}
+RAISED_BY = {feature: f"{path}::{name}" for path, tests in _RAISED.items() for feature, name in tests.items()}
+"""The test, below `tests`, that has each refused feature raised."""
+
+UNTESTED = {
+    **RAISED_BELOW,
+    paimon.REMOVED_INDEXES: "no writer makes such index manifests: only streaming readers expect them",
+    paimon.CHANGELOG_OF_LEVEL_0: "no test has such a changelog yet",
+    paimon.DIFFERENCE_OF_BUCKET_COUNTS: "no test rescales buckets between two versions yet",
+}
+"""Refused features that no test here raises, and why."""
 
 
 def sites() -> Iterator[tuple[str, str, ast.Call]]:
@@ -177,6 +365,82 @@ def test_a_refusal_is_the_message_of_its_feature():
 
     assert isinstance(error, UnsupportedFeatureError)
     assert str(error).startswith("The rows of version 3 need a chain table (the option chain-table.enabled={true}),")
+
+
+@pytest.mark.parametrize("feature", REFUSED, ids=lambda one: one.keyword or one.name)
+def test_a_refused_feature_has_a_test_that_raises_it_or_a_reason_why_not(feature):
+    assert (feature in RAISED_BY) != (feature in UNTESTED)
+
+
+@pytest.mark.parametrize("test", sorted(set(RAISED_BY.values())))
+def test_a_test_that_raises_a_refusal_is_there(test):
+    path, name = test.split("::")
+    tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
+
+    assert name in {function for function, _ in _functions(tree, "")}
+
+
+def test_a_parquet_type_that_pyarrow_does_not_know_is_refused():
+    error = unreadable("a.parquet", "parquet", OSError("LogicalType that is not recognized"))
+
+    assert isinstance(error, UnsupportedFeatureError)
+    assert str(error).startswith("The data file a.parquet holds a type that the installed pyarrow does not know")
+
+
+def test_null_among_distinct_rows_is_refused():
+    rows = pa.array([[{"a": 1}], [None]], pa.list_(pa.struct([("a", pa.int64())])))
+    fold = collect(rows, Function(name="collect", distinct=True))
+
+    with pytest.raises(UnsupportedFeatureError, match="whose distinct rows are collected holds null among them"):
+        fold.add(*fold.items)
+
+
+def test_a_sum_of_more_digits_than_its_type_is_refused():
+    fold = total(pa.array([Decimal(1)], pa.decimal128(38, 0)))
+
+    with pytest.raises(UnsupportedFeatureError, match="The sum of a key has more digits than its type"):
+        fold.result([10**100])
+
+
+def test_the_changes_of_postponed_buckets_are_refused():
+    table = open_table(str(ROOT / "tests" / "data" / "paimon" / "postponed"))
+
+    with pytest.raises(UnsupportedFeatureError, match="wrote to postponed buckets"):
+        table.row_changes(0, 2, mode="delta")
+
+
+def test_events_of_a_table_with_a_column_rowkind_are_refused(memory_root):
+    from tests.support.paimon.table_builder import PaimonTable
+
+    filesystem, root = memory_root
+    PaimonTable(*memory_root).commit([(1, "a")])
+    path = f"{root}/schema/schema-0"
+    filesystem.pipe_file(path, filesystem.cat_file(path).replace(b'"name": "name"', b'"name": "rowkind"'))
+
+    with pytest.raises(UnsupportedFeatureError, match="which is what audit_log calls the kind of an event"):
+        open_table(f"memory://{root}").inspect("audit_log")
+
+
+def test_changes_of_data_evolution_are_refused(memory_root):
+    from tests.support.paimon.table_builder import PaimonTable
+
+    PaimonTable(*memory_root, options={"data-evolution.enabled": "true"}).commit([(1, "a")])
+
+    with pytest.raises(UnsupportedFeatureError, match="changes of rows that are spread over several files"):
+        open_table(f"memory://{memory_root[1]}").row_changes(0, 1)
+
+
+class NoDetail:
+    """What a split of an unpartitioned table needs to be told apart by its partition: nothing."""
+
+
+def test_partitions_beside_hidden_ones_are_refused():
+    empty = ReadPlan(splits=(), skipped=SKIPPED.empty_table())
+    taken = ClaimedPartitions(keys=frozenset(), hidden=frozenset({"[]"}), texts=frozenset())
+    split = Split(files=("a",), raw=True, partition={}, bucket=None, rows=1, size_bytes=1, detail=NoDetail())
+
+    with pytest.raises(UnsupportedFeatureError, match="ones whose files wait for a compaction"):
+        joined(empty, replace(empty, splits=(split,)), taken, 1, FallbackLink(branch="b", is_first=False))
 
 
 def rewritten(text: str) -> str:

@@ -94,13 +94,13 @@ ACTIONS_BESIDE_FILES = _read(
     name="domains, transactions",
     area="metadata",
     condition="domainMetadata and txn actions",
-    checked=("delta.log.non_file_actions",),
+    checked=("delta.log.records",),
 )
 STAGED_COMMITS = _refused(
     name="staged commits that only a catalog can call commits",
     area="metadata",
     condition="the table has catalogManaged, and staged commits after the newest published one",
-    checked=("delta.log.catalogs.check_published",),
+    checked=("delta.log.log.check_published",),
     message=(
         "{root} has the reader feature {feature}: its catalog decides what was committed. {folder} holds commits of "
         "version {staged} on that are not published, so which version is the newest cannot be told from the files. "
@@ -223,7 +223,7 @@ FILES_OF_OTHER_TYPES = _refused(
     name="columns of files in a type that is no form of the table's",
     area="data files",
     condition="the type of a column in a parquet file's footer",
-    checked=("delta.files.columns._unread", "delta.files.columns._array", "delta.files.columns._variant"),
+    checked=("delta.files.columns._unsupported_type", "delta.files.columns._array", "delta.files.columns._variant"),
     message="it is {found}, which is not read as {type}",
 )
 

@@ -330,7 +330,7 @@ DIFFERING_NESTED_ROWS = _refused(
         "nulls, repeated keys or rows over the limit in a column with the function nested_update or "
         "nested_partial_update"
     ),
-    checked=("paimon.merge.nested_tables._differing",),
+    checked=("paimon.merge.nested_aggregates._differing",),
     message=(
         "A column of nested rows holds {what}, which Paimon's releases treat in different ways. Leave the "
         "column out, or read it with Paimon's own engines."
@@ -360,28 +360,28 @@ ABSENT_BRANCH = _refused(
     name="a fallback or primary branch that is not there",
     area="branches",
     condition="the options scan.fallback-branch and scan.primary-branch",
-    checked=("paimon.fallback._there",),
+    checked=("paimon.fallback._open_branch",),
     message=_needed("the branch {branch!r}, which is not there", "{option}"),
 )
 EXPIRED_BESIDE_BRANCH = _refused(
     name="expired versions of tags beside a branch",
     area="branches",
     condition="only a tag holds the version",
-    checked=("paimon.fallback.version_beside",),
+    checked=("paimon.fallback.fallback_version",),
     message=_needed("a branch beside a version that has expired and only a tag holds", "{option}"),
 )
 UNCERTAIN_BRANCH_VERSION = _refused(
     name="older versions where that of the other branch is not certain",
     area="branches",
     condition="the other branch's versions are out of order, have one time, or have expired",
-    checked=("paimon.fallback.version_beside",),
+    checked=("paimon.fallback.fallback_version",),
     message=_needed("a branch beside it as it was then", "{option}, {reason}"),
 )
 OTHER_BRANCH_COLUMNS = _refused(
     name="branches of other columns or partition keys",
     area="branches",
     condition="the schemas of both branches",
-    checked=("paimon.fallback.check_alike",),
+    checked=("paimon.fallback.check_same_columns",),
     message=_needed("a branch of other columns{what}", "{option}"),
 )
 HIDDEN_BRANCH_PARTITIONS = _refused(
@@ -619,7 +619,7 @@ DIFFERENCE_OF_POSTPONED_BUCKETS = _refused(
     name="`diff` of postponed buckets",
     area="changes",
     condition="files of a bucket below 0",
-    checked=("paimon.changes.incremental._side",),
+    checked=("paimon.changes.incremental._batch_state",),
     message=_needed("the difference of postponed buckets", "a bucket below 0"),
 )
 DIFFERENCE_OF_REMOVED_FILES = _refused(
