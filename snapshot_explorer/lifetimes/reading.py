@@ -137,6 +137,8 @@ def _grown(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> 
                 grown, rest = _begun(table_format, grown, run)
                 reading.advance(len(run) - len(rest))
             grown = _followed(table_format, grown, rest, reading)
+    if unknown and not grown.versions:
+        raise SnapshotNotFoundError("All versions expired while their files were read. Try again.")
     if grown is base:
         return base
     return grown.marked(repr(listing.identity), mark_of(table_format, grown.versions[-1]))
