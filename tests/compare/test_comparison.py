@@ -67,6 +67,11 @@ def assert_mirrored(there, back):
             assert entries[0].to_arrow().drop("partition").equals(entries[1].to_arrow().drop("partition"))
             assert entries[0].title == entries[1].title
     parts = [{row.pop("part"): row for row in one.summary.to_dict()} for one in (there, back)]
+    deleted = [part.pop("shared, rows deleted", None) for part in parts]
+    assert (deleted[0] is None) == (deleted[1] is None)
+    if deleted[0] is not None:
+        assert deleted[0]["files"] == deleted[1]["files"]
+        assert deleted[0]["rows"] == (None if deleted[1]["rows"] is None else -deleted[1]["rows"])
     assert parts[0] == {OTHER_PARTS[part]: row for part, row in parts[1].items()}
     for name in ("net_rows", "net_bytes", "deleted_rows"):
         sums = [

@@ -63,7 +63,7 @@ CALLS = {
     "changed rows": lambda root: open_table(root).row_changes(1, 5),
     "a listing of metadata": lambda root: open_table(root).inspect("history"),
     "a manifest": lambda root: Delta(Storage(root)).version(5).entries(commit_name(3)),
-    "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_tasks(5, no_look)),
+    "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_tasks(5, no_look).units),
     "changes on executors": lambda root: read_units(
         d := Delta(Storage(root)), d.change_tasks(range(6), no_look, lifetimes=True)
     ),
@@ -88,7 +88,7 @@ def test_a_commit_behind_a_checkpoint_is_refused_where_it_is_asked_for(table, in
     opened = open_table(table.root)
 
     assert sorted(opened.current.to_arrow()["id"].to_pylist()) == [2, 4]
-    for call in (opened.history, opened.changes, opened.lifetimes, lambda: opened.at(4).to_arrow()):
+    for call in (opened.history, opened.file_changes, opened.lifetimes, lambda: opened.at(4).to_arrow()):
         with pytest.raises(CorruptTableError, match=f"{commit_name(3)} is damaged: {why}"):
             call()
 
