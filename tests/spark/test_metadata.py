@@ -326,7 +326,7 @@ def test_a_table_without_versions_has_no_rows(spark, tmp_path):
     PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"))
     table = open_table(tmp_path / "table")
 
-    for rows in (table.lifetimes, table.file_changes, table.current.files, table.current.changes):
+    for rows in (table.lifetimes, table.file_changes, table.current.files, table.current.file_changes):
         assert rows(engine="spark", spark=spark).collect() == []
 
 
@@ -389,7 +389,7 @@ def test_an_engine_that_is_not_known_is_refused(partitioned, of):
         "lifetimes": table.lifetimes,
         "changes": table.file_changes,
         "files of a version": table.current.files,
-        "changes of a version": table.current.changes,
+        "changes of a version": table.current.file_changes,
     }[of]
 
     with pytest.raises(InvalidArgumentError, match="No engine for metadata is called 'dask'. Engines: local, spark."):

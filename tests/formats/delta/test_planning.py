@@ -120,7 +120,7 @@ def test_what_can_not_be_read_is_refused_before_anything_is_planned():
         planned([{"path": "f"}], said=protocol(3, ["colourfulTables"]))
     with pytest.raises(UnsupportedFeatureError, match="stored in a way that is not known"):
         planned([{"path": "f", "deletion_vector": VECTOR | {"storage_type": "z"}}])
-    with pytest.raises(CorruptTableError, match="The log describes a deletion vector of f that cannot be"):
+    with pytest.raises(CorruptTableError, match="The log describes a deletion vector of f that is not valid"):
         planned([{"path": "f", "deletion_vector": VECTOR | {"size_bytes": -5}}])
 
 
