@@ -41,8 +41,8 @@ def test_files_outside_are_read_and_that_is_said_once(clone, tmp_path, caplog):
 
     (warning,) = warnings_of(caplog)
     assert warning == (
-        f"{clone.root} reads 3 files outside of the table's folder, below {tmp_path}/source. Whoever writes the table "
-        "chooses them. open_table(..., external_files='refuse') forbids it."
+        f"{clone.root} reads 3 files outside of the table's folder, below {tmp_path}/source. The writers of the table "
+        "choose them. To refuse them, use open_table(..., external_files='refuse')."
     )
     assert "3 files outside of the table's folder" in table._repr_mimebundle_()["text/plain"]
 

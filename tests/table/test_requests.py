@@ -199,7 +199,7 @@ def test_files_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_da
     snapshot = open_table(f"counted://{by_day.root}").current
     condition = snapshot._scan(None, "name = 'day 3'").condition
 
-    read, files = manifests_read(counted, lambda: snapshot._format.files(snapshot.version, condition))
+    read, files = manifests_read(counted, lambda: snapshot._format.version(snapshot.version).files(condition))
 
     assert read == 5
     assert files["path"].to_pylist() == [f"name=day 3/bucket-0/data-{number}.parquet" for number in (14, 24, 34, 41)]
