@@ -217,7 +217,9 @@ def test_a_vector_that_is_gone_is_named(storage):
     ],
 )
 def test_a_description_that_can_not_be_is_damage(storage, change):
-    with pytest.raises(CorruptTableError, match="The log describes a deletion vector of part-0.parquet that is not valid"):
+    with pytest.raises(
+        CorruptTableError, match="The log describes a deletion vector of part-0.parquet that is not valid"
+    ):
         vector_of(described(**change), storage, PATH)
 
 
