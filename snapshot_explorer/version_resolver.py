@@ -19,7 +19,7 @@ from snapshot_explorer.refs import (
     parse_range,
     parse_ref,
     resolve,
-    resolve_span,
+    resolve_range,
 )
 from snapshot_explorer.snapshot import Snapshot
 
@@ -85,7 +85,7 @@ class VersionResolver:
         """Return when each version was committed."""
         return self._format.committed_at(versions)
 
-    def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+    def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return the run of these versions in which the last one committed by a time is looked for."""
         if isinstance(self._format, SupportsTimeTravelRanges):
             return self._format.candidates_at(time, versions)
@@ -145,7 +145,7 @@ class VersionResolver:
         first, last = (parse_ref(ref, tags=self.tags) for ref in (a, b))
         if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
             mode = "diff"
-        start, end = resolve_span(first, last, self, whole=mode != "diff")
+        start, end = resolve_range(first, last, self, whole=mode != "diff")
         return start, end, mode
 
     def _existing(self, ref: Ref) -> int:

@@ -12,7 +12,7 @@ A..B   ..B   A..                         two refs; a missing side means earliest
 
 from snapshot_explorer.refs.grammar import parse_range, parse_ref
 from snapshot_explorer.refs.records import AsOf, Earliest, Latest, Ref, Tag, Version
-from snapshot_explorer.refs.search import History, NothingBeforeError, not_found, resolve, resolve_span
+from snapshot_explorer.refs.search import History, NothingBeforeError, not_found, resolve, resolve_range
 
 __all__ = [
     "AsOf",
@@ -27,5 +27,5 @@ __all__ = [
     "parse_range",
     "parse_ref",
     "resolve",
-    "resolve_span",
+    "resolve_range",
 ]

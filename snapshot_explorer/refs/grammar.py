@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import SupportsIndex
 
 from snapshot_explorer.errors import InvalidRefError
-from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, steps, without_steps
-from snapshot_explorer.refs.times import EXAMPLES, asked, parse_time, shown
+from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, split_steps, steps
+from snapshot_explorer.refs.times import EXAMPLES, brief_repr, format_time, parse_time
 
 _LONGEST = 1000
 """Characters of a ref."""
@@ -32,13 +32,13 @@ def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Ma
     if isinstance(ref, date):
         return AsOf(time=ref if isinstance(ref, datetime) else datetime(ref.year, ref.month, ref.day, tzinfo=UTC))
     if isinstance(ref, SupportsIndex) and not isinstance(ref, bool):
-        return _numbered(operator.index(ref))
+        return _version_ref(operator.index(ref))
     if not isinstance(ref, str):
         raise InvalidRefError(
             f"A {type(ref).__name__} is not a valid ref: give a number, a text or a datetime. {EXAMPLES}"
         )
     if len(ref) > _LONGEST:
-        raise InvalidRefError(f"{asked(ref)} is not a valid ref: it has {len(ref):,} characters. {EXAMPLES}")
+        raise InvalidRefError(f"{brief_repr(ref)} is not a valid ref: it has {len(ref):,} characters. {EXAMPLES}")
     return _parse(ref.strip(), now, tags)
 
 
@@ -49,19 +49,20 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
         InvalidRefError: A side is not a valid ref, or there is no `..`: one ref is not taken for two.
     """
     if not isinstance(text, str) or len(text) > 2 * _LONGEST:
-        what = asked(text) if isinstance(text, str) else f"A {type(text).__name__}"
+        what = brief_repr(text) if isinstance(text, str) else f"A {type(text).__name__}"
         raise InvalidRefError(f"{what} is not a range of versions. Write two refs, such as 3..17 or 17..latest.")
     # Dots in a quoted tag's name do not count.
     bare = re.sub(r'(?i:tag:) *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
     runs = [run.span() for run in re.finditer(r"\.{2,}", bare)]
     if not runs:
         raise InvalidRefError(
-            f"{asked(text)} is not a range of versions: it has no `..`. Write two refs, such as 3..17 or 17..latest."
+            f"{brief_repr(text)} is not a range of versions: it has no `..`. "
+            "Write two refs, such as 3..17 or 17..latest."
         )
     (start, end), more = runs[0], runs[1:]
     if more or end - start > 2:  # noqa: PLR2004 - two dots
         raise InvalidRefError(
-            f"{asked(text)} is not a range of versions: it needs `..` once. "
+            f"{brief_repr(text)} is not a range of versions: it needs `..` once. "
             'Write two refs, such as 3..17; a tag\'s name with dots stands in quotes, tag:"a..b".'
         )
     first, last = text[:start].strip(), text[end:].strip()
@@ -69,14 +70,16 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
 
 
 def _parse(text: str, now: datetime | None, tags: Callable[[], Mapping[str, int]] | None) -> Ref:
-    base, back = without_steps(text)
-    ref = _known(base.strip(), back, now)
+    base, back = split_steps(text)
+    ref = _match_ref(base.strip(), back, now)
     if ref is None:
-        raise InvalidRefError(f"{asked(text)} is not a valid ref. {_advice(text, base.strip(), back, tags)}{EXAMPLES}")
+        raise InvalidRefError(
+            f"{brief_repr(text)} is not a valid ref. {_advice(text, base.strip(), back, tags)}{EXAMPLES}"
+        )
     return ref
 
 
-def _known(base: str, back: int, now: datetime | None) -> Ref | None:
+def _match_ref(base: str, back: int, now: datetime | None) -> Ref | None:
     word = base.lower()
     if word == "latest":
         return Latest(back=back)
@@ -97,7 +100,7 @@ def _advice(text: str, base: str, back: int, tags: Callable[[], Mapping[str, int
     if text in known or base in known:
         return f"Did you mean {Tag(name=text) if text in known else Tag(name=base, back=back)}? "
     for candidate in candidates(base, back):
-        if _known(*without_steps(candidate), None) is not None:
+        if _match_ref(*split_steps(candidate), None) is not None:
             return f"Did you mean {candidate}? "
     if base.lower().startswith("tag:"):
         return 'A tag\'s name has 1 to 255 characters; in quotes, a quote is written twice: tag:"NAME". '
@@ -118,7 +121,7 @@ def _tag_name(name: str) -> str | None:
     return name if 0 < len(name) <= LONGEST_TAG else None
 
 
-def _numbered(number: int) -> Version:
+def _version_ref(number: int) -> Version:
     if number < 0:
         raise InvalidRefError(f"{number} is not a version. Did you mean {Latest(back=-number - 1)}? {EXAMPLES}")
     return Version(number=number)
@@ -162,4 +165,4 @@ def _times(word: str) -> Iterator[str]:
     if dated := _DATED.fullmatch(word):
         yield f"{dated[1]}-{int(dated[2]):02}-{int(dated[3] or 1):02}"
     if re.fullmatch(r"[0-9]{13}", word):  # milliseconds since 1970, as Paimon writes times
-        yield shown(_EPOCH + timedelta(milliseconds=int(word)))
+        yield format_time(_EPOCH + timedelta(milliseconds=int(word)))

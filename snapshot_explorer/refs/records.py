@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from snapshot_explorer.errors import InvalidRefError
-from snapshot_explorer.refs.times import EXAMPLES, asked, shown, utc
+from snapshot_explorer.refs.times import EXAMPLES, brief_repr, format_time, utc
 
 LONGEST_TAG = 255
 """Characters of a tag's name: it is a part of a file name."""
@@ -72,10 +72,10 @@ class Tag:
 
     def __str__(self) -> str:
         name = self.name
-        plain = without_steps(name)[0] == name == name.strip() and ".." not in name and '"' not in name
+        plain = split_steps(name)[0] == name == name.strip() and ".." not in name and '"' not in name
         # A dot at the end would run into the dots of a range.
         plain = plain and not name.endswith(".")
-        return f"tag:{name if plain else quoted(name)}{steps(self.back)}"
+        return f"tag:{name if plain else quote_name(name)}{steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +92,13 @@ class AsOf:
         object.__setattr__(self, "time", utc(self.time))
 
     def __str__(self) -> str:
-        return f"@{shown(self.time)}{steps(self.back)}"
+        return f"@{format_time(self.time)}{steps(self.back)}"
 
 
 Ref = Version | Latest | Earliest | Tag | AsOf
 
 
-def without_steps(text: str) -> tuple[str, int]:
+def split_steps(text: str) -> tuple[str, int]:
     """Return the text without the `~N` and `^` at its end, and how many steps they are."""
     back = 0
     while text:
@@ -118,7 +118,7 @@ def steps(back: int) -> str:
     return f"~{back}" if back else ""
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a tag's name in quotes."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
@@ -126,4 +126,4 @@ def quoted(name: str) -> str:
 
 def _check_number(number: int, what: str) -> None:
     if not 0 <= number <= _GREATEST:
-        raise InvalidRefError(f"{asked(number)} is not a {what}: it is not in 0 to {_GREATEST}. {EXAMPLES}")
+        raise InvalidRefError(f"{brief_repr(number)} is not a {what}: it is not in 0 to {_GREATEST}. {EXAMPLES}")

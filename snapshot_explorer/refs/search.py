@@ -8,8 +8,8 @@ from typing import Protocol, assert_never
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
-from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, quoted
-from snapshot_explorer.refs.times import shown, utc
+from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, quote_name
+from snapshot_explorer.refs.times import format_time, utc
 
 
 class NothingBeforeError(SnapshotNotFoundError):
@@ -35,7 +35,7 @@ class History(Protocol):
         """
         ...
 
-    def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+    def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return the run of these versions in which the last one committed by a time is looked for."""
         ...
 
@@ -63,20 +63,20 @@ def resolve(ref: Ref, history: History) -> int:
         case Version(back=0):
             return ref.number
         case Version():
-            return _stepped(ref, _place(ref, history), history)
+            return _step_back(ref, _index_of(ref, history), history)
         case Latest(back=0):
             newest = history.latest()
             if newest is None:
-                raise _empty(ref)
+                raise _no_versions_error(ref)
             return newest
         case Latest():
-            return _stepped(ref, len(_existing(ref, history)) - 1, history)
+            return _step_back(ref, len(_existing_versions(ref, history)) - 1, history)
         case Earliest():
-            return _stepped(ref, 0, history)
+            return _step_back(ref, 0, history)
         case Tag():
-            return _tagged(ref, history)
+            return _resolve_tag(ref, history)
         case AsOf():
-            return _as_of(ref, history)
+            return _resolve_time(ref, history)
         case _:
             assert_never(ref)
 
@@ -90,7 +90,7 @@ def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
     """
     versions = listing.versions
     if not versions:
-        return _empty(ref)
+        return _no_versions_error(ref)
     first, last = versions[0], versions[-1]
     available = f"Available: {first} to {last}" if first != last else f"Available: only {first}"
     gaps = ", with gaps" if listing.has_gaps else ""
@@ -105,17 +105,17 @@ def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
     )
 
 
-def _place(ref: Version, history: History) -> int:
-    versions = _existing(ref, history)
+def _index_of(ref: Version, history: History) -> int:
+    versions = _existing_versions(ref, history)
     place = bisect_left(versions, ref.number)
     if place == len(versions) or versions[place] != ref.number:
         raise not_found(ref.number, history.listing())
     return place
 
 
-def _stepped(ref: Ref, place: int, history: History) -> int:
+def _step_back(ref: Ref, place: int, history: History) -> int:
     """Return the version so many steps before a place in the list of existing ones."""
-    versions = _existing(ref, history)
+    versions = _existing_versions(ref, history)
     if place < ref.back:
         several = f"{versions[0]} to {versions[-1]}, {len(versions):,} versions"
         raise SnapshotNotFoundError(
@@ -125,33 +125,35 @@ def _stepped(ref: Ref, place: int, history: History) -> int:
     return versions[place - ref.back]
 
 
-def _existing(ref: Ref, history: History) -> Sequence[int]:
+def _existing_versions(ref: Ref, history: History) -> Sequence[int]:
     versions = history.listing().versions
     if not versions:
-        raise _empty(ref)
+        raise _no_versions_error(ref)
     return versions
 
 
-def _tagged(ref: Tag, history: History) -> int:
+def _resolve_tag(ref: Tag, history: History) -> int:
     tags = history.tags()
-    literal = [name for name in (f"{ref.name}~{ref.back}", ref.name + "^" * min(ref.back, LONGEST_TAG)) if name in tags]
-    literal = literal if ref.back else []
-    if literal and ref.name in tags:
+    literal_names = [
+        name for name in (f"{ref.name}~{ref.back}", ref.name + "^" * min(ref.back, LONGEST_TAG)) if name in tags
+    ]
+    literal_names = literal_names if ref.back else []
+    if literal_names and ref.name in tags:
         raise InvalidArgumentError(
-            f"{ref} can be read in two ways: there are the tags {ref.name!r} and {literal[0]!r}. "
-            f"Write tag:{quoted(literal[0])}, or {tags[ref.name]}~{ref.back}."
+            f"{ref} can be read in two ways: there are the tags {ref.name!r} and {literal_names[0]!r}. "
+            f"Write tag:{quote_name(literal_names[0])}, or {tags[ref.name]}~{ref.back}."
         )
-    if literal:
-        return tags[literal[0]]
+    if literal_names:
+        return tags[literal_names[0]]
     if ref.name not in tags:
-        raise _no_tag(ref, tags)
+        raise _unknown_tag_error(ref, tags)
     if not ref.back:
         return tags[ref.name]
     # The tagged version itself may have expired: tags outlive versions.
-    return _stepped(ref, bisect_left(_existing(ref, history), tags[ref.name]), history)
+    return _step_back(ref, bisect_left(_existing_versions(ref, history), tags[ref.name]), history)
 
 
-def _no_tag(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundError:
+def _unknown_tag_error(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundError:
     if not tags:
         return SnapshotNotFoundError(
             f"No tag is called {ref.name!r}: the table has no tags. Try latest or a time such as @2h."
@@ -163,9 +165,9 @@ def _no_tag(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundError:
     return SnapshotNotFoundError(f"No tag is called {ref.name!r}. Tags: {some}. {advice}")
 
 
-def _as_of(ref: AsOf, history: History) -> int:
-    versions = _existing(ref, history)
-    run = history.searched(ref.time, versions)
+def _resolve_time(ref: AsOf, history: History) -> int:
+    versions = _existing_versions(ref, history)
+    run = history.candidates_at(ref.time, versions)
     seen: dict[int, datetime] = {}
     low = oldest = begin = bisect_left(versions, run[0])
     high = end = low + len(run)
@@ -181,18 +183,18 @@ def _as_of(ref: AsOf, history: History) -> int:
         else:
             high = middle
     if low > oldest:
-        return _stepped(ref, low - 1, history)
+        return _step_back(ref, low - 1, history)
     if oldest == end:
         raise SnapshotNotFoundError(f"No snapshot answers to {ref}: the versions expired meanwhile. Ask again.")
     time = utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
     kind = NothingBeforeError if oldest == begin else SnapshotNotFoundError
     raise kind(
         f"No snapshot answers to {ref}: nothing that exists was committed at or before then. "
-        f"The earliest is {versions[oldest]}, of {shown(time)}. Try earliest or @{shown(time)}."
+        f"The earliest is {versions[oldest]}, of {format_time(time)}. Try earliest or @{format_time(time)}."
     )
 
 
-def _empty(ref: Ref | int) -> SnapshotNotFoundError:
+def _no_versions_error(ref: Ref | int) -> SnapshotNotFoundError:
     return SnapshotNotFoundError(
         f"No snapshot answers to {ref}: the table has no version yet. Update after the first commit."
     )
@@ -201,7 +203,7 @@ def _empty(ref: Ref | int) -> SnapshotNotFoundError:
 _SHOWN = 5
 
 
-def resolve_span(first: Ref, last: Ref, history: History, *, whole: bool) -> tuple[int, int]:
+def resolve_range(first: Ref, last: Ref, history: History, *, whole: bool) -> tuple[int, int]:
     """Return the version that changes begin after, and the one that they end with.
 
     Args:
@@ -219,7 +221,7 @@ def resolve_span(first: Ref, last: Ref, history: History, *, whole: bool) -> tup
     if start > end:
         raise InvalidArgumentError(f"Version {end} comes before {start}. Give the earlier one first.")
     if whole:
-        _check_whole(start, end, history.listing())
+        _check_complete(start, end, history.listing())
     return start, end
 
 
@@ -232,23 +234,23 @@ def _start(ref: Ref, history: History, *, whole: bool) -> int:
     return resolve(ref, history)
 
 
-def _check_whole(first: int, last: int, listing: Listing) -> None:
+def _check_complete(first: int, last: int, listing: Listing) -> None:
     """Refuse a range in which a version is missing."""
     missing = listing.first_missing(first, last)
     if missing is None:
         return
-    there = listing.between(first, last)
-    some = ", ".join(map(str, there[:_SHOWN])) + (", ..." if len(there) > _SHOWN else "")
+    existing = listing.between(first, last)
+    some = ", ".join(map(str, existing[:_SHOWN])) + (", ..." if len(existing) > _SHOWN else "")
     # Where versions count from 0, what is before the earliest has no number to speak of.
     after = f"after {first} and " if first >= 0 else ""
-    begin = _whole_from(there, last, listing)
+    begin = _complete_from(existing, last, listing)
     advice = f"Ask from {begin} on" if begin < last else "Ask for a range without it, or compare the two versions"
     raise SnapshotNotFoundError(
         f"Version {missing}, {after}up to {last}, does not exist or has expired. There are: {some or 'none'}. {advice}."
     )
 
 
-def _whole_from(there: Sequence[int], last: int, listing: Listing) -> int:
+def _complete_from(existing: Sequence[int], last: int, listing: Listing) -> int:
     """Return the version from which on, up to the last, none is missing; the last one if there is no such."""
-    run = listing.runs(there)[-1] if there else ()
+    run = listing.runs(existing)[-1] if existing else ()
     return run[0] if run and run[-1] == last else last

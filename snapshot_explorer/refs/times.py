@@ -40,17 +40,19 @@ def utc(time: datetime) -> datetime:
             aware.year, aware.month, aware.day, aware.hour, aware.minute, aware.second, aware.microsecond, tzinfo=UTC
         )
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidRefError(f"{asked(time)} is not a time. Give one of the years 1 to 9999. {EXAMPLES}") from error
+        raise InvalidRefError(
+            f"{brief_repr(time)} is not a time. Give one of the years 1 to 9999. {EXAMPLES}"
+        ) from error
 
 
-def shown(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """Return a time in UTC as refs and messages write it."""
     return time.isoformat().replace("+00:00", "Z")
 
 
-def asked(text: object) -> str:
+def brief_repr(text: object) -> str:
     """Return what was asked for, as it stands in a message: one line of bounded length."""
     if isinstance(text, int) and text.bit_length() > 100:  # noqa: PLR2004 - Python refuses to print very long numbers
         return f"A number of {text.bit_length():,} bits"
-    spelled = ascii(text) if not isinstance(text, str) or not text.isprintable() else repr(text)
-    return spelled if len(spelled) <= 80 else f"{spelled[:77]}..."  # noqa: PLR2004 - a line
+    text_repr = ascii(text) if not isinstance(text, str) or not text.isprintable() else repr(text)
+    return text_repr if len(text_repr) <= 80 else f"{text_repr[:77]}..."  # noqa: PLR2004 - a line

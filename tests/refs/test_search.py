@@ -40,7 +40,7 @@ class Past:
         self.asked.append("tags")
         return self.tagged
 
-    def searched(self, time, versions):
+    def candidates_at(self, time, versions):
         return versions
 
     def committed_at(self, versions):

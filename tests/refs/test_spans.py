@@ -4,7 +4,7 @@ import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
-from snapshot_explorer.refs import parse_ref, resolve_span
+from snapshot_explorer.refs import parse_ref, resolve_range
 
 
 class Known:
@@ -22,7 +22,7 @@ class Known:
     def tags(self):
         return {}
 
-    def searched(self, time, versions):
+    def candidates_at(self, time, versions):
         return versions
 
     def committed_at(self, versions):
@@ -30,7 +30,7 @@ class Known:
 
 
 def span(first, last, *versions, whole=True):
-    return resolve_span(parse_ref(first), parse_ref(last), Known(*versions), whole=whole)
+    return resolve_range(parse_ref(first), parse_ref(last), Known(*versions), whole=whole)
 
 
 def test_both_ends_are_found():
