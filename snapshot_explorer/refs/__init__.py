@@ -1,11 +1,11 @@
-"""Which version: refs as Python, magics and widgets write them, and the search for what they name.
+"""Refs: text, numbers and times that name a version, and how they are resolved.
 
 ```
 17   latest   earliest                   versions
 latest~2   17~1   17^   latest~2^        ~N counts existing versions back, ^ is ~1; they add up
-tag:v1   tag:"eom~2"                     a tag; in quotes where the name holds .. or ends like ~N or ^
-@2026-11-01   @2026-11-01T12:00+02:00    the last version committed at or before then; without a zone, UTC
-@2h   @3d   @1d12h                       so long ago
+tag:v1   tag:"eom~2"                     a tag; quoted if the name contains .. or ends in ~N or ^
+@2026-11-01   @2026-11-01T12:00+02:00    the last version committed at or before then; UTC without a zone
+@2h   @3d   @1d12h                       a time this long ago
 A..B   ..B   A..                         two refs; a missing side means earliest or latest
 ```
 """

@@ -1,4 +1,4 @@
-"""From text, numbers and times to refs."""
+"""Parse text, numbers and times into refs, and suggest corrections for invalid ones."""
 
 import difflib
 import operator
@@ -12,20 +12,20 @@ from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, 
 from snapshot_explorer.refs.times import EXAMPLES, brief_repr, format_time, parse_time
 
 _LONGEST = 1000
-"""Characters of a ref."""
+"""The maximum length of a ref, in characters."""
 
 
 def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Mapping[str, int]] | None = None) -> Ref:
-    """Return the ref that a text, a version number or a time stands for. Reads nothing.
+    """Return the ref for a text, a version number or a time. Reads nothing.
 
     Args:
-        ref: Text as in this module's docstring, an int, a datetime or date (without a zone it is UTC), or a
-            ref, which is returned as it is.
-        now: What `@2h` counts from; the present without it.
-        tags: Asked only when the text is not a valid ref, to say whether it is the name of a tag.
+        ref: Text as described in `snapshot_explorer.refs`, an int, a datetime or date (UTC without a zone), or a
+            ref, which is returned unchanged.
+        now: The time from which `@2h` counts back; by default the current time.
+        tags: Called only if the text is not a valid ref, to suggest a tag of that name.
 
     Raises:
-        InvalidRefError: It is not a valid ref; the message says what was asked and what refs look like.
+        InvalidRefError: It is not a valid ref. The message contains the input and examples of refs.
     """
     if isinstance(ref, Version | Latest | Earliest | Tag | AsOf):
         return ref
@@ -35,7 +35,7 @@ def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Ma
         return _version_ref(operator.index(ref))
     if not isinstance(ref, str):
         raise InvalidRefError(
-            f"A {type(ref).__name__} is not a valid ref: give a number, a text or a datetime. {EXAMPLES}"
+            f"A {type(ref).__name__} is not a valid ref. Use a number, a text or a datetime. {EXAMPLES}"
         )
     if len(ref) > _LONGEST:
         raise InvalidRefError(f"{brief_repr(ref)} is not a valid ref: it has {len(ref):,} characters. {EXAMPLES}")
@@ -43,15 +43,15 @@ def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Ma
 
 
 def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]:
-    """Return the two refs of `A..B`. Without A it is earliest, without B latest. Reads nothing.
+    """Return the two refs of `A..B`. A missing side is earliest or latest. Reads nothing.
 
     Raises:
-        InvalidRefError: A side is not a valid ref, or there is no `..`: one ref is not taken for two.
+        InvalidRefError: A side is not a valid ref, or the text does not contain `..`.
     """
     if not isinstance(text, str) or len(text) > 2 * _LONGEST:
         what = brief_repr(text) if isinstance(text, str) else f"A {type(text).__name__}"
         raise InvalidRefError(f"{what} is not a range of versions. Write two refs, such as 3..17 or 17..latest.")
-    # Dots in a quoted tag's name do not count.
+    # Dots inside a quoted tag name do not separate refs.
     bare = re.sub(r'(?i:tag:) *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
     runs = [run.span() for run in re.finditer(r"\.{2,}", bare)]
     if not runs:
@@ -62,8 +62,8 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
     (start, end), more = runs[0], runs[1:]
     if more or end - start > 2:  # noqa: PLR2004 - two dots
         raise InvalidRefError(
-            f"{brief_repr(text)} is not a range of versions: it needs `..` once. "
-            'Write two refs, such as 3..17; a tag\'s name with dots stands in quotes, tag:"a..b".'
+            f"{brief_repr(text)} is not a range of versions: it must contain `..` exactly once. "
+            'Write two refs, such as 3..17. Quote a tag name that contains dots: tag:"a..b".'
         )
     first, last = text[:start].strip(), text[end:].strip()
     return parse_ref(first or "earliest", now=now), parse_ref(last or "latest", now=now)
@@ -95,7 +95,7 @@ def _match_ref(base: str, back: int, now: datetime | None) -> Ref | None:
 
 
 def _advice(text: str, base: str, back: int, tags: Callable[[], Mapping[str, int]] | None) -> str:
-    """Return a sentence that says what may be meant, with a space after it; empty if there is no telling."""
+    """Return a suggestion, with a space after it; empty if there is none."""
     known = tags() if tags is not None else {}
     if text in known or base in known:
         return f"Did you mean {Tag(name=text) if text in known else Tag(name=base, back=back)}? "
@@ -103,16 +103,16 @@ def _advice(text: str, base: str, back: int, tags: Callable[[], Mapping[str, int
         if _match_ref(*split_steps(candidate), None) is not None:
             return f"Did you mean {candidate}? "
     if base.lower().startswith("tag:"):
-        return 'A tag\'s name has 1 to 255 characters; in quotes, a quote is written twice: tag:"NAME". '
+        return 'A tag name has 1 to 255 characters. Inside quotes, double each quote: tag:"NAME". '
     if ".." in base:
-        return "One ref is asked for, not two. "
+        return "Expected one ref, got a range. "
     if tags is None and 0 < len(base) <= LONGEST_TAG and base.isprintable() and "@" not in base:
-        return f"A tag is written {Tag(name=base, back=back)}. "
+        return f"For a tag, write {Tag(name=base, back=back)}. "
     return ""
 
 
 def _tag_name(name: str) -> str | None:
-    """Return the name without its quotes, None if it is none."""
+    """Return the name without its quotes; None if it is not valid."""
     if name.startswith('"'):
         inner = name[1:-1]
         if len(name) < 2 or not name.endswith('"') or '"' in inner.replace('""', ""):  # noqa: PLR2004 - two quotes
@@ -135,11 +135,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def candidates(base: str, back: int) -> Iterator[str]:
-    """Yield texts that may be meant, likely ones first; not all of them are refs.
+    """Yield possible corrections, the most likely first. Some of them are not valid refs.
 
     Args:
-        base: What was written, without the steps at its end.
-        back: The steps.
+        base: The text without the steps at its end.
+        back: The number of steps.
     """
     word = base.lower().strip()
     if not word and back:

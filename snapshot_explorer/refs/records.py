@@ -1,4 +1,4 @@
-"""The refs as records, each with the one text that stands for it."""
+"""Refs as records. `str` returns the canonical text of each."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from snapshot_explorer.errors import InvalidRefError
 from snapshot_explorer.refs.times import EXAMPLES, brief_repr, format_time, utc
 
 LONGEST_TAG = 255
-"""Characters of a tag's name: it is a part of a file name."""
+"""The maximum length of a tag name, in characters: it is part of a file name."""
 _GREATEST = 2**63 - 1
 
 
@@ -47,7 +47,7 @@ class Earliest:
     """The oldest version that exists."""
 
     back: int = 0
-    """How many existing versions before it: more than none is never found, but can be written."""
+    """How many existing versions before it. Any number but 0 is valid, but matches no version."""
 
     def __post_init__(self) -> None:
         _check_number(self.back, "number of steps")
@@ -58,32 +58,34 @@ class Earliest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
-    """The version that a tag names."""
+    """The version of a tag."""
 
     name: str
-    """The tag's name, any text."""
+    """The name of the tag; any text."""
     back: int = 0
     """How many existing versions before it."""
 
     def __post_init__(self) -> None:
         _check_number(self.back, "number of steps")
         if not 0 < len(self.name) <= LONGEST_TAG:
-            raise InvalidRefError(f"A tag's name has 1 to {LONGEST_TAG} characters, not {len(self.name)}. {EXAMPLES}")
+            raise InvalidRefError(
+                f"A tag name must have 1 to {LONGEST_TAG} characters, got {len(self.name)}. {EXAMPLES}"
+            )
 
     def __str__(self) -> str:
         name = self.name
         plain = split_steps(name)[0] == name == name.strip() and ".." not in name and '"' not in name
-        # A dot at the end would run into the dots of a range.
+        # A dot at the end would merge with the dots of a range.
         plain = plain and not name.endswith(".")
         return f"tag:{name if plain else quote_name(name)}{steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsOf:
-    """The last version that was committed at a time or before it."""
+    """The last version committed at or before a time."""
 
     time: datetime
-    """The time, aware; kept as UTC."""
+    """The time, aware, in UTC."""
     back: int = 0
     """How many existing versions before it."""
 
@@ -99,7 +101,7 @@ Ref = Version | Latest | Earliest | Tag | AsOf
 
 
 def split_steps(text: str) -> tuple[str, int]:
-    """Return the text without the `~N` and `^` at its end, and how many steps they are."""
+    """Return the text without the `~N` and `^` at its end, and the number of steps that these add up to."""
     back = 0
     while text:
         if text.endswith("^"):
@@ -114,16 +116,16 @@ def split_steps(text: str) -> tuple[str, int]:
 
 
 def steps(back: int) -> str:
-    """Return how so many steps back are written."""
+    """Return a number of steps back as text."""
     return f"~{back}" if back else ""
 
 
 def quote_name(name: str) -> str:
-    """Return a tag's name in quotes."""
+    """Return a tag name in quotes."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
 
 def _check_number(number: int, what: str) -> None:
     if not 0 <= number <= _GREATEST:
-        raise InvalidRefError(f"{brief_repr(number)} is not a {what}: it is not in 0 to {_GREATEST}. {EXAMPLES}")
+        raise InvalidRefError(f"{brief_repr(number)} is not a valid {what}: it must be 0 to {_GREATEST}. {EXAMPLES}")

@@ -1,4 +1,4 @@
-"""The search for the version that a ref names."""
+"""Resolve refs to versions."""
 
 import difflib
 from bisect import bisect_left
@@ -13,49 +13,49 @@ from snapshot_explorer.refs.times import format_time, utc
 
 
 class NothingBeforeError(SnapshotNotFoundError):
-    """All versions were committed after a time; none has expired since they were listed."""
+    """All versions were committed after a time, and none has expired since the listing."""
 
 
 class History(Protocol):
-    """What the search for a version needs to know of a table."""
+    """The versions, commit times and tags of a table."""
 
     def listing(self) -> Listing:
         """Return a listing of the versions that can be loaded. One listing."""
         ...
 
     def tags(self) -> Mapping[str, int]:
-        """Return each tag's version."""
+        """Return the version of each tag."""
         ...
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return when each version was committed, aware. Reads one small file per version.
+        """Return the commit time of each version, aware. Reads one small file per version.
 
         Raises:
-            SnapshotNotFoundError: One has expired since the listing.
+            SnapshotNotFoundError: A version has expired since the listing.
         """
         ...
 
     def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
-        """Return the run of these versions in which the last one committed by a time is looked for."""
+        """Return the range of these versions that is searched for the last one committed at or before a time."""
         ...
 
     def latest(self) -> int | None:
-        """Return the newest version, None for a table without versions; cheap."""
+        """Return the newest version; None for a table without versions. Cheap."""
         ...
 
 
 def resolve(ref: Ref, history: History) -> int:
-    """Return the version that a ref names.
+    """Return the version of a ref.
 
-    A number alone asks nothing and is returned without a look whether it exists: the caller loads it and, if it is
-    not there, raises `not_found`. `latest` asks for `latest()`, a tag for the tags. With steps, each costs one
-    listing; a time costs one and, where a version's own file tells its time, about log2(n) small reads. Times are
-    searched as Paimon does, as if they never went back with rising versions; where writers' clocks disagree, a
-    neighbour may be found. Delta's times never go back.
+    A number without steps is returned unchecked and reads nothing: the caller loads the version, and raises
+    `not_found` if it does not exist. `latest` calls `latest()`, a tag reads the tags. Any ref with steps costs one
+    listing. A time costs one listing and, if each version's own file contains its time, about log2(n) small reads.
+    Like Paimon, the search assumes that times ascend with versions: if the clocks of writers disagree, it may return
+    a neighboring version. The times of Delta always ascend.
 
     Raises:
-        SnapshotNotFoundError: No version answers to it; the message says which exist.
-        InvalidArgumentError: A tag's name can be read in two ways.
+        SnapshotNotFoundError: No version matches. The message lists the available ones.
+        InvalidArgumentError: A tag name is ambiguous.
 
     Source: paimon docs, "Time travel"; SnapshotManager.earlierOrEqualTimeMills.
     """
@@ -82,27 +82,30 @@ def resolve(ref: Ref, history: History) -> int:
 
 
 def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
-    """Return the error for a version that is not there, with the versions that are and the nearest of them.
+    """Return the error for a missing version, with the available versions and the nearest one.
 
     Args:
-        ref: What was asked for.
-        listing: The versions that exist.
+        ref: The ref, or the number of the version.
+        listing: The existing versions.
     """
     versions = listing.versions
     if not versions:
         return _no_versions_error(ref)
-    first, last = versions[0], versions[-1]
-    available = f"Available: {first} to {last}" if first != last else f"Available: only {first}"
-    gaps = ", with gaps" if listing.has_gaps else ""
+    last = versions[-1]
+    available = f"Available versions: {_range_text(listing)}"
     number = ref if isinstance(ref, int) else ref.number if isinstance(ref, Version) and not ref.back else None
     if number is None:
-        return SnapshotNotFoundError(f"No snapshot answers to {ref}. {available}{gaps}. Try earliest or {last}.")
+        return SnapshotNotFoundError(f"No version matches {ref}. {available}. Try earliest or {last}.")
     place = bisect_left(versions, number)
     nearest = min(versions[max(0, place - 1) : place + 1], key=lambda version: abs(version - number))
-    expired = " (older ones expired)" if number < first else ""
-    return SnapshotNotFoundError(
-        f"No snapshot answers to {number}. {available}{gaps}{expired}. Try {nearest}, latest or a time such as @2h."
-    )
+    state = "has expired" if 0 < number < last else "does not exist"
+    return SnapshotNotFoundError(f"Version {number} {state}. {available}. Try {nearest}, latest or @2h.")
+
+
+def _range_text(listing: Listing) -> str:
+    """Return the existing versions as text, such as `3 to 41, with gaps`."""
+    first, last = listing.versions[0], listing.versions[-1]
+    return f"{first} to {last}{', with gaps' if listing.has_gaps else ''}" if first != last else f"{first}"
 
 
 def _index_of(ref: Version, history: History) -> int:
@@ -114,13 +117,12 @@ def _index_of(ref: Version, history: History) -> int:
 
 
 def _step_back(ref: Ref, place: int, history: History) -> int:
-    """Return the version so many steps before a place in the list of existing ones."""
+    """Return the version that is the ref's number of steps before a position among the existing versions."""
     versions = _existing_versions(ref, history)
     if place < ref.back:
-        several = f"{versions[0]} to {versions[-1]}, {len(versions):,} versions"
         raise SnapshotNotFoundError(
-            f"No snapshot answers to {ref}: it goes back past the earliest. "
-            f"Available: {several if len(versions) > 1 else f'only {versions[0]}'}. Try earliest."
+            f"No version matches {ref}: it goes back past the earliest. "
+            f"Available versions: {_range_text(history.listing())} ({len(versions):,} in total). Try earliest."
         )
     return versions[place - ref.back]
 
@@ -140,8 +142,8 @@ def _resolve_tag(ref: Tag, history: History) -> int:
     literal_names = literal_names if ref.back else []
     if literal_names and ref.name in tags:
         raise InvalidArgumentError(
-            f"{ref} can be read in two ways: there are the tags {ref.name!r} and {literal_names[0]!r}. "
-            f"Write tag:{quote_name(literal_names[0])}, or {tags[ref.name]}~{ref.back}."
+            f"{ref} is ambiguous: the table has the tags {ref.name!r} and {literal_names[0]!r}. "
+            f"Write tag:{quote_name(literal_names[0])} or {tags[ref.name]}~{ref.back}."
         )
     if literal_names:
         return tags[literal_names[0]]
@@ -155,14 +157,12 @@ def _resolve_tag(ref: Tag, history: History) -> int:
 
 def _unknown_tag_error(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundError:
     if not tags:
-        return SnapshotNotFoundError(
-            f"No tag is called {ref.name!r}: the table has no tags. Try latest or a time such as @2h."
-        )
+        return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist: the table has no tags. Try latest or @2h.")
     near = difflib.get_close_matches(ref.name, tags, n=3, cutoff=0.5)
-    advice = f"Did you mean {' or '.join(str(Tag(name=name)) for name in near)}?" if near else "Try one of them."
+    advice = f"Did you mean {' or '.join(str(Tag(name=name)) for name in near)}?" if near else "Use one of them."
     names = sorted(tags)
     some = ", ".join(names[:10]) + (f" and {len(names) - 10:,} more" if len(names) > 10 else "")  # noqa: PLR2004 - a line
-    return SnapshotNotFoundError(f"No tag is called {ref.name!r}. Tags: {some}. {advice}")
+    return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist. Tags: {some}. {advice}")
 
 
 def _resolve_time(ref: AsOf, history: History) -> int:
@@ -185,18 +185,18 @@ def _resolve_time(ref: AsOf, history: History) -> int:
     if low > oldest:
         return _step_back(ref, low - 1, history)
     if oldest == end:
-        raise SnapshotNotFoundError(f"No snapshot answers to {ref}: the versions expired meanwhile. Ask again.")
+        raise SnapshotNotFoundError(f"No version matches {ref}: the versions expired during the search. Try again.")
     time = utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
     kind = NothingBeforeError if oldest == begin else SnapshotNotFoundError
     raise kind(
-        f"No snapshot answers to {ref}: nothing that exists was committed at or before then. "
-        f"The earliest is {versions[oldest]}, of {format_time(time)}. Try earliest or @{format_time(time)}."
+        f"No version matches {ref}: no available version was committed at or before this time. "
+        f"The earliest is {versions[oldest]}, committed at {format_time(time)}. Try earliest or @{format_time(time)}."
     )
 
 
 def _no_versions_error(ref: Ref | int) -> SnapshotNotFoundError:
     return SnapshotNotFoundError(
-        f"No snapshot answers to {ref}: the table has no version yet. Update after the first commit."
+        f"No version matches {ref}: the table has no version yet. Update after the first commit."
     )
 
 
@@ -204,13 +204,13 @@ _SHOWN = 5
 
 
 def resolve_range(first: Ref, last: Ref, history: History, *, whole: bool) -> tuple[int, int]:
-    """Return the version that changes begin after, and the one that they end with.
+    """Return the bounds of a range of changes: the version before the first change, and the version of the last.
 
     Args:
-        first: Names the first; as a number, or as `earliest^`, it may be one before the earliest version.
-        last: Names the last.
-        history: Where versions are looked up.
-        whole: Whether every version between must exist; otherwise the two must, and only they.
+        first: The first bound. As a number, or as `earliest^`, it may be the version before the earliest one.
+        last: The last bound.
+        history: The versions of the table.
+        whole: Whether every version between must exist; otherwise only the bounds must.
 
     Raises:
         InvalidArgumentError: The last comes before the first.
@@ -219,7 +219,7 @@ def resolve_range(first: Ref, last: Ref, history: History, *, whole: bool) -> tu
     end = resolve(last, history)
     start = _start(first, history, whole=whole)
     if start > end:
-        raise InvalidArgumentError(f"Version {end} comes before {start}. Give the earlier one first.")
+        raise InvalidArgumentError(f"Version {end} comes before {start}. Put the earlier version first.")
     if whole:
         _check_complete(start, end, history.listing())
     return start, end
@@ -235,22 +235,23 @@ def _start(ref: Ref, history: History, *, whole: bool) -> int:
 
 
 def _check_complete(first: int, last: int, listing: Listing) -> None:
-    """Refuse a range in which a version is missing."""
+    """Raise SnapshotNotFoundError if a version of the range is missing."""
     missing = listing.first_missing(first, last)
     if missing is None:
         return
     existing = listing.between(first, last)
     some = ", ".join(map(str, existing[:_SHOWN])) + (", ..." if len(existing) > _SHOWN else "")
-    # Where versions count from 0, what is before the earliest has no number to speak of.
-    after = f"after {first} and " if first >= 0 else ""
+    # The version before version 0 has no number.
+    start = first if first >= 0 else "earliest^"
     begin = _complete_from(existing, last, listing)
-    advice = f"Ask from {begin} on" if begin < last else "Ask for a range without it, or compare the two versions"
+    advice = f"Use {begin}..{last}" if begin < last else "Use a range without it, or compare the two versions"
     raise SnapshotNotFoundError(
-        f"Version {missing}, {after}up to {last}, does not exist or has expired. There are: {some or 'none'}. {advice}."
+        f"Version {missing} of {start}..{last} does not exist or has expired. "
+        f"Available versions in this range: {some or 'none'}. {advice}."
     )
 
 
 def _complete_from(existing: Sequence[int], last: int, listing: Listing) -> int:
-    """Return the version from which on, up to the last, none is missing; the last one if there is no such."""
+    """Return the first version from which no version up to the last is missing; the last if there is none."""
     run = listing.runs(existing)[-1] if existing else ()
     return run[0] if run and run[-1] == last else last

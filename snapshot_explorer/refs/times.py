@@ -1,4 +1,4 @@
-"""Times as refs write them: `2026-11-01`, `2026-11-01T12:00+02:00`, `2h` ago."""
+"""The times of refs: `2026-11-01`, `2026-11-01T12:00+02:00`, `2h` ago."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -10,14 +10,14 @@ EXAMPLES = "Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11
 _SECONDS = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800})
 _SPAN = r"(\d+) ?(s|m|h|d|w|secs?|mins?|hours?|days?|weeks?|seconds?|minutes?)"
 _AGO = re.compile(rf"(?:{_SPAN} ?)+(?:ago)?", re.ASCII)
-"""Small letters only: a capital M may be meant as months."""
+"""Lower case only: a capital M could mean months."""
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?)? ?(Z|[+-]\d\d:?\d\d)?", re.ASCII | re.IGNORECASE
 )
 
 
 def parse_time(text: str, now: datetime | None) -> datetime | None:
-    """Return the time that stands after `@`, None if it is not a time."""
+    """Return the time written after `@`; None if it is not a time."""
     try:
         if _TIME.fullmatch(text):
             compact = re.sub(r" (?=Z|[+-]\d\d:?\d\d$)", "", text.upper())
@@ -32,26 +32,26 @@ def parse_time(text: str, now: datetime | None) -> datetime | None:
 
 
 def utc(time: datetime) -> datetime:
-    """Return a time as a plain datetime in UTC; a naive one is UTC already."""
+    """Return a time as a plain datetime in UTC. A naive one is assumed to be in UTC."""
     try:
         aware = time.astimezone(UTC) if time.tzinfo else time
-        # Field by field: pandas' Timestamp is a datetime too, and its NaT claims to be one.
+        # Field by field: pandas.Timestamp is a datetime too, and so is NaT, which has no fields.
         return datetime(
             aware.year, aware.month, aware.day, aware.hour, aware.minute, aware.second, aware.microsecond, tzinfo=UTC
         )
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidRefError(
-            f"{brief_repr(time)} is not a time. Give one of the years 1 to 9999. {EXAMPLES}"
+            f"{brief_repr(time)} is not a time. Use one in the years 1 to 9999. {EXAMPLES}"
         ) from error
 
 
 def format_time(time: datetime) -> str:
-    """Return a time in UTC as refs and messages write it."""
+    """Return a time in UTC as text, in the form of refs and messages."""
     return time.isoformat().replace("+00:00", "Z")
 
 
 def brief_repr(text: object) -> str:
-    """Return what was asked for, as it stands in a message: one line of bounded length."""
+    """Return an input as text for a message: one line of limited length."""
     if isinstance(text, int) and text.bit_length() > 100:  # noqa: PLR2004 - Python refuses to print very long numbers
         return f"A number of {text.bit_length():,} bits"
     text_repr = ascii(text) if not isinstance(text, str) or not text.isprintable() else repr(text)

@@ -88,7 +88,7 @@ def test_an_engine_is_chosen_by_name(tables):
             SnapshotNotFoundError,
             "Version 99 does not exist. Available versions: 1 to 18. Try 18, latest or @2h.",
         ),
-        ("from orders version as of 'v9'", SnapshotNotFoundError, "No tag is called 'v9'. Tags: opening, v1."),
+        ("from orders version as of 'v9'", SnapshotNotFoundError, "Tag 'v9' does not exist. Tags: opening, v1."),
         ("from orders timestamp as of '1999-01-01'", SnapshotNotFoundError, "1999-01-01"),
         ("from ordr", InvalidArgumentError, "No table is called ordr at line 1, column 6. Did you mean orders?"),
         (

@@ -150,33 +150,38 @@ def test_versions_that_expire_during_the_search_are_passed_over():
     past = Past(range(1, 101), expired=range(1, 61))
 
     assert found("@2026-11-03T22:00", past) == 70
-    assert "The earliest is 61, of 2026-11-03T13:00:00Z." in refused("@2026-11-02", past)
+    assert "The earliest is 61, committed at 2026-11-03T13:00:00Z." in refused("@2026-11-02", past)
 
 
 def test_all_versions_expired_during_the_search():
-    assert "the versions expired meanwhile. Ask again." in refused("@2027-01-01", Past([1, 2, 3], expired=[1, 2, 3]))
+    assert "the versions expired during the search. Try again." in refused(
+        "@2027-01-01", Past([1, 2, 3], expired=[1, 2, 3])
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("6~1", "No snapshot answers to 6. Available: 3 to 41, with gaps. Try 5, latest or a time such as @2h."),
-        ("99~1", "No snapshot answers to 99. Available: 3 to 41, with gaps. Try 41, latest or a time such as @2h."),
+        ("6~1", "Version 6 has expired. Available versions: 3 to 41, with gaps. Try 5, latest or @2h."),
+        ("99~1", "Version 99 does not exist. Available versions: 3 to 41, with gaps. Try 41, latest or @2h."),
         (
             "latest~8",
-            "No snapshot answers to latest~8: it goes back past the earliest. Available: 3 to 41, 8 versions.",
+            (
+                "No version matches latest~8: it goes back past the earliest. "
+                "Available versions: 3 to 41, with gaps (8 in total). Try earliest."
+            ),
         ),
-        ("earliest^", "No snapshot answers to earliest~1: it goes back past the earliest."),
-        ("tag:old~1", "No snapshot answers to tag:old~1: it goes back past the earliest."),
+        ("earliest^", "No version matches earliest~1: it goes back past the earliest."),
+        ("tag:old~1", "No version matches tag:old~1: it goes back past the earliest."),
         (
             "@2026-11-01T02:59",
             (
-                "No snapshot answers to @2026-11-01T02:59:00Z: nothing that exists was committed at or before then. "
-                "The earliest is 3, of 2026-11-01T03:00:00Z. Try earliest or @2026-11-01T03:00:00Z."
+                "No version matches @2026-11-01T02:59:00Z: no available version was committed at or before this time. "
+                "The earliest is 3, committed at 2026-11-01T03:00:00Z. Try earliest or @2026-11-01T03:00:00Z."
             ),
         ),
-        ("tag:v2", "No tag is called 'v2'. Tags: old, v1. Did you mean tag:v1?"),
-        ("tag:zzzzz", "No tag is called 'zzzzz'. Tags: old, v1. Try one of them."),
+        ("tag:v2", "Tag 'v2' does not exist. Tags: old, v1. Did you mean tag:v1?"),
+        ("tag:zzzzz", "Tag 'zzzzz' does not exist. Tags: old, v1. Use one of them."),
     ],
 )
 def test_what_is_not_there_says_what_is(text, said):
@@ -187,17 +192,17 @@ def test_what_is_not_there_says_what_is(text, said):
 
 def test_a_caller_that_misses_says_what_exists():
     assert str(not_found(99, listing(3, 4, 41))) == (
-        "No snapshot answers to 99. Available: 3 to 41, with gaps. Try 41, latest or a time such as @2h."
+        "Version 99 does not exist. Available versions: 3 to 41, with gaps. Try 41, latest or @2h."
     )
     assert str(not_found(1, listing(*range(3, 42)))) == (
-        "No snapshot answers to 1. Available: 3 to 41 (older ones expired). Try 3, latest or a time such as @2h."
+        "Version 1 has expired. Available versions: 3 to 41. Try 3, latest or @2h."
     )
     assert str(not_found(Version(number=9), listing(7))) == (
-        "No snapshot answers to 9. Available: only 7. Try 7, latest or a time such as @2h."
+        "Version 9 does not exist. Available versions: 7. Try 7, latest or @2h."
     )
     assert (
         str(not_found(Latest(back=2), listing(7)))
-        == "No snapshot answers to latest~2. Available: only 7. Try earliest or 7."
+        == "No version matches latest~2. Available versions: 7. Try earliest or 7."
     )
 
 
@@ -210,9 +215,7 @@ def test_an_empty_table_has_no_version_yet(text):
 
 
 def test_a_table_without_tags_says_so():
-    assert refused("tag:v1", Past([1])) == (
-        "No tag is called 'v1': the table has no tags. Try latest or a time such as @2h."
-    )
+    assert refused("tag:v1", Past([1])) == ("Tag 'v1' does not exist: the table has no tags. Try latest or @2h.")
 
 
 def test_many_tags_are_not_all_named():
@@ -234,7 +237,7 @@ def test_a_tag_that_ends_like_steps_is_found_unless_it_can_be_read_in_two_ways()
     assert found("tag:v1^^", Past([1, 2, 3], {"v1^^": 2})) == 2
     assert found('tag:"v1~2"', Past([1, 2, 3], {"v1~2": 2, "v1": 3})) == 2
     assert refused("tag:v1~2", Past([1, 2, 3], {"v1~2": 2, "v1": 3}), InvalidArgumentError) == (
-        "tag:v1~2 can be read in two ways: there are the tags 'v1' and 'v1~2'. Write tag:\"v1~2\", or 3~2."
+        "tag:v1~2 is ambiguous: the table has the tags 'v1' and 'v1~2'. Write tag:\"v1~2\" or 3~2."
     )
 
 

@@ -105,7 +105,7 @@ def test_a_search_by_time_does_not_take_a_version_for_expired_that_it_did_not_fi
     time = opened(store).history().to_arrow()["committed_at"][1].as_py()
     table = _plant(store, "missing", "read .*/snapshot-2$", lambda one: one.history(since=time))
 
-    with pytest.raises(errors.SnapshotNotFoundError, match="No snapshot answers to @"):
+    with pytest.raises(errors.SnapshotNotFoundError, match="No version matches @"):
         table.history(since=time)
 
 

@@ -136,7 +136,7 @@ def test_what_lies_between_must_exist(copied):
     (folder / "snapshot" / "snapshot-2").unlink()
     table = open_table(str(folder))
 
-    with pytest.raises(errors.SnapshotNotFoundError, match="Version 2, after 1 and up to 5, .*There are: 3, 4, 5."):
+    with pytest.raises(errors.SnapshotNotFoundError, match="Version 2 of 1..5 .* in this range: 3, 4, 5."):
         table.row_changes(1, 5)
     assert table.row_changes(1, 5, mode="diff").num_rows > 0
 
@@ -152,7 +152,7 @@ def test_no_version_is_no_change(plain):
 
 
 def test_the_order_of_versions_matters(plain):
-    with pytest.raises(errors.InvalidArgumentError, match="Version 1 comes before 3. Give the earlier one first."):
+    with pytest.raises(errors.InvalidArgumentError, match="Version 1 comes before 3. Put the earlier version first."):
         plain.row_changes(3, 1)
 
 

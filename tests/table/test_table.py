@@ -82,7 +82,10 @@ def test_before_the_only_version_is_none(memory_root):
     written = PaimonTable(*memory_root)
     written.commit()
 
-    with pytest.raises(SnapshotNotFoundError, match=r"goes back past the earliest. Available: only 1. Try earliest.$"):
+    with pytest.raises(
+        SnapshotNotFoundError,
+        match=r"goes back past the earliest. Available versions: 1 \(1 in total\). Try earliest.$",
+    ):
         open_table(f"memory://{written.root}").at("latest~1")
 
 
