@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.engines.spark.executors import packed, unpacked
-from snapshot_explorer.engines.spark.filters import spared_by
+from snapshot_explorer.engines.spark.filters import pushed_condition
 from snapshot_explorer.engines.spark.rows import Reading, read
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.source import source_class
@@ -69,7 +69,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
         InvalidArgumentError: An option is unknown or does not fit the table.
         SnapshotExplorerError: The table cannot be opened, as `open_table` says.
     """
-    given = _checked(options)
+    given = _validate_options(options)
     storage = Storage(
         given["path"], storage_options, external_files=parse_external_files(given.get("external_files", "allow"))
     )
@@ -92,7 +92,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     return packed(described), spark_schema(scan.columns)
 
 
-def _checked(options: Mapping[str, str]) -> dict[str, str]:
+def _validate_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options if all of them are known."""
     for name in options:
         if name.lower() not in _OPTIONS:
@@ -132,26 +132,26 @@ def check_schema(given: StructType, own: StructType) -> None:
     for column in given:
         known = there.get(column.name)
         if known is None or column.dataType != known.dataType or (known.nullable and not column.nullable):
-            found = "is not there" if known is None else f"is {_told(known)}"
+            found = "has no such column" if known is None else f"has {_type_text(known)}"
             raise InvalidArgumentError(
-                f"The schema given has the column {column.name!r} as {_told(column)}, but in the table it {found}. "
-                "Leave the schema out: a version has its own; option('columns', 'a,b') chooses columns."
+                f"The given schema has the column {column.name!r} as {_type_text(column)}, but the table {found}. "
+                "Leave out the schema: each version has its own. Select columns with option('columns', 'a,b')."
             )
 
 
-def _told(column: Any) -> str:
+def _type_text(column: Any) -> str:
     return f"{column.dataType.simpleString()}{'' if column.nullable else ' not null'}"
 
 
 def reading(described: bytes, columns: StructType) -> bytes:
     """Return the function that executors run for each task, packed: it yields rows with these columns."""
-    asked: _Described = unpacked(described)
+    source: _Described = unpacked(described)
     names = [column.name for column in columns]
-    schema = pa.schema([asked.schema.field(column.name).with_nullable(column.nullable) for column in columns])
+    schema = pa.schema([source.schema.field(column.name).with_nullable(column.nullable) for column in columns])
     found = Reading(
-        reader=asked.version,
-        needed=tuple([*names, *sorted(asked.where.columns - set(names))] if asked.where else names),
-        condition=asked.where,
+        reader=source.version,
+        needed=tuple([*names, *sorted(source.where.columns - set(names))] if source.where else names),
+        condition=source.where,
         limit=None,
         schema=arrow_schema(schema),
     )
@@ -160,14 +160,14 @@ def reading(described: bytes, columns: StructType) -> bytes:
 
 def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
     """Return the tasks that read the rows which may pass Spark's filters, packed."""
-    asked: _Described = unpacked(described)
-    splits = _splits(asked, spared_by(filters, asked.schema, asked.where))
-    return [packed(task) for task in packs(splits, _PARALLELISM, asked.version.split_by_file)]
+    source: _Described = unpacked(described)
+    splits = _splits(source, pushed_condition(filters, source.schema, source.where))
+    return [packed(task) for task in packs(splits, _PARALLELISM, source.version.split_by_file)]
 
 
-def _splits(asked: _Described, spared: Condition | None) -> Sequence[Split]:
+def _splits(source: _Described, condition: Condition | None) -> Sequence[Split]:
     try:
-        return asked.version.plan(spared).splits
+        return source.version.plan(condition).splits
     except InvalidArgumentError:
         # A filter cannot be evaluated on some partition. Spark, which may never have to, applies it in any case.
-        return asked.version.plan(asked.where).splits
+        return source.version.plan(source.where).splits

@@ -21,7 +21,7 @@ _PAGE = 64
 """How many commits are read at a time while a filter looks for so many matches."""
 _LARGE_PAGE = 512
 """How many are read at a time where all are wanted: so often it is told how far that has come."""
-_UPKEEP = ("compact", "analyze", "maintenance")
+_MAINTENANCE_KINDS = ("compact", "analyze", "maintenance")
 """Kinds of commits that change no data."""
 _STAT = (
     "version",
@@ -71,7 +71,7 @@ class CommitFilter:
         if self.kind is not None and self.kind not in get_args(Kind):
             kinds = ", ".join(get_args(Kind))
             raise InvalidArgumentError(f"No kind of commit is called {self.kind!r}. Kinds: {kinds}.")
-        if not self.maintenance and self.kind in _UPKEEP:
+        if not self.maintenance and self.kind in _MAINTENANCE_KINDS:
             raise InvalidArgumentError(
                 f"Commits of kind {self.kind} are maintenance: they cannot be asked for and hidden."
             )
@@ -90,19 +90,23 @@ class CommitFilter:
         for name, wanted in (("user", self.user), ("details", self.text)):
             if wanted is not None:
                 commits = commits.filter(pc.match_substring(commits[name], wanted, ignore_case=True))
-        return commits if self.maintenance else commits.filter(pc.invert(pc.is_in(commits["kind"], pa.array(_UPKEEP))))
+        return (
+            commits
+            if self.maintenance
+            else commits.filter(pc.invert(pc.is_in(commits["kind"], pa.array(_MAINTENANCE_KINDS))))
+        )
 
 
 def read_history(
-    table_format: TableFormat, versions: Sequence[int], chosen: CommitFilter, limit: int | None
+    table_format: TableFormat, versions: Sequence[int], commit_filter: CommitFilter, limit: int | None
 ) -> pa.Table:
     """Return the COMMITS of the versions, in their order, that pass, reading no more than it takes to find `limit`."""
-    with step("Reading commits", total=_most(versions, chosen, limit)) as reading:
-        found = list(_limited(_pages(table_format, versions, chosen, limit, reading), limit))
+    with step("Reading commits", total=_max_commits(versions, commit_filter, limit)) as reading:
+        found = list(_take_rows(_pages(table_format, versions, commit_filter, limit, reading), limit))
     return pa.concat_tables(found) if found else frames.COMMITS.empty_table()
 
 
-def drawn(rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: int | None) -> Frame:
+def history_frame(rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: int | None) -> Frame:
     """Return COMMITS as a frame that draws the columns which say something; with `stat`, what was added and removed."""
     names = _STAT if stat else frames.drawn_of_commits(rows)
     depict = partial(timeline, heading=f"History of {last_part(path)}")
@@ -111,26 +115,26 @@ def drawn(rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: in
     )
 
 
-def _most(versions: Sequence[int], chosen: CommitFilter, limit: int | None) -> int:
+def _max_commits(versions: Sequence[int], commit_filter: CommitFilter, limit: int | None) -> int:
     """Return how many commits are read at most."""
-    return len(versions) if limit is None or not chosen.passes_all else min(limit, len(versions))
+    return len(versions) if limit is None or not commit_filter.passes_all else min(limit, len(versions))
 
 
 def _pages(
-    table_format: TableFormat, versions: Sequence[int], chosen: CommitFilter, limit: int | None, reading: Step
+    table_format: TableFormat, versions: Sequence[int], commit_filter: CommitFilter, limit: int | None, reading: Step
 ) -> Iterator[pa.Table]:
     """Yield the commits that pass the filters, a page at a time."""
-    most = _most(versions, chosen, limit)
-    page = _PAGE if limit is not None and not chosen.passes_all else _LARGE_PAGE
-    for start in range(0, most, page):
-        some = versions[start : min(start + page, most)]
+    max_commits = _max_commits(versions, commit_filter, limit)
+    page = _PAGE if limit is not None and not commit_filter.passes_all else _LARGE_PAGE
+    for start in range(0, max_commits, page):
+        some = versions[start : min(start + page, max_commits)]
         commits = table_format.commits(some)
         # Before the page is given away: nobody may come back for the next.
         reading.advance(len(some))
-        yield chosen.passing(commits)
+        yield commit_filter.passing(commits)
 
 
-def _limited(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
+def _take_rows(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
     """Yield pages until `limit` rows have come, cutting the last one."""
     left = limit
     for page in pages:

@@ -41,7 +41,7 @@ class Managed(Protocol):
 S = TypeVar("S", bound=Managed)
 
 
-def _nothing_found(_: int) -> Validation:
+def _no_validation(_: int) -> Validation:
     return Validation(table_id=None, notes=())
 
 
@@ -60,7 +60,7 @@ class SnapshotManagement(Generic[S]):
         list_log: Callable[[int | None], Listing],
         make_snapshot: Callable[[Listing], S],
         *,
-        validate: Callable[[int], Validation] = _nothing_found,
+        validate: Callable[[int], Validation] = _no_validation,
         log_name: str = "log found for the table",
         staleness_limit: timedelta = timedelta(0),
         clock: Callable[[], int] = _now_millis,
@@ -79,7 +79,7 @@ class SnapshotManagement(Generic[S]):
         """
         self._list_log = list_log
         self._make_snapshot = make_snapshot
-        self._examine = validate
+        self._validate = validate
         self._log_name = log_name
         self._table_id: str | None = None
         self._clock = clock
@@ -99,7 +99,7 @@ class SnapshotManagement(Generic[S]):
             log.info("Creating initial snapshot without metadata, because the directory is empty")
             return self.create_snapshot(listing)
         log.info("Loading version %s%s.", listing.latest, _starting_from(listing))
-        snapshot, self._table_id = self._created(listing)
+        snapshot, self._table_id = self._create(listing)
         self.last_update_timestamp = self._clock()
         log.info("Returning initial snapshot %s", snapshot)
         return snapshot
@@ -110,17 +110,17 @@ class SnapshotManagement(Generic[S]):
         Raises:
             SnapshotExplorerError: The version cannot be shown.
         """
-        snapshot, _ = self._created(listing)
+        snapshot, _ = self._create(listing)
         return snapshot
 
-    def _created(self, listing: Listing) -> tuple[S, str | None]:
+    def _create(self, listing: Listing) -> tuple[S, str | None]:
         """Return a new snapshot and the id of its table."""
-        examined = _nothing_found(-1) if listing.latest is None else self._examine(listing.latest)
-        for note in (*listing.notes, *examined.notes):
+        validation = _no_validation(-1) if listing.latest is None else self._validate(listing.latest)
+        for note in (*listing.notes, *validation.notes):
             log.warning("%s", note)
         snapshot = self._make_snapshot(listing)
         log.info("Created snapshot %s", snapshot)
-        return snapshot, examined.table_id
+        return snapshot, validation.table_id
 
     @property
     def is_snapshot_stale(self) -> bool:
@@ -194,7 +194,7 @@ class SnapshotManagement(Generic[S]):
                 )
         else:
             log.info("Loading version %s%s.", listing.latest, _starting_from(listing))
-        snapshot, table_id = self._created(listing)
+        snapshot, table_id = self._create(listing)
         if None not in (self._table_id, table_id) and table_id != self._table_id:
             log.error(
                 "Change in the table id detected while updating snapshot. \nPrevious snapshot = %s\nNew snapshot = %s.",

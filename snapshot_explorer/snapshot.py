@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.compare import entries_of, manifest_of
+from snapshot_explorer.compare import entries_of, find_manifest
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.plans import plan_rows
 from snapshot_explorer.engines.scan import Scan, scan_of
@@ -101,7 +101,7 @@ class Snapshot:
             CorruptTableError: It is damaged; it is named.
         """
         version, paths = self._existing(), self.manifests()["path"].to_pylist()
-        return entries_of(self.resolved, manifest_of(manifest, paths, owner=f"version {version}"))
+        return entries_of(self.resolved, find_manifest(manifest, paths, owner=f"version {version}"))
 
     @overload
     def file_changes(self, *, engine: Literal["local"] = "local") -> Frame: ...

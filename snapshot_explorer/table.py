@@ -12,7 +12,7 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health, health_history, read_health
-from snapshot_explorer.history import CommitFilter, Known, drawn, read_history
+from snapshot_explorer.history import CommitFilter, Known, history_frame, read_history
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.overview import branches_frame, card, tags_frame
@@ -153,7 +153,7 @@ class Table:
         versions = VersionResolver(self, self._format).between(between, since, until)
         rows = self._commits = read_history(self._format, versions, chosen, limit)
         total = len(versions) if chosen.passes_all else None
-        return drawn(rows, stat=stat, path=self.path, total=total, limit=limit)
+        return history_frame(rows, stat=stat, path=self.path, total=total, limit=limit)
 
     @overload
     def lifetimes(

@@ -1,6 +1,6 @@
 """How two versions of a table differ: manifests, files, schema, properties, partitions."""
 
 from snapshot_explorer.compare.comparison import PARTS, Comparison
-from snapshot_explorer.compare.manifests import entries_of, manifest_of
+from snapshot_explorer.compare.manifests import entries_of, find_manifest
 
-__all__ = ["PARTS", "Comparison", "entries_of", "manifest_of"]
+__all__ = ["PARTS", "Comparison", "entries_of", "find_manifest"]

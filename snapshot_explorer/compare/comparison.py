@@ -18,7 +18,7 @@ from snapshot_explorer.compare.files import (
     summary_frame,
     with_partition_names,
 )
-from snapshot_explorer.compare.manifests import compare_manifests, entries_of, manifest_of
+from snapshot_explorer.compare.manifests import compare_manifests, entries_of, find_manifest
 from snapshot_explorer.compare.proof import proven
 from snapshot_explorer.compare.schemas import compare_properties, compare_schemas, partition_names
 from snapshot_explorer.errors import (
@@ -74,7 +74,7 @@ _PAGE = 2_000
 PARTS = ("summary", "commits", "schema", "properties", "partitions", "files", "manifests")
 """What a comparison has to tell."""
 _DRAWN = ("summary", "schema", "properties", "partitions", "files")
-_NOTHING = {
+_EMPTY_TEXTS = {
     "commits": "No commits lie between.",
     "schema": "The schema is the same.",
     "properties": "The properties are the same.",
@@ -138,9 +138,9 @@ class Comparison:
         a, b = self._a.manifests(), self._b.manifests()
         recorded = self._format if isinstance(self._format, SupportsManifestHistory) else None
         new = b.filter(pc.invert(pc.is_in(b["path"], pa.array(a["path"].to_pylist(), pa.string()))))
-        is_asked = not self._backwards and pc.any(pc.equal(new["list"], "base")).as_py()
-        born = self._born(recorded) if is_asked else ()
-        rows = compare_manifests(a, b, born=born, backwards=self._backwards, merges=recorded is not None)
+        needs_delta_paths = not self._backwards and pc.any(pc.equal(new["list"], "base")).as_py()
+        delta_paths = self._delta_manifests(recorded) if needs_delta_paths else ()
+        rows = compare_manifests(a, b, delta_paths=delta_paths, backwards=self._backwards, merges=recorded is not None)
         drawn: tuple[str, ...] = ("status", "list_a", "list_b", "path", "size_bytes", "added_files", "removed_files")
         has_bounds = rows["partition_min"].null_count < len(rows) and any(rows["partition_min"].to_pylist())
         drawn += ("partition_min", "partition_max") if has_bounds else ()
@@ -161,7 +161,7 @@ class Comparison:
         rows = self.manifests.to_arrow()
         known = rows["path"].to_pylist()
         owner = f"version {self.a}" if self.a == self.b else f"version {self.a} or {self.b}"
-        path = manifest_of(manifest, known, owner=owner)
+        path = find_manifest(manifest, known, owner=owner)
         row = rows.slice(known.index(path), 1).to_pylist(maps_as_pydicts=None)[0]
         version = self._a if row["list_b"] is None else self._b
         only = f", which only version {version.number} names" if None in (row["list_a"], row["list_b"]) else ""
@@ -215,8 +215,8 @@ class Comparison:
             return "A version is the same as itself."
         kinds = None if self._missing else set(self.commits["kind"].to_pylist())
         keyed = bool(self._a.schema.primary_keys or self._b.schema.primary_keys)
-        said = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
-        return f"{said} The schema differs." if len(self.schema) else said
+        sentence = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
+        return f"{sentence} The schema differs." if len(self.schema) else sentence
 
     def showing(self, *names: str) -> Comparison:
         """Return the same comparison, drawn with these parts only: summary, commits, schema, ...
@@ -268,21 +268,21 @@ class Comparison:
         except SnapshotExplorerError as error:
             return [Line(str(error))]
         if not len(frame):
-            return [Line(_NOTHING[name])] if name in self._shown else []
+            return [Line(_EMPTY_TEXTS[name])] if name in self._shown else []
         return [Line(f"{name.capitalize()}:"), *frame.drawing().parts]
 
     def _facts(self) -> Sequence[Part]:
         kinds = Counter(self.commits["kind"].to_pylist())
-        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
+        kinds_text = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
         gone = f"; {self._missing:,} more {'is' if self._missing == 1 else 'are'} gone" if self._missing else ""
         undone = "; B is without them" if self._backwards and self._between else ""
-        between = ("commits between", told + gone + undone)
-        rows = [("A", self._spelled(self.a)), ("B", self._spelled(self.b)), between]
+        between = ("commits between", kinds_text + gone + undone)
+        rows = [("A", self._version_text(self.a)), ("B", self._version_text(self.b)), between]
         return [Line(self.proven), Pairs(tuple(rows))]
 
-    def _spelled(self, version: int) -> str:
-        told = self._format.commits([version])["committed_at"][0].as_py()
-        time = "a time that nothing tells" if told is None else moment(told)
+    def _version_text(self, version: int) -> str:
+        committed_at = self._format.commits([version])["committed_at"][0].as_py()
+        time = "an unknown time" if committed_at is None else moment(committed_at)
         side = "" if self.a == self.b else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"
         return f"version {version} of {time}{side}"
 
@@ -328,7 +328,7 @@ class Comparison:
         """Return whether all commits between the versions are there, with what they did."""
         return not self._missing and not set(self._between).intersection(self._stateless)
 
-    def _born(self, recorded: SupportsManifestHistory | None) -> Collection[str] | None:
+    def _delta_manifests(self, recorded: SupportsManifestHistory | None) -> Collection[str] | None:
         """Return which manifests the commits between wrote as their deltas; None if some are gone."""
         if recorded is None or not self._is_whole:
             return None

@@ -63,14 +63,14 @@ def compare_files(a: pa.Table, b: pa.Table) -> FileDifference:
     if any(len(np.unique(part)) < len(part) for part in (codes[: len(a)], codes[len(a) :])):
         codes = group_ids(both.columns)
     of_a, of_b = _places(codes[: len(a)], codes[len(a) :]), _places(codes[len(a) :], codes[: len(a)])
-    there = of_b >= 0
-    before, after = a.take(pa.array(of_b[there])), b.filter(pa.array(there))
+    existing = of_b >= 0
+    before, after = a.take(pa.array(of_b[existing])), b.filter(pa.array(existing))
     moved, deleted = np.zeros(len(b), np.bool_), np.zeros(len(b), np.bool_)
-    moved[there] = _unlike(before, after, "level")
+    moved[existing] = _differs(before, after, "level")
     # The same vector may be written again elsewhere, where levels are: then its rows tell, which only grow in number.
-    where, rows = _unlike(before, after, "deletion_vector"), _unlike(before, after, "deleted_rows")
+    where, rows = _differs(before, after, "deletion_vector"), _differs(before, after, "deleted_rows")
     counted = _valid(after, "level") & (_valid(after, "deleted_rows") | _valid(before, "deleted_rows"))
-    deleted[there] = np.where(counted, rows, where | rows)
+    deleted[existing] = np.where(counted, rows, where | rows)
     return FileDifference(a=a, b=b, of_a=of_a, of_b=of_b, moved=moved, deleted=deleted)
 
 
@@ -98,10 +98,10 @@ def _valid(files: pa.Table, name: str) -> _Mask:
     return valid
 
 
-def _unlike(before: pa.Table, after: pa.Table, name: str) -> _Mask:
+def _differs(before: pa.Table, after: pa.Table, name: str) -> _Mask:
     codes = group_ids([pa.concat_arrays([single_chunk(before.column(name)), single_chunk(after.column(name))])])
-    unlike: _Mask = codes[: len(before)] != codes[len(before) :]
-    return unlike
+    differs: _Mask = codes[: len(before)] != codes[len(before) :]
+    return differs
 
 
 def files_frame(difference: FileDifference, changes: pa.Table | None, *, backwards: bool) -> pa.Table:
@@ -127,15 +127,15 @@ def _part(files: pa.Table, word: str, changes: pa.Table | None, event: str, befo
     """Return the rows of one kind of change, with the commit that did it: the last to add or remove the file."""
     data_change, version = _reasons(files, changes, event)
     # With levels, no change of a file tells of its deletion vector.
-    told = (
+    is_known = (
         single_chunk(files.column("level").is_null())
         if word == "deletions"
         else pa.array([True] * len(files), pa.bool_())
     )
     columns = {
         "change": pa.array([word] * len(files), pa.string()),
-        "data_change": pc.if_else(told, data_change, pa.scalar(None, pa.bool_())),
-        "version": pc.if_else(told, version, pa.scalar(None, pa.int64())),
+        "data_change": pc.if_else(is_known, data_change, pa.scalar(None, pa.bool_())),
+        "version": pc.if_else(is_known, version, pa.scalar(None, pa.int64())),
         "level_before": pa.nulls(len(files), pa.int32()) if before is None else before.column("level"),
         "deleted_rows_before": pa.nulls(len(files), pa.int64()) if before is None else before.column("deleted_rows"),
     }
@@ -190,11 +190,11 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
 def _in_order(files: pa.Table, places: npt.NDArray[np.int64]) -> pa.Array:
     """Return the order of some partitions and buckets, by their text and number."""
     some = files.take(pa.array(places)).select(["partition", "bucket"]).to_pylist()
-    spelled = [
+    keys = [
         ([(name, value is not None, value or "") for name, value in one["partition"]], one["bucket"] or 0)
         for one in some
     ]
-    return pa.array(sorted(range(len(some)), key=spelled.__getitem__), pa.int64())
+    return pa.array(sorted(range(len(some)), key=keys.__getitem__), pa.int64())
 
 
 def _more_deleted(difference: FileDifference) -> pa.Array:
@@ -236,14 +236,14 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
         difference: The files.
         files: COMPARED_FILES.
     """
-    quiet = pc.fill_null(pc.invert(files["data_change"]), fill_value=False)
+    rearranged = pc.fill_null(pc.invert(files["data_change"]), fill_value=False)
     parts = (
         ("in A", difference.a),
         ("shared", difference.shared),
         ("removed", difference.removed),
-        ("removed, rearranged", files.filter(pc.and_(quiet, pc.equal(files["change"], "removed")))),
+        ("removed, rearranged", files.filter(pc.and_(rearranged, pc.equal(files["change"], "removed")))),
         ("added", difference.added),
-        ("added, rearranged", files.filter(pc.and_(quiet, pc.equal(files["change"], "added")))),
+        ("added, rearranged", files.filter(pc.and_(rearranged, pc.equal(files["change"], "added")))),
         ("in B", difference.b),
     )
     rows = [(word, len(part), total(part, "rows"), total(part, "size_bytes")) for word, part in parts]

@@ -11,16 +11,16 @@ from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.frames import Frame, non_empty_columns
 
 _STATES = ("base", "delta")
-_NAMED = 3
+_MAX_NAMED = 3
 """How many manifests a message names."""
-_LOOKED_THROUGH = 1_000
+_MAX_COMPARED = 1_000
 """Among how many manifests one is looked for that is called alike."""
 CARRIED, ADDED, REMOVED = "carried over", "added", "removed"
 MERGED, REWRITTEN, LEFT = "merged away", "rewritten", "left behind"
 
 
 def compare_manifests(
-    a: pa.Table, b: pa.Table, *, born: Collection[str] | None, backwards: bool, merges: bool
+    a: pa.Table, b: pa.Table, *, delta_paths: Collection[str] | None, backwards: bool, merges: bool
 ) -> pa.Table:
     """Return what became of each manifest: COMPARED_MANIFESTS, those of B in list order, then those that only A has.
 
@@ -33,12 +33,12 @@ def compare_manifests(
     Args:
         a: MANIFESTS of A.
         b: MANIFESTS of B.
-        born: Paths of the manifests that commits between wrote as their deltas; None if they are not all known.
+        delta_paths: Paths of the manifests that the commits between wrote as their deltas; None if some are unknown.
         backwards: Whether A is the newer one.
         merges: Whether a base may name deltas of earlier commits; otherwise all in it is made of others.
     """
     before, after = _lists(a), _lists(b)
-    made = frozenset[str]() if not merges else born
+    made = frozenset[str]() if not merges else delta_paths
     rows, statuses = [], []
     seen = set()
     for manifest in [*b.to_pylist(maps_as_pydicts=None), *a.to_pylist(maps_as_pydicts=None)]:
@@ -71,7 +71,9 @@ def _plain_status(path: str, before: Mapping[str, str], after: Mapping[str, str]
     return ADDED if path in after else REMOVED
 
 
-def _status(path: str, before: Mapping[str, str], after: Mapping[str, str], born: Collection[str] | None) -> str | None:
+def _status(
+    path: str, before: Mapping[str, str], after: Mapping[str, str], delta_paths: Collection[str] | None
+) -> str | None:
     """Return what became of a manifest, by the lists that name it in A and in B, the newer one."""
     old, new = before.get(path), after.get(path)
     if old is not None and new is not None:
@@ -82,9 +84,9 @@ def _status(path: str, before: Mapping[str, str], after: Mapping[str, str], born
         return REWRITTEN if "index" in before.values() else ADDED
     if new != "base":
         return ADDED
-    if born is None:
+    if delta_paths is None:
         return None
-    return ADDED if path in born else REWRITTEN
+    return ADDED if path in delta_paths else REWRITTEN
 
 
 def entries_of(version: TableVersion, path: str, *, note: str = "") -> Frame:
@@ -93,32 +95,34 @@ def entries_of(version: TableVersion, path: str, *, note: str = "") -> Frame:
     return Frame(rows, title=f"Entries of {path}{note}", noun="entries", drawn=non_empty_columns(rows))
 
 
-def manifest_of(asked: str, paths: Sequence[str], *, owner: str) -> str:
+def find_manifest(name: str, paths: Sequence[str], *, owner: str) -> str:
     """Return the path of the manifest that is asked for: by its path, its name, or an end that no other one has.
 
     Args:
-        asked: What was asked for.
+        name: The path, the file name, or an unambiguous suffix.
         paths: The manifests.
         owner: Whose they are, for messages.
 
     Raises:
         InvalidArgumentError: None is called so, or several are.
     """
-    if asked in paths:
-        return asked
-    named = [path for path in paths if _name(path) == asked]
-    named = named or [path for path in paths if asked and path.endswith(asked)]
+    if name in paths:
+        return name
+    named = [path for path in paths if _name(path) == name]
+    named = named or [path for path in paths if name and path.endswith(name)]
     if len(named) == 1:
         return named[0]
     if named:
-        some = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
-        raise InvalidArgumentError(
-            f"{len(named):,} manifests of {owner} end with {asked!r}: {some}. Give more of the name."
+        some = ", ".join(named[:_MAX_NAMED]) + (
+            f" and {len(named) - _MAX_NAMED:,} more" if len(named) > _MAX_NAMED else ""
         )
-    near = get_close_matches(_name(asked), [_name(path) for path in paths[:_LOOKED_THROUGH]], 1, cutoff=0)
+        raise InvalidArgumentError(
+            f"{len(named):,} manifests of {owner} end with {name!r}: {some}. Give more of the name."
+        )
+    near = get_close_matches(_name(name), [_name(path) for path in paths[:_MAX_COMPARED]], 1, cutoff=0)
     hint = f" The nearest is {near[0]}." if near else ""
     known = f"See manifests, which lists all {len(paths):,}." if paths else "There are none."
-    raise InvalidArgumentError(f"No manifest of {owner} is called {asked!r}.{hint} {known}")
+    raise InvalidArgumentError(f"No manifest of {owner} is called {name!r}.{hint} {known}")
 
 
 def _name(path: str) -> str:

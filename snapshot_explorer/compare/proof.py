@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.compare.files import FileDifference, total, total_deleted
 
-_QUIET = {"compact", "analyze"}
+_REARRANGING_KINDS = {"compact", "analyze"}
 """Kinds of commits that change no data."""
 
 
@@ -27,31 +27,41 @@ def proven(
         kinds: Kinds of the commits between; None if they are not all known.
         keyed: Whether rows are merged by a primary key.
     """
-    shared, every = len(difference.shared), len(difference.shared) + len(difference.removed) + len(difference.added)
-    if not every:
+    shared, total_files = (
+        len(difference.shared),
+        len(difference.shared) + len(difference.removed) + len(difference.added),
+    )
+    if not total_files:
         return "Neither version has a file."
-    told = f"{shared:,} of {every:,} files are shared" if shared < every else f"{_all(shared)} shared"
+    prefix = (
+        f"{shared:,} of {total_files:,} files are shared" if shared < total_files else f"{_all_shared(shared)} shared"
+    )
     if not files.num_rows:
-        return f"{told}: the rows are the same."
-    reveals = keyed and _leave_the_young(files)
-    if kinds is not None and _QUIET.issuperset(kinds) and not reveals and _keeps_rows(files, changes, keyed=keyed):
-        return f"{told}; only compactions lie between: the rows are the same."
-    rows = _most(difference, files, changes, reveals=reveals)
+        return f"{prefix}: the rows are the same."
+    may_reveal_rows = keyed and _involves_level_0(files)
+    if (
+        kinds is not None
+        and _REARRANGING_KINDS.issuperset(kinds)
+        and not may_reveal_rows
+        and _keeps_rows(files, changes, keyed=keyed)
+    ):
+        return f"{prefix}; only compactions lie between: the rows are the same."
+    rows = _max_changed_rows(difference, files, changes, may_reveal_rows=may_reveal_rows)
     if rows is None:
-        return f"{told}; how many rows changed cannot be told from metadata."
+        return f"{prefix}; how many rows changed cannot be told from metadata."
     if not rows:
-        return f"{told}: the rows are the same."
-    return f"{told}, at most {rows:,} {'row' if rows == 1 else 'rows'} changed."
+        return f"{prefix}: the rows are the same."
+    return f"{prefix}, at most {rows:,} {'row' if rows == 1 else 'rows'} changed."
 
 
-def _all(files: int) -> str:
+def _all_shared(files: int) -> str:
     return "The only file is" if files == 1 else f"All {files:,} files are"
 
 
-def _leave_the_young(files: pa.Table) -> bool:
+def _involves_level_0(files: pa.Table) -> bool:
     """Return whether files of level 0, or that wait for their bucket, are among those that differ."""
-    young = [pc.equal(files[name], 0) for name in ("level", "level_before")] + [pc.less(files["bucket"], 0)]
-    return any(pc.any(one).as_py() for one in young)
+    level_0 = [pc.equal(files[name], 0) for name in ("level", "level_before")] + [pc.less(files["bucket"], 0)]
+    return any(pc.any(one).as_py() for one in level_0)
 
 
 def _keeps_rows(files: pa.Table, changes: pa.Table | None, *, keyed: bool) -> bool:
@@ -70,10 +80,12 @@ def _keeps_rows(files: pa.Table, changes: pa.Table | None, *, keyed: bool) -> bo
     return sums[0] is not None and sums[0] == sums[1]
 
 
-def _most(difference: FileDifference, files: pa.Table, changes: pa.Table | None, *, reveals: bool) -> int | None:
+def _max_changed_rows(
+    difference: FileDifference, files: pa.Table, changes: pa.Table | None, *, may_reveal_rows: bool
+) -> int | None:
     """Return how many rows can have changed at most; None if that is not known."""
     whole = pc.is_in(files["change"], pa.array(["removed", "added"]))
-    if reveals:
+    if may_reveal_rows:
         # Also of a file of which rows were deleted as it moved, all others may have come to light.
         whole = pc.or_(whole, pc.fill_null(pc.not_equal(files["level"], files["level_before"]), fill_value=False))
     deleted = total_deleted(difference)
@@ -84,7 +96,7 @@ def _most(difference: FileDifference, files: pa.Table, changes: pa.Table | None,
     bounds = [sum(part for part in parts if part is not None)] if None not in parts else []
     if changes is not None and all(part["level"].null_count == len(part) for part in (difference.a, difference.b)):
         # Without levels all that changes data is told file by file, deletion vectors too.
-        loud = changes.filter(pc.fill_null(changes["data_change"], fill_value=True))
-        brought = total(loud, "rows")
-        bounds += [] if brought is None else [brought]
+        data_changes = changes.filter(pc.fill_null(changes["data_change"], fill_value=True))
+        changed_rows = total(data_changes, "rows")
+        bounds += [] if changed_rows is None else [changed_rows]
     return min(bounds, default=None)

@@ -70,19 +70,19 @@ def _columns(a: TableSchema, b: TableSchema) -> Iterator[_Row]:
     after = {_key(column): column for column in b.columns}
     for key, column in before.items():
         if key not in after:
-            yield "dropped", column.id, column.name, _spelled(column), None
+            yield "dropped", column.id, column.name, _type_text(column), None
     for key, column in after.items():
         if key not in before:
-            yield "added", column.id, column.name, None, _spelled(column)
+            yield "added", column.id, column.name, None, _type_text(column)
         else:
             yield from _changes(before[key], column)
 
 
-def _spelled(column: Column) -> str:
-    return column.type if column.nullable or _says_not_null(column.type) else f"{column.type} NOT NULL"
+def _type_text(column: Column) -> str:
+    return column.type if column.nullable or _ends_with_not_null(column.type) else f"{column.type} NOT NULL"
 
 
-def _says_not_null(kind: str) -> bool:
+def _ends_with_not_null(kind: str) -> bool:
     return kind.upper().endswith("NOT NULL")
 
 
@@ -143,7 +143,7 @@ def _order(a: TableSchema, b: TableSchema) -> Iterator[_Row]:
     both = {_key(column) for column in a.columns} & {_key(column) for column in b.columns}
     before, after = ([column for column in schema.columns if _key(column) in both] for schema in (a, b))
     if [_key(column) for column in before] != [_key(column) for column in after]:
-        yield "reordered", None, None, _listed(column.name for column in before), _listed(c.name for c in after)
+        yield "reordered", None, None, _name_list(column.name for column in before), _name_list(c.name for c in after)
 
 
 def _keys(a: TableSchema, b: TableSchema) -> Iterator[_Row]:
@@ -155,8 +155,8 @@ def _keys(a: TableSchema, b: TableSchema) -> Iterator[_Row]:
         now = {column.name: names.get(_key(column), column.name) for column in a.columns}
         # A key column that only got another name is the same key.
         if tuple(now.get(name, name) for name in before) != after:
-            yield word, None, None, _listed(before) or None, _listed(after) or None
+            yield word, None, None, _name_list(before) or None, _name_list(after) or None
 
 
-def _listed(names: Iterator[str] | Sequence[str]) -> str:
+def _name_list(names: Iterator[str] | Sequence[str]) -> str:
     return ", ".join(names)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.engines import data_skipping as possibility
-from snapshot_explorer.engines import file_skipping as pruning
+from snapshot_explorer.engines import data_skipping, file_skipping
 from snapshot_explorer.engines.duckdb_ast import children, find, scalar, to_sql
 from snapshot_explorer.errors import InvalidArgumentError
 
@@ -31,8 +30,8 @@ _COMPARED_NAMES = 2_000
 """Names among which those like an unknown one are searched."""
 _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
-_ALONE = "SELECT\n"
-_NEXT = "Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
+_BARE_PREFIX = "SELECT\n"
+_USAGE = "Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
 _LOCKED = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -100,7 +99,7 @@ class Part:
     """The condition as SQL."""
     columns: frozenset[str]
     """The columns that it reads."""
-    form: possibility.Form
+    form: data_skipping.Form
     """What can be concluded from bounds."""
 
 
@@ -158,11 +157,13 @@ class Condition:
         One query of DuckDB over all bounds; no value is looked at in Python. A bound that cannot be compared, such
         as one that overflows in a cast, rules nothing out.
         """
-        judged = [(part.form, part.columns) for part in self.parts if not isinstance(part.form, possibility.Opaque)]
-        if not judged or not len(bounds.rows):
+        supported = [
+            (part.form, part.columns) for part in self.parts if not isinstance(part.form, data_skipping.Unsupported)
+        ]
+        if not supported or not len(bounds.rows):
             return pa.nulls(len(bounds.rows), pa.string())
         with self._session.cursor() as cursor:
-            return pruning.ruled_out(cursor, judged, bounds)
+            return file_skipping.ruled_out(cursor, supported, bounds)
 
     def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
         """Return for each column of the schema the values of which a passing row has one; None if one has others.
@@ -170,7 +171,7 @@ class Condition:
         The values are exactly those that DuckDB would find equal, in the column's Arrow type.
         """
         with self._session.cursor() as cursor:
-            return pruning.points(cursor, [part.form for part in self.parts], schema)
+            return file_skipping.points(cursor, [part.form for part in self.parts], schema)
 
 
 def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> pa.BooleanArray:
@@ -203,7 +204,7 @@ def condition(text: str, schema: pa.Schema) -> Condition:
             Part(
                 text=part_text,
                 columns=_columns(part, schema, text),
-                form=possibility.form(cursor, part, schema),
+                form=data_skipping.form(cursor, part, schema),
             )
             for part, part_text in _conjuncts(cursor, tree, text)
         )
@@ -223,27 +224,29 @@ def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     It is parsed in parentheses, so that it can be no more than one, and alone, so that they are its own that close.
     """
     try:
-        answer, alone = _answer(cursor, f"{_PREFIX}{text}\n)"), _answer(cursor, f"{_ALONE}{text}\n")
+        answer, bare_answer = _answer(cursor, f"{_PREFIX}{text}\n)"), _answer(cursor, f"{_BARE_PREFIX}{text}\n")
     except RecursionError as error:
         raise InvalidArgumentError("The condition is nested too deeply. Write it with fewer parentheses.") from error
     # Where it is at fault itself, that is told, and not the parenthesis that we have added.
-    is_wrong = "position" in alone
+    has_own_error = "position" in bare_answer
     if answer.get("error"):
-        raise InvalidArgumentError(_syntax_error(text, *((alone, _ALONE) if is_wrong else (answer, _PREFIX))))
+        raise InvalidArgumentError(
+            _syntax_error(text, *((bare_answer, _BARE_PREFIX) if has_own_error else (answer, _PREFIX)))
+        )
     statements = answer["statements"]
     node = statements[0]["node"] if len(statements) == 1 else {}
     chosen = node.get("select_list") or []
     if node.get("from_table", {}).get("type") != "EMPTY" or len(chosen) != 1 or _has_clauses(node):
-        raise InvalidArgumentError(f"{text!r} is more than a condition. {_NEXT}")
-    if is_wrong:
-        raise InvalidArgumentError(_syntax_error(text, alone, _ALONE))
+        raise InvalidArgumentError(f"{text!r} is more than a condition. {_USAGE}")
+    if has_own_error:
+        raise InvalidArgumentError(_syntax_error(text, bare_answer, _BARE_PREFIX))
     tree: dict[str, Any] = chosen[0]
     if tree.get("function_name") == "row":
         if not children(tree):
             raise InvalidArgumentError(
                 f"The condition {text!r} is empty. Write what would follow WHERE, or leave it out."
             )
-        raise InvalidArgumentError(f"{text!r} is a list of values and no condition. {_NEXT}")
+        raise InvalidArgumentError(f"{text!r} is a list of values and no condition. {_USAGE}")
     return tree
 
 
@@ -264,7 +267,7 @@ def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
     place = int(answer.get("position") or -1) - len(prefix)
     is_known = 0 <= place <= len(text.encode())
     where = f" (character {len(text.encode()[:place].decode(errors='ignore')) + 1})" if is_known else ""
-    return f"The condition {text!r} is not SQL: {message}{where}. {_NEXT}"
+    return f"The condition {text!r} is not SQL: {message}{where}. {_USAGE}"
 
 
 def _columns(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:

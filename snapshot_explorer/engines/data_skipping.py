@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     import duckdb
 
-_WHOLE = frozenset(
+_INTEGERS = frozenset(
     ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")
 )
-_EXACT = _WHOLE | {"DECIMAL"}
+_EXACT = _INTEGERS | {"DECIMAL"}
 _NUMBERS = _EXACT | {"FLOAT", "DOUBLE"}
 _TIMES = frozenset(
     ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"),
@@ -53,7 +53,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Inequality:
     """A column less or greater than a constant."""
 
     column: str
@@ -63,7 +63,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class Between:
     """A column at least `low` and at most `high`; the same constant for both is equality."""
 
     column: str
@@ -72,7 +72,7 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class StartsWith:
     """A text that begins with another."""
 
     column: str
@@ -82,14 +82,14 @@ class Prefix:
 
 
 @dataclass(frozen=True, slots=True)
-class Null:
+class IsNull:
     """A column that is null."""
 
     column: str
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class IsTrue:
     """A boolean column as a condition."""
 
     column: str
@@ -117,11 +117,11 @@ class Or:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class Unsupported:
     """What bounds say nothing of."""
 
 
-Form: TypeAlias = Order | Within | Prefix | Null | Truth | Not | And | Or | Opaque
+Form: TypeAlias = Inequality | Between | StartsWith | IsNull | IsTrue | Not | And | Or | Unsupported
 
 
 def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
@@ -134,11 +134,11 @@ def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Sch
         return Not(form(cursor, children(tree)[0], schema))
     if kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
         column = _column(children(tree)[0], schema)
-        found: Form = Null(column) if column else Opaque()
+        found: Form = IsNull(column) if column else Unsupported()
         return found if kind == "OPERATOR_IS_NULL" or not column else Not(found)
     if kind == "COLUMN_REF":
         column = _column(tree, schema)
-        return Truth(column) if column and pa.types.is_boolean(schema.field(column).type) else Opaque()
+        return IsTrue(column) if column and pa.types.is_boolean(schema.field(column).type) else Unsupported()
     return _comparison(cursor, tree, schema)
 
 
@@ -154,28 +154,28 @@ def _comparison(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema:
         operator, left, right = _COMPARISONS[kind], tree["left"], tree["right"]
         if _column(left, schema) is None:
             operator, left, right = _MIRRORED[operator], right, left
-        compared = _compared(cursor, left, [right], schema)
-        return _ordered(compared[0], operator, compared[1][0]) if compared else Opaque()
+        compared = _column_and_constants(cursor, left, [right], schema)
+        return _ordering(compared[0], operator, compared[1][0]) if compared else Unsupported()
     if kind == "COMPARE_BETWEEN":
-        compared = _compared(cursor, tree["input"], [tree["lower"], tree["upper"]], schema)
-        return Within(compared[0], *compared[1]) if compared else Opaque()
+        compared = _column_and_constants(cursor, tree["input"], [tree["lower"], tree["upper"]], schema)
+        return Between(compared[0], *compared[1]) if compared else Unsupported()
     if kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
-        compared = _compared(cursor, children(tree)[0], children(tree)[1:], schema)
+        compared = _column_and_constants(cursor, children(tree)[0], children(tree)[1:], schema)
         if compared is None:
-            return Opaque()
-        among = Or(tuple(Within(compared[0], value, value) for value in compared[1]))
+            return Unsupported()
+        among = Or(tuple(Between(compared[0], value, value) for value in compared[1]))
         return among if kind == "COMPARE_IN" else Not(among)
     return _prefix(cursor, tree, schema)
 
 
-def _ordered(column: str, operator: str, value: Constant) -> Form:
+def _ordering(column: str, operator: str, value: Constant) -> Form:
     if operator in ("=", "<>"):
-        same = Within(column, value, value)
+        same = Between(column, value, value)
         return same if operator == "=" else Not(same)
-    return Order(column, operator, value)
+    return Inequality(column, operator, value)
 
 
-def _compared(
+def _column_and_constants(
     cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], values: Sequence[dict[str, Any]], schema: pa.Schema
 ) -> tuple[str, list[Constant]] | None:
     """Return a column and the constants that it is compared with; None where its order may not be kept by that."""
@@ -260,24 +260,24 @@ def _prefix(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.
     """Return the form of LIKE and `starts_with`."""
     name, parts = str(tree.get("function_name", "")), children(tree)
     if tree.get("class") != "FUNCTION" or name not in ("~~", "!~~", *_STARTS) or len(parts) != 2:  # noqa: PLR2004
-        return Opaque()
-    compared = _compared(cursor, parts[0], parts[1:], schema)
+        return Unsupported()
+    compared = _column_and_constants(cursor, parts[0], parts[1:], schema)
     if compared is None or not compared[1][0].is_text or not pa.types.is_string(schema.field(compared[0]).type):
-        return Opaque()
+        return Unsupported()
     column, (value,) = compared
     text = str(cursor.execute(f"SELECT {value.text}").fetchall()[0][0])
     if name in _STARTS:
-        return Prefix(column, text, is_all=True)
+        return StartsWith(column, text, is_all=True)
     wild = [place for place, letter in enumerate(text) if letter in "%_"]
     if not wild:
-        found: Form = Within(column, value, value)
+        found: Form = Between(column, value, value)
     else:
-        found = Prefix(column, text[: wild[0]], is_all=set(text[wild[0] :]) == {"%"})
+        found = StartsWith(column, text[: wild[0]], is_all=set(text[wild[0] :]) == {"%"})
     return found if name == "~~" else Not(found)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ColumnBounds:
     """How SQL names what is known of a column in each file."""
 
     lower: str | None
@@ -292,7 +292,7 @@ class Known:
     """Whether it may hold NaN, which is greater than all else and which bounds may leave out."""
 
 
-def might_match(what: Form, known: Mapping[str, Known]) -> str:
+def might_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
     """Return SQL that is true wherever the form may be true of some row, and never null."""
     match what:
         case And(parts):
@@ -301,14 +301,14 @@ def might_match(what: Form, known: Mapping[str, Known]) -> str:
             return _joined(parts, might_match, known, "OR")
         case Not(part):
             return might_not_match(part, known)
-        case Opaque():
+        case Unsupported():
             return "true"
-        case Null(column):
+        case IsNull(column):
             return known[column].has_null if column in known else "true"
-    return _of_values(what, known, passes=True)
+    return _comparison_sql(what, known, passes=True)
 
 
-def might_not_match(what: Form, known: Mapping[str, Known]) -> str:
+def might_not_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
     """Return SQL that is true wherever the form may be false of some row, and never null."""
     match what:
         case And(parts):
@@ -317,61 +317,67 @@ def might_not_match(what: Form, known: Mapping[str, Known]) -> str:
             return _joined(parts, might_not_match, known, "AND")
         case Not(part):
             return might_match(part, known)
-        case Opaque():
+        case Unsupported():
             return "true"
-        case Null(column):
+        case IsNull(column):
             return known[column].has_value if column in known else "true"
-    return _of_values(what, known, passes=False)
+    return _comparison_sql(what, known, passes=False)
 
 
 def _joined(
-    parts: Sequence[Form], spell: Callable[[Form, Mapping[str, Known]], str], known: Mapping[str, Known], word: str
+    parts: Sequence[Form],
+    to_condition: Callable[[Form, Mapping[str, ColumnBounds]], str],
+    known: Mapping[str, ColumnBounds],
+    word: str,
 ) -> str:
-    return "(" + f" {word} ".join(spell(part, known) for part in parts) + ")"
+    return "(" + f" {word} ".join(to_condition(part, known) for part in parts) + ")"
 
 
-def _of_values(what: Order | Within | Prefix | Truth, known: Mapping[str, Known], *, passes: bool) -> str:
+def _comparison_sql(
+    what: Inequality | Between | StartsWith | IsTrue, known: Mapping[str, ColumnBounds], *, passes: bool
+) -> str:
     """Return SQL for a comparison, which is neither true nor false of a null."""
     column = known.get(what.column)
     if column is None:
         return "true"
     if column.lower is None or column.upper is None:
         return column.has_value
-    compared = _passes(what, column) if passes else _fails(what, column)
+    compared = _match_sql(what, column) if passes else _no_match_sql(what, column)
     return f"({column.has_value} AND coalesce({compared}, true))"
 
 
-def _passes(what: Order | Within | Prefix | Truth, column: Known) -> str:
+def _match_sql(what: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
     match what:
-        case Order(_, operator, limit):
-            return _order(operator, limit, column)
-        case Within(_, low, high):
+        case Inequality(_, operator, limit):
+            return _inequality_sql(operator, limit, column)
+        case Between(_, low, high):
             above = f"{column.upper} >= {low.text}"
             if column.is_float:
                 above = f"(isnan(CAST({high.text} AS DOUBLE)) OR coalesce({above}, true))"
             return f"{column.lower} <= {high.text} AND {above}"
-        case Prefix(_, text, _):
+        case StartsWith(_, text, _):
             start = quoted(text)
             return f"{column.upper} >= {start} AND ({column.lower} <= {start} OR starts_with({column.lower}, {start}))"
-        case Truth(_):
+        case IsTrue(_):
             return str(column.upper)
 
 
-def _fails(what: Order | Within | Prefix | Truth, column: Known) -> str:
+def _no_match_sql(what: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
     match what:
-        case Order(_, operator, limit):
-            return _order({"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[operator], limit, column)
-        case Within(_, low, high):
-            return f"coalesce({_order('<', low, column)}, true) OR coalesce({_order('>', high, column)}, true)"
-        case Prefix(_, text, is_all):
+        case Inequality(_, operator, limit):
+            return _inequality_sql({"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[operator], limit, column)
+        case Between(_, low, high):
+            below, above = _inequality_sql("<", low, column), _inequality_sql(">", high, column)
+            return f"coalesce({below}, true) OR coalesce({above}, true)"
+        case StartsWith(_, text, is_all):
             start = quoted(text)
             inside = f"starts_with({column.lower}, {start}) AND starts_with({column.upper}, {start})"
             return f"NOT ({inside})" if is_all else "true"
-        case Truth(_):
+        case IsTrue(_):
             return f"NOT {column.lower}"
 
 
-def _order(operator: str, limit: Constant, column: Known) -> str:
+def _inequality_sql(operator: str, limit: Constant, column: ColumnBounds) -> str:
     if operator in ("<", "<="):
         return f"{column.lower} {operator} {limit.text}"
     return "true" if column.is_float else f"{column.upper} {operator} {limit.text}"
@@ -382,14 +388,14 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def equalities(what: Form, column: str) -> tuple[Constant, ...]:
+def equal_values(what: Form, column: str) -> tuple[Constant, ...]:
     """Return the values of which the column must have one for the form to be true; none where it may have others."""
     match what:
-        case Within(name, low, high) if name == column and low is high:
+        case Between(name, low, high) if name == column and low is high:
             return (low,)
         case Or(parts):
-            each = [equalities(part, column) for part in parts]
+            each = [equal_values(part, column) for part in parts]
             return tuple(value for values in each for value in values) if all(each) else ()
         case And(parts):
-            return next((values for part in parts if (values := equalities(part, column))), ())
+            return next((values for part in parts if (values := equal_values(part, column))), ())
     return ()

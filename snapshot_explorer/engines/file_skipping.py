@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.engines import data_skipping as possibility
+from snapshot_explorer.engines import data_skipping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ _ROWS = "__snapshot_bounds__"
 
 
 def ruled_out(
-    cursor: duckdb.DuckDBPyConnection, parts: Sequence[tuple[possibility.Form, frozenset[str]]], bounds: Bounds
+    cursor: duckdb.DuckDBPyConnection, parts: Sequence[tuple[data_skipping.Form, frozenset[str]]], bounds: Bounds
 ) -> pa.StringArray:
     """Return for each file the columns of the first part that none of its rows can pass; null where there is none.
 
@@ -33,7 +33,7 @@ def ruled_out(
 
     known, rows = _known(bounds, frozenset().union(*(columns for _, columns in parts)))
     cases = [
-        f"WHEN NOT {possibility.might_match(form, known)} THEN {possibility.quoted(', '.join(sorted(columns)))}"
+        f"WHEN NOT {data_skipping.might_match(form, known)} THEN {data_skipping.quoted(', '.join(sorted(columns)))}"
         for form, columns in parts
     ]
     query = f"SELECT CASE {' '.join(cases)} END FROM {_ROWS}"  # noqa: S608 - constants as DuckDB spells them
@@ -47,12 +47,12 @@ def ruled_out(
 
 
 def points(
-    cursor: duckdb.DuckDBPyConnection, forms: Sequence[possibility.Form], schema: pa.Schema
+    cursor: duckdb.DuckDBPyConnection, forms: Sequence[data_skipping.Form], schema: pa.Schema
 ) -> list[pa.Array] | None:
     """Return for each column the values of which one must be in a row that passes; None if a column may have others."""
     found = []
     for column in schema:
-        values = next((some for form in forms if (some := possibility.equalities(form, column.name))), ())
+        values = next((some for form in forms if (some := data_skipping.equal_values(form, column.name))), ())
         cast = _cast(cursor, values, column) if values else None
         if cast is None:
             return None
@@ -60,20 +60,20 @@ def points(
     return found
 
 
-def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, possibility.Known], pa.Table]:
+def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, data_skipping.ColumnBounds], pa.Table]:
     """Return how SQL names the bounds of columns, and the table under whose names they are."""
     names = ["rows"]
     arrays = [bounds.rows]
     known = {}
     for index, name in enumerate(sorted(columns & set(bounds.null_count.column_names))):
         kind = bounds.lower.schema.field(name).type
-        is_ordered = possibility.is_ordered(kind)
+        is_ordered = data_skipping.is_ordered(kind)
         names += [f"n{index}"] + ([f"l{index}", f"u{index}"] if is_ordered else [])
         arrays += [bounds.null_count[name]] + ([bounds.lower[name], bounds.upper[name]] if is_ordered else [])
         is_float = pa.types.is_floating(kind)
         ends = (f"l{index}", f"u{index}")
         lower, upper = (f"CASE WHEN NOT isnan({end}) THEN {end} END" if is_float else end for end in ends)
-        known[name] = possibility.Known(
+        known[name] = data_skipping.ColumnBounds(
             lower=lower if is_ordered else None,
             upper=upper if is_ordered else None,
             has_value=f"coalesce(n{index} < rows, true)",
@@ -84,12 +84,12 @@ def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, possibili
 
 
 def _cast(
-    cursor: duckdb.DuckDBPyConnection, values: Sequence[possibility.Constant], column: pa.Field
+    cursor: duckdb.DuckDBPyConnection, values: Sequence[data_skipping.Constant], column: pa.Field
 ) -> pa.Array | None:
     """Return constants as values of a column; None if one is not exactly such a value."""
     import duckdb
 
-    if not possibility.is_exact(column.type, values):
+    if not data_skipping.is_exact(column.type, values):
         return None
     try:
         cursor.register(_ROWS, pa.schema([column.with_name("c")]).empty_table())

@@ -49,8 +49,8 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
     def rows(split: Split) -> list[pa.Table]:
         return list(_rows(reader.read(split, needed), condition=scan.condition, limit=limit, stop=stop))
 
-    asked = splits if limit != 0 else ()
-    with step("Reading splits", total=len(asked)) as reading, closing(_in_order(asked, rows, stop)) as parts:
+    planned = splits if limit != 0 else ()
+    with step("Reading splits", total=len(planned)) as reading, closing(_in_order(planned, rows, stop)) as parts:
         for part in parts:
             reading.advance()
             for table in part:

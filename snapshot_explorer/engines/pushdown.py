@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.engines import data_skipping as possibility
+from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.errors import InvalidArgumentError
 
@@ -20,7 +20,7 @@ PREFIX = "plan__"
 _SCAN = "ARROW_SCAN"
 _LIMITS = ("LIMIT", "STREAMING_LIMIT")
 _NAME = re.compile(r"plan__(\d+)__(?:\d+|rows)")
-_PIECE = re.compile(
+_TOKEN = re.compile(
     r"""(?P<column>plan__\d+__\d+)
     |CAST\('(?:[^']|'')*'\ AS\ (?:DATE|TIMESTAMP)\)
     |'(?:[^']|'')*'(?:::(?:DATE|TIMESTAMP)\b)?
@@ -66,28 +66,28 @@ def scans(plan: object) -> Sequence[Scan]:
     return tuple(_scans(plan, "", {}))
 
 
-def _scans(node: object, above: str, told_above: Mapping[str, Any]) -> Iterator[Scan]:
+def _scans(node: object, parent: str, parent_info: Mapping[str, Any]) -> Iterator[Scan]:
     """Yield the scans in a part of a plan, below a node of this name that tells this."""
     if isinstance(node, list):
         for child in node:
-            yield from _scans(child, above, told_above)
+            yield from _scans(child, parent, parent_info)
         return
     if not isinstance(node, dict):
         return
-    name, told = str(node.get("name", "")).strip(), node.get("extra_info") or {}
+    name, info = str(node.get("name", "")).strip(), node.get("extra_info") or {}
     if name.endswith(_SCAN):
-        columns, condition = told.get("Projections") or [], told_above.get("Expression")
+        columns, condition = info.get("Projections") or [], parent_info.get("Expression")
         yield Scan(
             (columns,) if isinstance(columns, str) else tuple(columns),
-            condition if above == "FILTER" and isinstance(condition, str) else None,
-            _limit(told_above) if above in _LIMITS and "Filters" not in told else None,
+            condition if parent == "FILTER" and isinstance(condition, str) else None,
+            _limit(parent_info) if parent in _LIMITS and "Filters" not in info else None,
         )
-    yield from _scans(node.get("children") or [], name, told)
+    yield from _scans(node.get("children") or [], name, info)
 
 
-def _limit(told: Mapping[str, Any]) -> int | None:
+def _limit(info: Mapping[str, Any]) -> int | None:
     """Return how many rows a LIMIT with an OFFSET needs; None where that is computed, or there is no LIMIT."""
-    limit, offset = str(told.get("Limit", "")), str(told.get("Offset", "0"))
+    limit, offset = str(info.get("Limit", "")), str(info.get("Offset", "0"))
     return int(limit) + int(offset) if limit.isdecimal() and offset.isdecimal() else None
 
 
@@ -124,27 +124,31 @@ def _pushed(text: str | None, planned: pa.Schema) -> str | None:
         parts = condition(text, planned).parts
     except InvalidArgumentError:  # not a condition on a row's own values
         return None
-    sure = [part.text for part in parts if part.columns and _is_sure(part.form) and _is_plain(part.text, planned)]
-    return " AND ".join(f"({part})" for part in sure) or None
+    safe = [
+        part.text
+        for part in parts
+        if part.columns and _is_equivalent(part.form) and _has_plain_tokens(part.text, planned)
+    ]
+    return " AND ".join(f"({part})" for part in safe) or None
 
 
-def _is_sure(form: possibility.Form) -> bool:
+def _is_equivalent(form: data_skipping.Form) -> bool:
     """Return whether bounds can be concluded from, with every part of it understood."""
     match form:
-        case possibility.And(parts) | possibility.Or(parts):
-            return all(_is_sure(part) for part in parts)
-        case possibility.Not(part):
-            return _is_sure(part)
-        case possibility.Opaque() | possibility.Prefix():
+        case data_skipping.And(parts) | data_skipping.Or(parts):
+            return all(_is_equivalent(part) for part in parts)
+        case data_skipping.Not(part):
+            return _is_equivalent(part)
+        case data_skipping.Unsupported() | data_skipping.StartsWith():
             return False
         case _:
             return True
 
 
-def _is_plain(text: str, planned: pa.Schema) -> bool:
+def _has_plain_tokens(text: str, planned: pa.Schema) -> bool:
     at = 0
     while at < len(text):
-        found = _PIECE.match(text, at)
+        found = _TOKEN.match(text, at)
         if found is None or (found["column"] and not _is_exact(planned.field(found["column"]).type)):
             return False
         at = found.end()
@@ -165,4 +169,4 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
         column = found["column"]
         return '"' + names[column].replace('"', '""') + '"' if column else found.group()
 
-    return _PIECE.sub(own, text)
+    return _TOKEN.sub(own, text)

@@ -43,7 +43,7 @@ Failure: TypeAlias = Callable[[str, int | None], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequiredRows:
     """What a query needs of a relation's rows."""
 
     columns: tuple[str, ...]
@@ -75,7 +75,7 @@ def run(
     *,
     whole: bool = False,
     explain: bool = False,
-    before: Callable[[Mapping[str, Wanted]], object] | None = None,
+    before: Callable[[Mapping[str, RequiredRows]], object] | None = None,
 ) -> pa.Table:
     """Return what a query gives, as Arrow.
 
@@ -100,17 +100,17 @@ def run(
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET errors_as_json = true")
         connection.execute("SET lock_configuration = true")
-        bound = [_Bound(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
-        for one in bound:
-            one.show(connection, as_it_is=explain)
+        views = [_RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
+        for view in views:
+            view.show(connection, as_it_is=explain)
         if not explain:
             # A query that uses names as those of the plan could be mistaken for it.
             plan = None if whole or pushdown.PREFIX in query.lower() else _planned(connection, query, failure)
-            wanted = [one.wanted(plan) for one in bound]
+            required = [view.required(plan) for view in views]
             if before is not None:
-                before({one.name: what for one, what in zip(bound, wanted, strict=True) if what is not None})
-            for one, what in zip(bound, wanted, strict=True):
-                one.fill(connection, what)
+                before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
+            for view, what in zip(views, required, strict=True):
+                view.fill(connection, what)
         return _result(connection, query)
 
 
@@ -138,7 +138,7 @@ def _planned(connection: duckdb.DuckDBPyConnection, query: str, failure: Failure
     return found if all(scan.columns for scan in found) else None
 
 
-class _Bound:
+class _RelationView:
     """A relation under its name in a connection: a view whose columns have names of their own in the plan."""
 
     def __init__(self, number: int, name: str, relation: Relation) -> None:
@@ -167,27 +167,27 @@ class _Bound:
         self._view(connection, [_quoted(name) for name in self._plan_names])
         self._types = [str(kind) for kind in connection.table(self.name).types]
 
-    def wanted(self, plan: Sequence[pushdown.Scan] | None) -> Wanted | None:
+    def required(self, plan: Sequence[pushdown.Scan] | None) -> RequiredRows | None:
         """Return what the plan reads, everything without one; None if it reads nothing."""
         if plan is None:
-            return Wanted(columns=tuple(self._plan_names.values()))
+            return RequiredRows(columns=tuple(self._plan_names.values()))
         mine = [scan for scan in plan if pushdown.number_of(scan.columns[0]) == self._number]
         if not mine:
             return None
         read = frozenset(column for scan in mine for column in scan.columns)
-        return Wanted(
+        return RequiredRows(
             columns=tuple(column for name, column in self._plan_names.items() if name in read),
             where=pushdown.condition_of(mine, self._plan_names, self._relation.schema),
             limit=pushdown.limit_of(mine),
         )
 
-    def fill(self, connection: duckdb.DuckDBPyConnection, wanted: Wanted | None) -> None:
+    def fill(self, connection: duckdb.DuckDBPyConnection, required: RequiredRows | None) -> None:
         """Put in the rows that are wanted. What else the query reads after all fails it."""
-        if wanted is None:
+        if required is None:
             self._show_rows(connection, 1, [], f" WHERE {_UNREAD} IS NULL")
-        elif wanted.columns:
-            names = [name for name, column in self._plan_names.items() if column in wanted.columns]
-            rows = self._relation.read(wanted.columns, wanted.where, wanted.limit)
+        elif required.columns:
+            names = [name for name, column in self._plan_names.items() if column in required.columns]
+            rows = self._relation.read(required.columns, required.where, required.limit)
             self._show_rows(connection, rows.rename_columns(names), names)
         else:
             self._show_rows(connection, self._relation.count(), [])
@@ -222,7 +222,7 @@ def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     """Return the rows of a query, whose values are all exactly what DuckDB has."""
     answer = connection.sql(query)
     for name, kind in zip(answer.columns, answer.types, strict=True):
-        lost = next((one for one in _NO_TYPE if one in str(kind)), None)
+        lost = next((word for word in _NO_TYPE if word in str(kind)), None)
         if lost is not None:
             raise UnsupportedFeatureError(
                 f"The result's column {name!r} is a {lost}, which Arrow and pandas have not. Convert it in the "
@@ -245,14 +245,14 @@ def _message(error: Exception, query: str, failure: Failure) -> str:
     """Return what DuckDB says as one sentence."""
     import duckdb
 
-    said = str(error).strip().split("Error: ", 1)[-1]
-    told = _json(said)
-    sentence = str(told.get("exception_message") or said).split("\n\tCandidate functions", 1)[0]
+    text = str(error).strip().split("Error: ", 1)[-1]
+    fields = _json(text)
+    sentence = str(fields.get("exception_message") or text).split("\n\tCandidate functions", 1)[0]
     if isinstance(error, duckdb.OutOfMemoryException):
         # DuckDB's advice is about settings that are locked.
         sentence = f"{sentence.splitlines()[0]}. Ask for fewer columns or rows, or use the engine spark"
     sentence = " ".join(sentence.split()).rstrip(".!")
-    position = str(told.get("position", ""))
+    position = str(fields.get("position", ""))
     at = None
     if position.isdecimal():
         at = len(query.encode()[: int(position)].decode(errors="ignore"))

@@ -14,7 +14,7 @@ from snapshot_explorer.render.cells import size
 STATES = ("act", "watch", "unknown", "ok")
 """How pressing a finding is, the most pressing first."""
 _POSTPONED = -2
-_SPARE = (50, 0.2), (1_000, 0.5)
+_MERGEABLE = (50, 0.2), (1_000, 0.5)
 """Files to spare, and what part of all files they are: both must be reached, to watch and to act."""
 _SMALL_GROUPS = (100, 0.5), (10_000, 0.5)
 _SKEW = 10
@@ -48,21 +48,21 @@ class Finding:
     """What it costs."""
     advice: str
     """What to do."""
-    counts: bool = True
+    is_large_enough: bool = True
     """Whether the table is large enough for the threshold to mean something; it is in order otherwise."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return all of it in words: the number, the threshold, and where it is not in order what to do."""
         passed = self.value is not None and self.value >= self.watch_from
-        small = ", which does not matter in so small a table" if passed and not self.counts else ""
-        more = f" {self.meaning} {_imperative(self.advice)}" if self.state in ("act", "watch") else ""
+        small = ", which does not matter in so small a table" if passed and not self.is_large_enough else ""
+        more = f" {self.meaning} {_as_command(self.advice)}" if self.state in ("act", "watch") else ""
         return f"{self.found}{small}. Watch from {self.threshold}.{more}"
 
     @property
     def state(self) -> str:
         """Return act, watch, ok or unknown."""
-        if not self.counts:
+        if not self.is_large_enough:
             return "ok"
         if self.value is None:
             return "unknown"
@@ -108,8 +108,8 @@ def verdict(findings: Sequence[Finding], *, is_empty: bool) -> str:
     by_state = {state: [one for one in findings if one.state == state] for state in STATES}
     watched = ", ".join(one.finding for one in by_state["watch"])
     if by_state["act"]:
-        told = "; ".join(f"{one.finding} ({one.found})" for one in by_state["act"])
-        return f"To do: {told}." + (f" To watch: {watched}." if watched else "")
+        description = "; ".join(f"{one.finding} ({one.found})" for one in by_state["act"])
+        return f"To do: {description}." + (f" To watch: {watched}." if watched else "")
     if watched:
         return f"Nothing is pressing. To watch: {watched}."
     if is_empty:
@@ -128,17 +128,17 @@ def noun_of(partitions: pa.Table) -> tuple[str, str]:
 
 def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:
     noun = noun_of(partitions)
-    files, small, spare = (_sum(partitions, name) for name in ("files", "small_files", "mergeable_files"))
-    watch, act = (max(number, part * files) for number, part in _SPARE)
+    files, small, mergeable = (_sum(partitions, name) for name in ("files", "small_files", "mergeable_files"))
+    watch, act = (max(number, part * files) for number, part in _MERGEABLE)
     yield Finding(
         finding="small files",
-        value=spare,
+        value=mergeable,
         watch_from=watch,
         act_from=act,
-        found=f"{spare:,} of {files:,} files could be spared by merging {small:,} small ones"
-        if spare
+        found=f"{mergeable:,} of {files:,} files could be spared by merging {small:,} small ones"
+        if mergeable
         else f"none of {files:,} could be spared: no {noun[1]} has small ones enough to merge",
-        threshold=f"{_SPARE[0][0]:,} to spare and a fifth of all files, act from {_SPARE[1][0]:,} and half",
+        threshold=f"{_MERGEABLE[0][0]:,} to spare and a fifth of all files, act from {_MERGEABLE[1][0]:,} and half",
         meaning="Every file is opened, and asked for at the storage, by itself: many small ones make readers slow.",
         advice=settings.compact,
     )
@@ -148,7 +148,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         finding="skew",
         value=round(most / median, 1) if median else None,
         watch_from=_SKEW,
-        counts=most >= _LARGE * settings.target_bytes,
+        is_large_enough=most >= _LARGE * settings.target_bytes,
         found=f"all is in one {noun[1]}"
         if len(sizes) == 1
         else f"the largest of {len(sizes):,} {noun[0]} has {size(most)}, the median {size(int(median))}",
@@ -171,28 +171,28 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
 
 
 def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:
-    from_bytes = f"in tables of {size(settings.small_bytes)} or more"
-    counts = _sum(partitions, "size_bytes") >= settings.small_bytes
+    size_condition = f"in tables of {size(settings.small_bytes)} or more"
+    is_large_enough = _sum(partitions, "size_bytes") >= settings.small_bytes
     rows = _sum_known(partitions, "rows")
     deleted = _sum_known(partitions, "deleted_rows")
     with_vector, files = _sum(partitions, "vector_files"), _sum(partitions, "files")
     ratio = 0.0 if not with_vector else _part(deleted, rows)
-    told = "no file has a deletion vector"
+    description = "no file has a deletion vector"
     if with_vector:
         share = "an unknown part" if ratio is None else f"{ratio:.1%}"
-        told = f"{share} of the rows, by vectors of {with_vector:,} of {files:,} files"
+        description = f"{share} of the rows, by vectors of {with_vector:,} of {files:,} files"
         most = pc.max(partitions["deleted_ratio"]).as_py()
         if len(partitions) > 1 and most is not None:
-            told += f"; at most {most:.1%} in a {noun_of(partitions)[1]}"
+            description += f"; at most {most:.1%} in a {noun_of(partitions)[1]}"
     yield Finding(
         finding="rows deleted by vectors",
         value=ratio,
-        counts=counts,
+        is_large_enough=is_large_enough,
         watch_from=settings.deleted_ratio,
         act_from=max(_MOST_DELETED, settings.deleted_ratio),
-        found=told,
+        found=description,
         threshold=f"{settings.deleted_ratio:.0%} ({settings.deleted_source}), "
-        f"act from {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {from_bytes}",
+        f"act from {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {size_condition}",
         meaning="Deleted rows are read still, and the vectors beside them, to be left out.",
         advice=settings.compact,
     )
@@ -203,11 +203,11 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
     yield Finding(
         finding="rows that delete others",
         value=ratio,
-        counts=counts,
+        is_large_enough=is_large_enough,
         watch_from=_DELETE_RECORDS,
         act_from=_MOST_DELETED,
         found="the manifests do not tell" if ratio is None else f"{ratio:.1%} of the rows in files",
-        threshold=f"{_DELETE_RECORDS:.0%}, act from {_MOST_DELETED:.0%}, {from_bytes}",
+        threshold=f"{_DELETE_RECORDS:.0%}, act from {_MOST_DELETED:.0%}, {size_condition}",
         meaning="They are kept, and merged by every reader, until a full compaction takes them out of the last level.",
         advice=settings.compact,
     )
@@ -287,7 +287,7 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) 
     )
 
 
-def _imperative(advice: str) -> str:
+def _as_command(advice: str) -> str:
     """Return advice as a sentence: a command is run, words stand as they are."""
     is_command = advice.split(" ", 1)[0].isupper()
     return f"Run {advice}" if is_command else advice.removesuffix(".") + "."

@@ -15,7 +15,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def spare(count: Ints, size_bytes: Ints, target_bytes: int) -> Ints:
+def mergeable(count: Ints, size_bytes: Ints, target_bytes: int) -> Ints:
     """Return how many files less there would be if so many, of so many bytes, were merged to files of a size.
 
     Files that are alone, and those whose bytes fill as many files anyway, spare none.
@@ -24,7 +24,7 @@ def spare(count: Ints, size_bytes: Ints, target_bytes: int) -> Ints:
     return np.where(count > 1, np.maximum(0, count - merged), 0)
 
 
-def not_alone(count: Ints) -> Ints:
+def only_several(count: Ints) -> Ints:
     """Return the numbers that are more than one, and 0 in place of others: one small file is merged with nothing."""
     return np.where(count > 1, count, 0)
 
@@ -90,11 +90,11 @@ class Groups:
         Source: paimon docs, "Primary Key Table", "Overview"; paimon Levels.numberOfSortedRuns.
         """
         level, bucket = (numbers(self.files, name)[0] for name in ("level", "bucket"))
-        treed = bucket >= 0
-        high = np.flatnonzero(treed & (level > 0))
+        has_bucket = bucket >= 0
+        high = np.flatnonzero(has_bucket & (level > 0))
         span = int(level.max(initial=0)) + 1
         runs = np.unique(self.of_files[high] * span + level[high]) // span
-        return self.counted(treed & (level == 0)) + np.bincount(runs, minlength=self.count)
+        return self.counted(has_bucket & (level == 0)) + np.bincount(runs, minlength=self.count)
 
 
 def groups_of(files: pa.Table) -> Groups:

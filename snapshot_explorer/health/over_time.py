@@ -11,7 +11,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.health.groups import Ints, Mask, is_valid, not_alone, numbers, spare
+from snapshot_explorer.health.groups import Ints, Mask, is_valid, mergeable, numbers, only_several
 from snapshot_explorer.health.medians import medians
 from snapshot_explorer.health.result import with_health
 
@@ -73,39 +73,41 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings) -> pa.Ta
         lifetimes: When files came and went.
         settings: What is measured against, at every version alike.
     """
-    moves = _moves_of(lifetimes)
-    count = moves.count
-    size_bytes, _ = numbers(moves.stays, "size_bytes")
-    files, total = moves.running(np.ones(len(size_bytes), np.int64)), moves.running(size_bytes)
-    median = medians(size_bytes, moves.first, moves.last, count)
-    small = moves.steps(moves.groups, size_bytes < settings.small_bytes, size_bytes)
-    spares = spare(small.number, small.size_bytes, settings.target_bytes)
-    every = moves.steps(moves.groups, None, size_bytes)
-    levels, no_level = numbers(moves.stays, "level")
+    file_intervals = _intervals_of(lifetimes)
+    count = file_intervals.count
+    size_bytes, _ = numbers(file_intervals.intervals, "size_bytes")
+    files, total = file_intervals.running(np.ones(len(size_bytes), np.int64)), file_intervals.running(size_bytes)
+    median = medians(size_bytes, file_intervals.first, file_intervals.last, count)
+    small = file_intervals.steps(file_intervals.groups, size_bytes < settings.small_bytes, size_bytes)
+    mergeable_files = mergeable(small.number, small.size_bytes, settings.target_bytes)
+    every = file_intervals.steps(file_intervals.groups, None, size_bytes)
+    levels, no_level = numbers(file_intervals.intervals, "level")
     has_levels = bool(len(levels)) and not no_level.all()
     per_file = np.maximum(files, 1)
     columns: dict[str, pa.Array | Ints] = {
         "version": np.asarray(lifetimes.versions, np.int64),
         "committed_at": lifetimes.committed_at,
         "files": files,
-        "rows": moves.known("rows", np.ones(len(levels), np.bool_)),
+        "rows": file_intervals.known("rows", np.ones(len(levels), np.bool_)),
         "size_bytes": total,
         "mean_bytes": pa.array(total // per_file, mask=files == 0),
         "median_bytes": pa.array(median, mask=files == 0),
-        "small_files": small.total(not_alone(small.number)),
-        "mergeable_files": small.total(spares),
+        "small_files": small.total(only_several(small.number)),
+        "mergeable_files": small.total(mergeable_files),
         "groups": every.total(np.minimum(every.number, 1)),
-        "level0_files": moves.running((levels == 0).astype(np.int64)) if has_levels else pa.nulls(count, pa.int64()),
+        "level0_files": file_intervals.running((levels == 0).astype(np.int64))
+        if has_levels
+        else pa.nulls(count, pa.int64()),
         "most_sorted_runs": pa.nulls(count, pa.int64()),
         "vector_files": pa.nulls(count, pa.int64()),
         "deleted_rows": pa.nulls(count, pa.int64()),
     }
     if settings.runs_trigger is not None:
-        columns["most_sorted_runs"] = moves.most_runs(levels)
+        columns["most_sorted_runs"] = file_intervals.most_runs(levels)
     if no_level.all():
-        has_vector = is_valid(moves.stays, "deletion_vector")
-        columns["vector_files"] = moves.running(has_vector.astype(np.int64))
-        columns["deleted_rows"] = moves.known("deleted_rows", has_vector)
+        has_vector = is_valid(file_intervals.intervals, "deletion_vector")
+        columns["vector_files"] = file_intervals.running(has_vector.astype(np.int64))
+        columns["deleted_rows"] = file_intervals.known("deleted_rows", has_vector)
     schema = frames.HEALTH_HISTORY
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
@@ -142,10 +144,10 @@ class _Steps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Moves:
+class _FileIntervals:
     """When files come and go, by partition and bucket."""
 
-    stays: pa.Table
+    intervals: pa.Table
     """STAYS."""
     first: Ints
     """The position of the version that each comes with."""
@@ -165,9 +167,9 @@ class _Moves:
 
     def known(self, name: str, chosen: Mask) -> pa.Array:
         """Return the sum of a column over those of the files that are chosen; null where one of them is."""
-        values, unknown = numbers(self.stays, name)
-        lacking = self.running((unknown & chosen).astype(np.int64))
-        return pa.array(self.running(np.where(chosen, values, 0)), mask=lacking > 0)
+        values, unknown = numbers(self.intervals, name)
+        unknown_count = self.running((unknown & chosen).astype(np.int64))
+        return pa.array(self.running(np.where(chosen, values, 0)), mask=unknown_count > 0)
 
     def steps(self, groups: Ints, chosen: Mask | None, size_bytes: Ints) -> _Steps:
         """Return how groups of the files, or of those chosen, go."""
@@ -176,7 +178,7 @@ class _Moves:
 
     def most_runs(self, levels: Ints) -> Ints:
         """Return how many sorted runs the bucket has that has most, at each version."""
-        bucket, _ = numbers(self.stays, "bucket")
+        bucket, _ = numbers(self.intervals, "bucket")
         fresh, high = (bucket >= 0) & (levels == 0), np.flatnonzero((bucket >= 0) & (levels > 0))
         # A run is a file of level 0, or all files of a higher level of a bucket: as long as there are any.
         keys = self.groups[high] * (int(levels.max(initial=0)) + 1) + levels[high]
@@ -214,13 +216,13 @@ def _steps(groups: Ints, first: Ints, last: Ints, size_bytes: Ints, count: int) 
     )
 
 
-def _moves_of(lifetimes: FileLifetimes) -> _Moves:
-    stays, count = lifetimes.stays.rows, len(lifetimes.versions)
-    first, last = (stays.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
-    partitions = _codes_of_values(lifetimes.stays.partitions)[stays.column("partition").to_numpy()]
-    codes = group_ids([pa.array(partitions), stays.column("bucket")])
+def _intervals_of(lifetimes: FileLifetimes) -> _FileIntervals:
+    intervals, count = lifetimes.intervals.rows, len(lifetimes.versions)
+    first, last = (intervals.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
+    partitions = _codes_of_values(lifetimes.intervals.partitions)[intervals.column("partition").to_numpy()]
+    codes = group_ids([pa.array(partitions), intervals.column("bucket")])
     groups = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    return _Moves(stays=stays, first=first, last=np.minimum(last, count), groups=groups, count=count)
+    return _FileIntervals(intervals=intervals, first=first, last=np.minimum(last, count), groups=groups, count=count)
 
 
 def _codes_of_values(partitions: pa.MapArray) -> Ints:

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.health.groups import Groups, Ints, is_valid, not_alone, numbers, spare
+from snapshot_explorer.health.groups import Groups, Ints, is_valid, mergeable, numbers, only_several
 from snapshot_explorer.model import MaintenanceSettings
 
 _DIGITS = 4
@@ -25,7 +25,7 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
     least, median, greatest = groups.spread if groups.count else (size_bytes,) * 3
     small = groups.sizes < settings.small_bytes
     small_files = groups.counted(small)
-    mergeable_files = spare(small_files, groups.summed(groups.sizes, small), settings.target_bytes)
+    mergeable_files = mergeable(small_files, groups.summed(groups.sizes, small), settings.target_bytes)
     rows = groups.total("rows")
     vector_files, deleted_rows = _vectors(groups)
     delete_records = groups.total("delete_records")
@@ -40,7 +40,7 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
         "min_bytes": least,
         "median_bytes": median,
         "max_bytes": greatest,
-        "small_files": not_alone(small_files),
+        "small_files": only_several(small_files),
         "mergeable_files": mergeable_files,
         "share": _ratio(pa.array(size_bytes), int(size_bytes.sum())),
         "skew": _ratio(pa.array(size_bytes), float(np.median(size_bytes)) if groups.count else 0),

@@ -115,7 +115,7 @@ class Health:
     def drawing(self) -> Drawing:
         """Return how it looks: the verdict, sizes and thresholds, findings, what to do, the worst partitions."""
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(self._facts()))]
-        parts.append(Pairs(tuple((f"{one.state}: {one.finding}", one.told) for one in self._found)))
+        parts.append(Pairs(tuple((f"{one.state}: {one.finding}", one.description) for one in self._found)))
         if any(one.state in ("act", "watch") for one in self._found):
             parts += [Line(note) for note in self.settings.notes]
         if len(self._partitions) > 1:

@@ -13,7 +13,14 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.lifetimes.intervals import OPEN, Intervals, nothing, stay_identities, with_changes, with_state
+from snapshot_explorer.lifetimes.intervals import (
+    OPEN,
+    Intervals,
+    interval_identities,
+    no_intervals,
+    with_changes,
+    with_state,
+)
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.totals import totals_figure
@@ -44,7 +51,7 @@ class FileLifetimes:
         title: str = "File lifetimes",
         versions: tuple[int, ...] = (),
         committed_at: pa.Array | None = None,
-        stays: Intervals | None = None,
+        intervals: Intervals | None = None,
     ) -> None:
         """Know no version yet, or what was kept of others; `with_state` and `extended` tell of more."""
         self._title = title
@@ -52,11 +59,11 @@ class FileLifetimes:
         """The versions whose files are known, ascending."""
         self.committed_at: pa.Array = pa.array([], frames.UTC_MILLIS) if committed_at is None else committed_at
         """When each of them was committed; null where that is not known."""
-        self.stays = nothing() if stays is None else stays
+        self.intervals = no_intervals() if intervals is None else intervals
         """What is kept of each file."""
         self.identity = ""
         """What told the table's newest commit from others when it was last looked at; see `marked`."""
-        self.mark = ""
+        self.fingerprint = ""
         """What tells the newest known commit from another of its number."""
 
     def with_state(self, version: int, committed_at: datetime | None, files: pa.Table) -> FileLifetimes:
@@ -70,8 +77,8 @@ class FileLifetimes:
             committed_at: When it was committed; None if that is not known.
             files: Its FILES.
         """
-        stays = with_state(self.stays, files, len(self.versions))
-        return self._with(stays, [version], pa.array([committed_at], frames.UTC_MILLIS))
+        intervals = with_state(self.intervals, files, len(self.versions))
+        return self._with(intervals, [version], pa.array([committed_at], frames.UTC_MILLIS))
 
     def extended(self, versions: Sequence[int], committed_at: Sequence[datetime], changes: pa.Table) -> FileLifetimes:
         """Return lifetimes that know further versions, which follow the known ones without a gap.
@@ -87,14 +94,14 @@ class FileLifetimes:
         if not pc.all(of_data).as_py():
             changes = changes.filter(of_data)
         places = np.searchsorted(np.asarray(versions, np.int64), changes["version"].to_numpy())
-        stays = with_changes(self.stays, changes, places + len(self.versions))
-        return self._with(stays, versions, pa.array(committed_at, frames.UTC_MILLIS))
+        intervals = with_changes(self.intervals, changes, places + len(self.versions))
+        return self._with(intervals, versions, pa.array(committed_at, frames.UTC_MILLIS))
 
-    def marked(self, identity: str, mark: str) -> FileLifetimes:
+    def with_fingerprint(self, identity: str, fingerprint: str) -> FileLifetimes:
         """Return the same, with what tells later whether the table's history is still this one."""
-        marked = self._with(self.stays, (), self.committed_at[:0])
-        marked.identity, marked.mark = identity, mark
-        return marked
+        with_fingerprint = self._with(self.intervals, (), self.committed_at[:0])
+        with_fingerprint.identity, with_fingerprint.fingerprint = identity, fingerprint
+        return with_fingerprint
 
     def time_of(self, version: int) -> datetime | None:
         """Return when a known version was committed, aware, UTC; None if that is not known.
@@ -105,12 +112,12 @@ class FileLifetimes:
         time: datetime | None = self.committed_at[self._position(version)].as_py()
         return time
 
-    def _with(self, stays: Intervals, versions: Sequence[int], committed_at: pa.Array) -> FileLifetimes:
+    def _with(self, intervals: Intervals, versions: Sequence[int], committed_at: pa.Array) -> FileLifetimes:
         return FileLifetimes(
             title=self._title,
             versions=(*self.versions, *versions),
             committed_at=pa.concat_arrays([self.committed_at, committed_at]),
-            stays=stays,
+            intervals=intervals,
         )
 
     def files_at(self, version: int) -> pa.Table:
@@ -151,12 +158,12 @@ class FileLifetimes:
         Rows are those in files, before any merge; null where those of some file are not known.
         """
         count = len(self.versions)
-        rows = self.stays.rows
+        rows = self.intervals.rows
         first, last = self._ranges()
-        sums = {"files": _running(np.ones(len(rows), np.int64), first, last, count)}
+        sums = {"files": _running_sums(np.ones(len(rows), np.int64), first, last, count)}
         for name in _SUMMED:
             sums[name], sums[f"{name} unknown"] = (
-                _running(values, first, last, count) for values in _known(rows.column(name))
+                _running_sums(values, first, last, count) for values in _values_and_nulls(rows.column(name))
             )
         columns = [pa.array(self.versions, pa.int64()), self.committed_at, pa.array(sums["files"])]
         columns += [pa.array(sums[name], mask=sums[f"{name} unknown"] > 0) for name in _SUMMED]
@@ -170,7 +177,7 @@ class FileLifetimes:
         version. A partition keeps its size until its next row; one without files has a row of zeros.
         """
         first, last = self._ranges()
-        rows = self.stays.rows
+        rows = self.intervals.rows
         partition = rows.column("partition").to_numpy().astype(np.int64)
         ended = np.flatnonzero(last < OPEN)
         places = np.concatenate([np.arange(len(rows)), ended])
@@ -183,14 +190,16 @@ class FileLifetimes:
         chosen = np.flatnonzero(is_last)
         of_rows = keys[chosen] // count
         columns = [
-            self.stays.partitions.take(pa.array(of_rows)),
+            self.intervals.partitions.take(pa.array(of_rows)),
             pa.array(np.asarray(self.versions, np.int64)[keys[chosen] % count]),
-            pa.array(_within(signs, chosen, of_rows)),
+            pa.array(_sums_within_groups(signs, chosen, of_rows)),
         ]
         for name in _SUMMED:
-            values, unknown = _known(rows.column(name))
-            lacking = _within(signs * unknown[places], chosen, of_rows)
-            columns.append(pa.array(_within(signs * values[places], chosen, of_rows), mask=lacking > 0))
+            values, unknown = _values_and_nulls(rows.column(name))
+            unknown_count = _sums_within_groups(signs * unknown[places], chosen, of_rows)
+            columns.append(
+                pa.array(_sums_within_groups(signs * values[places], chosen, of_rows), mask=unknown_count > 0)
+            )
         head = [frames.FILES.field("partition"), frames.LIFETIMES.field("first_version").with_name("version")]
         return pa.table(columns, schema=pa.schema([*head, _FILES, *_TOTALS]))
 
@@ -204,7 +213,7 @@ class FileLifetimes:
 
     def to_arrow(self) -> pa.Table:
         """Return the LIFETIMES frame as an Arrow table."""
-        rows = self.stays.rows
+        rows = self.intervals.rows
         first, last = self._ranges()
         versions = np.asarray(self.versions, np.int64)
         open_ = last == OPEN
@@ -212,8 +221,8 @@ class FileLifetimes:
         added = rows.column("added_version")
         known = pc.index_in(added, pa.array(versions))
         columns = {
-            "path": self.stays.paths(rows),
-            "partition": self.stays.partition(rows),
+            "path": self.intervals.paths(rows),
+            "partition": self.intervals.partition(rows),
             "first_version": pa.array(versions[first]),
             "added_at": self.committed_at.take(single_chunk(known)),
             "removed_version": pa.array(versions[at] if len(at) else at, pa.int64(), mask=open_),
@@ -227,7 +236,7 @@ class FileLifetimes:
         return frames.as_pandas(self.to_arrow(), maps_as_dicts=True)
 
     def __len__(self) -> int:
-        return int(self.stays.rows.num_rows)
+        return int(self.intervals.rows.num_rows)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -256,7 +265,7 @@ class FileLifetimes:
     @cached_property
     def _identities(self) -> npt.NDArray[np.int64] | None:
         """Return a number per file that has several stays, -1 for all others; None if there is no such file."""
-        codes = stay_identities(self.stays)
+        codes = interval_identities(self.intervals)
         _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
         several = counts[places] > 1
         return np.where(several, codes, -1) if several.any() else None
@@ -274,7 +283,7 @@ class FileLifetimes:
         raise SnapshotNotFoundError(f"The files of version {version} are not known to these lifetimes. {known}")
 
     def _ranges(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        return self.stays.rows.column("first").to_numpy(), self.stays.rows.column("last").to_numpy()
+        return self.intervals.rows.column("first").to_numpy(), self.intervals.rows.column("last").to_numpy()
 
     def _live(self, position: int) -> npt.NDArray[np.bool_]:
         first, last = self._ranges()
@@ -282,19 +291,19 @@ class FileLifetimes:
         return live
 
     def _files(self, chosen: npt.NDArray[np.bool_]) -> pa.Table:
-        rows = self.stays.rows.filter(pa.array(chosen))
-        columns = {"path": self.stays.paths(rows), "partition": self.stays.partition(rows)}
+        rows = self.intervals.rows.filter(pa.array(chosen))
+        columns = {"path": self.intervals.paths(rows), "partition": self.intervals.partition(rows)}
         schema = pa.schema([frames.FILES.field(name) for name in _EXACT])
         return pa.table([columns[name] if name in columns else rows.column(name) for name in _EXACT], schema=schema)
 
 
-def _known(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _values_and_nulls(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the values, 0 for null, and 1 for each that is null."""
     unknown = single_chunk(column.is_null()).to_numpy(zero_copy_only=False)
     return pc.fill_null(column, 0).to_numpy(), unknown.astype(np.int64)
 
 
-def _running(
+def _running_sums(
     values: npt.NDArray[np.int64], first: npt.NDArray[np.int32], last: npt.NDArray[np.int32], count: int
 ) -> npt.NDArray[np.int64]:
     """Return the sum of the values that are there at each position."""
@@ -305,7 +314,7 @@ def _running(
     return np.cumsum(changes)
 
 
-def _within(
+def _sums_within_groups(
     values: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Return sums of the values up to the chosen places, from where each group begins; both are sorted."""

@@ -22,7 +22,7 @@ log = logger_of(__name__)
 
 OPEN = np.iinfo(np.int32).max
 """The end of a stay that has none yet."""
-STAYS = pa.schema(
+INTERVALS = pa.schema(
     [
         pa.field("folder", pa.int32(), nullable=False),
         pa.field("name", pa.string(), nullable=False),
@@ -63,45 +63,47 @@ class Intervals:
         return self.partitions.take(single_chunk(rows.column("partition")))
 
 
-def nothing() -> Intervals:
+def no_intervals() -> Intervals:
     """Return no stays."""
     return Intervals(
-        rows=STAYS.empty_table(), folders=pa.array([], pa.string()), partitions=pa.array([], frames.PARTITION)
+        rows=INTERVALS.empty_table(), folders=pa.array([], pa.string()), partitions=pa.array([], frames.PARTITION)
     )
 
 
-def with_state(stays: Intervals, files: pa.Table, position: int) -> Intervals:
+def with_state(intervals: Intervals, files: pa.Table, position: int) -> Intervals:
     """Return the stays after a version whose files are known, but not what the commits up to it changed.
 
     Files that were there and are there with the same facts have stayed; it cannot be known better.
 
     Args:
-        stays: Those of the versions before.
+        intervals: Those of the earlier versions.
         files: FILES of the version.
         position: The version's position.
     """
-    known = _open(stays)
+    known = _open_intervals(intervals)
     codes = _identities([known.identity, _identity(files)])
     gone = known.identity.filter(pa.array(~np.isin(codes[: known.count], codes[known.count :])))
     removed = _Events.of(_as_files(gone), np.full(len(gone), position), adds=False)
-    return _grown(stays, [removed, _Events.of(files, np.full(len(files), position), adds=True)])
+    return _apply_events(intervals, [removed, _Events.of(files, np.full(len(files), position), adds=True)])
 
 
-def with_changes(stays: Intervals, changes: pa.Table, positions: npt.NDArray[np.int64]) -> Intervals:
+def with_changes(intervals: Intervals, changes: pa.Table, positions: npt.NDArray[np.int64]) -> Intervals:
     """Return the stays after versions whose changes are known.
 
     A file that is added while it is there stays, unless its facts differ: then a new stay begins. Removing a file that
     is not there changes nothing. A file that one commit adds and removes, in this order, was never there.
 
     Args:
-        stays: Those of the versions before.
+        intervals: Those of the earlier versions.
         changes: CHANGES of the versions, in their order; of data files only.
         positions: The position of the version of each change.
     """
     adds = single_chunk(pc.equal(changes.column("change"), "add")).to_numpy(zero_copy_only=False)
     versions = changes.column("version")
     files = changes.select([name for name in frames.FILES.names if name != "added_version"])
-    return _grown(stays, [_Events(files.append_column(frames.FILES.field("added_version"), versions), positions, adds)])
+    return _apply_events(
+        intervals, [_Events(files.append_column(frames.FILES.field("added_version"), versions), positions, adds)]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class _Events:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenIntervals:
     """The stays without an end."""
 
     places: npt.NDArray[np.int64]
@@ -136,11 +138,11 @@ class _Open:
         return len(self.places)
 
 
-def _open(stays: Intervals) -> _Open:
-    places = np.flatnonzero(stays.rows.column("last").to_numpy() == OPEN)
-    rows = stays.rows.take(pa.array(places))
-    named = rows.append_column("path", stays.paths(rows))
-    return _Open(places, rows, _identity(named))
+def _open_intervals(intervals: Intervals) -> _OpenIntervals:
+    places = np.flatnonzero(intervals.rows.column("last").to_numpy() == OPEN)
+    rows = intervals.rows.take(pa.array(places))
+    named = rows.append_column("path", intervals.paths(rows))
+    return _OpenIntervals(places, rows, _identity(named))
 
 
 def _identity(files: pa.Table) -> pa.Table:
@@ -155,13 +157,13 @@ def _identities(parts: Sequence[pa.Table]) -> Codes:
     return group_ids(pa.concat_tables(parts).columns)
 
 
-def stay_identities(stays: Intervals) -> Codes:
+def interval_identities(intervals: Intervals) -> Codes:
     """Return a number per stay, equal where they are of the same file."""
-    level = single_chunk(stays.rows.column("level"))
+    level = single_chunk(intervals.rows.column("level"))
     vector = pc.if_else(
-        level.is_null(), single_chunk(stays.rows.column("deletion_vector")), pa.scalar(None, pa.string())
+        level.is_null(), single_chunk(intervals.rows.column("deletion_vector")), pa.scalar(None, pa.string())
     )
-    return group_ids([stays.rows.column("folder"), stays.rows.column("name"), level, vector])
+    return group_ids([intervals.rows.column("folder"), intervals.rows.column("name"), level, vector])
 
 
 def _as_files(identity: pa.Table) -> pa.Table:
@@ -174,31 +176,31 @@ def _as_files(identity: pa.Table) -> pa.Table:
     return pa.table(columns, schema=frames.FILES)
 
 
-def _grown(stays: Intervals, events: Sequence[_Events]) -> Intervals:
+def _apply_events(intervals: Intervals, events: Sequence[_Events]) -> Intervals:
     """Return the stays after events, which are in the order of time."""
-    known = _open(stays)
+    known = _open_intervals(intervals)
     files = pa.concat_tables([one.files for one in events])
     if not len(files):
-        return stays
+        return intervals
     adds = np.concatenate([np.ones(known.count, np.bool_), *(one.adds for one in events)])
     when = np.concatenate([np.full(known.count, -1), *(one.positions for one in events)]).astype(np.int64)
     codes = _identities([known.identity, _identity(files)])
     order = np.argsort(codes, kind="stable")
     facts = pa.concat_tables([known.rows.select(FACTS), files.select(FACTS)])
-    opens, closes = _turns(codes[order], adds[order], facts, order)
+    opens, closes = _transitions(codes[order], adds[order], facts, order)
     ends = _ends(codes[order], when[order], opens, closes)
     begun = order[opens]
     is_old = begun < known.count
-    last = stays.rows.column("last").to_numpy().copy()
+    last = intervals.rows.column("last").to_numpy().copy()
     last[known.places[begun[is_old]]] = ends[is_old]
     lasting = ~is_old & (ends > when[begun])
     chosen = np.flatnonzero(lasting)[np.argsort(begun[lasting], kind="stable")]
     # Where nothing but adds came, they all begin a stay, in their order.
     new = files if len(chosen) == len(files) else files.take(pa.array(begun[chosen] - known.count))
-    return _joined(stays, last, new, when[begun[chosen]], ends[chosen])
+    return _joined(intervals, last, new, when[begun[chosen]], ends[chosen])
 
 
-def _turns(
+def _transitions(
     codes: Codes, adds: npt.NDArray[np.bool_], facts: pa.Table, order: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return which events begin a stay, and which end one. They are sorted by identity, then by time."""
@@ -236,7 +238,7 @@ def _ends(
 
 
 def _joined(
-    stays: Intervals,
+    intervals: Intervals,
     last: npt.NDArray[np.int32],
     files: pa.Table,
     begins: npt.NDArray[np.int64],
@@ -244,8 +246,8 @@ def _joined(
 ) -> Intervals:
     """Return the stays with new ends, and new stays behind them."""
     folders, names = split_paths(files.column("path"))
-    all_folders, folder = _with_folders(stays.folders, folders)
-    partitions, partition = _with_partitions(stays.partitions, files.column("partition"))
+    all_folders, folder = _with_folders(intervals.folders, folders)
+    partitions, partition = _with_partitions(intervals.partitions, files.column("partition"))
     columns = {name: files.column(name) for name in files.column_names} | {
         "folder": pa.array(folder, pa.int32()),
         "name": names,
@@ -253,8 +255,8 @@ def _joined(
         "first": pa.array(begins, pa.int32()),
         "last": pa.array(ends),
     }
-    new = pa.table([columns[name] for name in STAYS.names], schema=STAYS)
-    ended = stays.rows.set_column(STAYS.get_field_index("last"), STAYS.field("last"), pa.array(last))
+    new = pa.table([columns[name] for name in INTERVALS.names], schema=INTERVALS)
+    ended = intervals.rows.set_column(INTERVALS.get_field_index("last"), INTERVALS.field("last"), pa.array(last))
     return Intervals(rows=pa.concat_tables([ended, new]).combine_chunks(), folders=all_folders, partitions=partitions)
 
 

@@ -46,14 +46,14 @@ def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None
         listing = table_format.listing(0)
         base = known if known is not None and _continues(table_format, known, listing) else FileLifetimes(title=title)
         try:
-            grown = _grown(table_format, base, listing)
+            found = _extended(table_format, base, listing)
         except SnapshotNotFoundError:
             # A version may have expired since the listing.
             if not left:
                 raise
             continue
-        if grown is base or _is_still(table_format, grown, base, listing):
-            return grown
+        if found is base or _is_unchanged(table_format, found, base, listing):
+            return found
     raise SnapshotNotFoundError(
         f"Versions expired, or history was rewritten, each of {_TRIES} times it was read. "
         "Try again when less is going on."
@@ -84,13 +84,13 @@ def keep_lifetimes(
     file = file_of(cache_dir, table)
     kept = load(file, title=title)
     newer = known if known is not None and (kept is None or known.versions[-1:] > kept.versions[-1:]) else kept
-    found = read_lifetimes(table_format, newer, title=title)
-    if found is not kept and found.versions:
-        save(file, found)
-    return found
+    result = read_lifetimes(table_format, newer, title=title)
+    if result is not kept and result.versions:
+        save(file, result)
+    return result
 
 
-def mark_of(table_format: TableFormat, version: int) -> str:
+def fingerprint_of(table_format: TableFormat, version: int) -> str:
     """Return what tells a commit from another of the same number. Costs what `commits` costs."""
     commit = table_format.commits([version]).select(["version", "committed_at", "details"])
     return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
@@ -119,46 +119,50 @@ def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing
     if any(version < newest for version in set(states).difference(known.versions)):
         return False  # they were not shown when the others were read, by a listing that was behind
     if newest in states:
-        return repr(listing.identity) == known.identity or mark_of(table_format, newest) == known.mark
+        return repr(listing.identity) == known.identity or fingerprint_of(table_format, newest) == known.fingerprint
     # The newest known one has expired. One that is still there, such as a tag's, must be the same.
     both = max(set(states).intersection(known.versions), default=None)
     return both is not None and time_of(table_format, both) == known.time_of(both)
 
 
-def _grown(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> FileLifetimes:
+def _extended(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> FileLifetimes:
     """Return lifetimes that know the newer versions of a listing too."""
     newest = base.versions[-1] if base.versions else None
-    grown = base
+    found = base
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
     with step("Reading the changes of versions", total=len(unknown)) as reading:
         for run in listing.runs(unknown, listing.commitless):
             rest = run
-            if not grown.versions or listing.predecessor(run[0]) != grown.versions[-1] or run[0] in listing.commitless:
-                grown, rest = _begun(table_format, grown, run)
+            if not found.versions or listing.predecessor(run[0]) != found.versions[-1] or run[0] in listing.commitless:
+                found, rest = _with_first_state(table_format, found, run)
                 reading.advance(len(run) - len(rest))
-            grown = _followed(table_format, grown, rest, reading)
-    if unknown and not grown.versions:
+            found = _with_later_changes(table_format, found, rest, reading)
+    if unknown and not found.versions:
         raise SnapshotNotFoundError("All versions expired while their files were read. Try again.")
-    if grown is base:
+    if found is base:
         return base
-    return grown.marked(repr(listing.identity), mark_of(table_format, grown.versions[-1]))
+    return found.with_fingerprint(repr(listing.identity), fingerprint_of(table_format, found.versions[-1]))
 
 
-def _followed(table_format: TableFormat, grown: FileLifetimes, rest: Sequence[int], reading: Step) -> FileLifetimes:
+def _with_later_changes(
+    table_format: TableFormat, found: FileLifetimes, rest: Sequence[int], reading: Step
+) -> FileLifetimes:
     """Return lifetimes that know the versions behind the known ones too, by what each changed."""
     number = _FIRST
     while rest:
         some, rest = rest[:number], rest[number:]
         times, changes = table_format.committed_at(some), table_format.changes(some, changelog=False)
-        grown = grown.extended(some, times, changes)
+        found = found.extended(some, times, changes)
         reading.advance(len(some))
         # A step takes time for the live files too, whatever it reads; with so many changes that counts little.
-        wanted = max(_AT_ONCE, len(grown)) * len(some) // max(1, len(changes))
+        wanted = max(_AT_ONCE, len(found)) * len(some) // max(1, len(changes))
         number = min(max(1, wanted), _FASTER * len(some))
-    return grown
+    return found
 
 
-def _begun(table_format: TableFormat, base: FileLifetimes, run: Sequence[int]) -> tuple[FileLifetimes, Sequence[int]]:
+def _with_first_state(
+    table_format: TableFormat, base: FileLifetimes, run: Sequence[int]
+) -> tuple[FileLifetimes, Sequence[int]]:
     """Return lifetimes that know the first version of a run whose files can be told, and the versions behind it."""
     for place, version in enumerate(run):
         try:
@@ -170,15 +174,15 @@ def _begun(table_format: TableFormat, base: FileLifetimes, run: Sequence[int]) -
     return base, ()
 
 
-def _is_still(table_format: TableFormat, grown: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
+def _is_unchanged(table_format: TableFormat, found: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
     """Return whether the versions that were read are still there, and no other, and the newest is still the same."""
     again = table_format.listing(0)
-    there = set(states_of(again))
-    if not set(grown.versions).difference(base.versions) <= there:
+    existing = set(states_of(again))
+    if not set(found.versions).difference(base.versions) <= existing:
         return False
-    if there.intersection(states_of(listing)).difference(grown.versions):
+    if existing.intersection(states_of(listing)).difference(found.versions):
         return False  # one that was not found when it was read is there after all
-    newest = grown.versions[-1:]
+    newest = found.versions[-1:]
     return again.identity == listing.identity or all(
-        time_of(table_format, version) == grown.time_of(version) for version in newest
+        time_of(table_format, version) == found.time_of(version) for version in newest
     )

@@ -17,7 +17,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import InvalidArgumentError, StorageError
 from snapshot_explorer.lifetimes.index import FileLifetimes
-from snapshot_explorer.lifetimes.intervals import OPEN, STAYS, Intervals
+from snapshot_explorer.lifetimes.intervals import INTERVALS, OPEN, Intervals
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -72,7 +72,7 @@ def save(file: Path, lifetimes: FileLifetimes) -> None:
     Raises:
         StorageError: The folder cannot be written.
     """
-    content = _spelled(lifetimes)
+    content = _serialized(lifetimes)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
@@ -90,15 +90,15 @@ def save(file: Path, lifetimes: FileLifetimes) -> None:
         ) from error
 
 
-def _spelled(lifetimes: FileLifetimes) -> bytes:
-    about = {"identity": lifetimes.identity, "mark": lifetimes.mark}
+def _serialized(lifetimes: FileLifetimes) -> bytes:
+    metadata = {"identity": lifetimes.identity, "mark": lifetimes.fingerprint}
     versions = pa.table([pa.array(lifetimes.versions, pa.int64()), lifetimes.committed_at], schema=_VERSIONS)
-    stays = lifetimes.stays
+    intervals = lifetimes.intervals
     parts = [
-        versions.replace_schema_metadata(about),
-        pa.table([stays.folders], schema=_FOLDERS),
-        pa.table([stays.partitions], schema=_PARTITIONS),
-        stays.rows,
+        versions.replace_schema_metadata(metadata),
+        pa.table([intervals.folders], schema=_FOLDERS),
+        pa.table([intervals.partitions], schema=_PARTITIONS),
+        intervals.rows,
     ]
     out = pa.BufferOutputStream()
     for part in parts:
@@ -119,19 +119,19 @@ def _parsed(content: bytes, title: str) -> FileLifetimes:
         raise ValueError("it is of another kind, cut short or damaged")
     source = pa.BufferReader(body)
     versions, folders, partitions, rows = (
-        _table(source, schema) for schema in (_VERSIONS, _FOLDERS, _PARTITIONS, STAYS)
+        _table(source, schema) for schema in (_VERSIONS, _FOLDERS, _PARTITIONS, INTERVALS)
     )
-    about = {key.decode(): value.decode() for key, value in (versions.schema.metadata or {}).items()}
-    stays = Intervals(
+    metadata = {key.decode(): value.decode() for key, value in (versions.schema.metadata or {}).items()}
+    intervals = Intervals(
         rows=rows.replace_schema_metadata(),
         folders=single_chunk(folders.column(0)),
         partitions=single_chunk(partitions.column(0)),
     )
     numbers = tuple(versions.column("version").to_pylist())
-    _check(stays, numbers)
+    _check(intervals, numbers)
     return FileLifetimes(
-        title=title, versions=numbers, committed_at=single_chunk(versions.column("committed_at")), stays=stays
-    ).marked(about["identity"], about["mark"])
+        title=title, versions=numbers, committed_at=single_chunk(versions.column("committed_at")), intervals=intervals
+    ).with_fingerprint(metadata["identity"], metadata["mark"])
 
 
 def _table(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
@@ -142,11 +142,11 @@ def _table(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
     return found.combine_chunks()
 
 
-def _check(stays: Intervals, versions: tuple[int, ...]) -> None:
+def _check(intervals: Intervals, versions: tuple[int, ...]) -> None:
     """Check that every place is one that there is."""
-    rows = stays.rows
+    rows = intervals.rows
     columns = {name: rows.column(name).to_numpy() for name in ("first", "last", "folder", "partition")}
-    bounds = {"first": len(versions), "folder": len(stays.folders), "partition": len(stays.partitions)}
+    bounds = {"first": len(versions), "folder": len(intervals.folders), "partition": len(intervals.partitions)}
     fits = all(((columns[name] >= 0) & (columns[name] < bound)).all() for name, bound in bounds.items())
     ends = columns["last"]
     fits = fits and ((ends > columns["first"]) & ((ends < len(versions)) | (ends == OPEN))).all()

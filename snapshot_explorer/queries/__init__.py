@@ -24,7 +24,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.rewrite import Dialect, Spelled, name, restore_names, spell
+from snapshot_explorer.queries.rewrite import Dialect, Rewritten, name, restore_names, rewrite
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import Latest, Ref, Tag, Version
 
@@ -119,13 +119,13 @@ def sql(
 def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | None = None) -> pa.Table:
     """Return what DuckDB gives for a query, as an Arrow table; arguments and errors as of `sql`."""
     found = _Query.of(query, tables)
-    spelled = found.spelled("duckdb", name)
+    rewritten = found.rewritten("duckdb", name)
     words = {token.keyword for token in found.tokens}
     relations = {name(number): _relation(one) for number, one in enumerate(found.sources)}
     return duckdb_sql.run(
-        spelled.text,
+        rewritten.text,
         relations,
-        lambda sentence, at: found.failure(sentence, None if at is None else spelled.origin(at)),
+        lambda sentence, at: found.failure(sentence, None if at is None else rewritten.origin(at)),
         # A pivot is planned by the values that are there.
         whole=bool(words & {"PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER"}),
         explain=found.first == "EXPLAIN",
@@ -133,7 +133,7 @@ def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | No
     )
 
 
-def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.Wanted]) -> Sequence[Reading]:
+def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
     """Return of which snapshots rows are read, and not merely counted."""
     named = {name(number): one for number, one in enumerate(found.sources)}
     return [
@@ -152,12 +152,12 @@ def _on_spark(query: str, tables: Mapping[str, Versioned], spark: SparkSession |
     if not spark_sql.reads_backslashes(chosen):
         _check_strings(found)
     names = spark_sql.stand_ins(chosen, len(found.sources))
-    spelled = found.spelled("spark", names.__getitem__)
+    rewritten = found.rewritten("spark", names.__getitem__)
     return spark_sql.run(
         chosen,
-        spelled.text,
+        rewritten.text,
         {name: one.snapshot.to_spark(chosen) for name, one in zip(names, found.sources, strict=True)},
-        lambda sentence, at: found.failure(sentence, None if at is None else spelled.origin(at)),
+        lambda sentence, at: found.failure(sentence, None if at is None else rewritten.origin(at)),
     )
 
 
@@ -221,15 +221,15 @@ class _Query:
         """Return the statement's first word."""
         return next(token.keyword for token in self.tokens if token.kind not in ("space", "comment"))
 
-    def spelled(self, dialect: Dialect, named: Callable[[int], str]) -> Spelled:
+    def rewritten(self, dialect: Dialect, named: Callable[[int], str]) -> Rewritten:
         """Return the text for an engine."""
-        return spell(self.text, self.tokens, [(place, named(number)) for place, number in self.places], dialect)
+        return rewrite(self.text, self.tokens, [(place, named(number)) for place, number in self.places], dialect)
 
     def failure(self, sentence: str, at: int | None) -> str:
         """Return the message of an error, with the names and the place that the user wrote."""
         written = {number: one.written for number, one in enumerate(self.sources)}
-        said = restore_names(sentence, written)
-        return f"The query fails{near(self.text, at)}: {said}{'' if said.endswith('?') else '.'}"
+        message = restore_names(sentence, written)
+        return f"The query fails{near(self.text, at)}: {message}{'' if message.endswith('?') else '.'}"
 
 
 def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int | None]) -> Snapshot:

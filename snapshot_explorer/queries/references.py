@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-_READING = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
-_ABOUT = ("DESCRIBE", "DESC", "SUMMARIZE")
+_READ_STATEMENTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
+_DESCRIBE_STATEMENTS = ("DESCRIBE", "DESC", "SUMMARIZE")
 _ENDS_FROM = frozenset(
     (
         *("WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "FETCH"),
@@ -36,7 +36,7 @@ _AFTER_A_TABLE = _ENDS_FROM | frozenset(
 )
 """Words that may follow a table and are not its alias."""
 _BEFORE_A_TABLE = ("LATERAL", "PIVOT", "UNPIVOT", "ONLY")
-_TAKE_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION")
+_FUNCTIONS_WITH_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION")
 """Functions that have a FROM between their arguments."""
 
 
@@ -140,12 +140,12 @@ class _Walk:
                 self.at += 1
             if self._next() == "(":
                 self.at += next((n for n, token in enumerate(self.tokens[self.at :], 1) if token.text == ")"), 0)
-        if self._next() in _ABOUT:
+        if self._next() in _DESCRIBE_STATEMENTS:
             self.at += 1
             while self._next() in ("TABLE", "QUERY", "EXTENDED", "FORMATTED"):
                 self.at += 1
-            self.levels[-1].expects = self.levels[-1].is_bare = self._next() not in (*_READING, "(")
-        elif self._next() not in (*_READING, "("):
+            self.levels[-1].expects = self.levels[-1].is_bare = self._next() not in (*_READ_STATEMENTS, "(")
+        elif self._next() not in (*_READ_STATEMENTS, "("):
             first = self.tokens[min(self.at, len(self.tokens) - 1)]
             self._refuse(first, first.text[:40])
 
@@ -205,7 +205,7 @@ class _Walk:
             return
         if level.with_part == "next":
             level.with_part = ""
-            if keyword not in _READING and len(self.levels) == 1:
+            if keyword not in _READ_STATEMENTS and len(self.levels) == 1:
                 self._refuse(token, token.text)
         if not self._structure(keyword, level):
             if level.expects:
@@ -248,7 +248,7 @@ class _Walk:
         """Return whether a FROM begins a list of tables: not in `extract(year from x)` or `is distinct from x`."""
         if self._before() == "DISTINCT" and self._before(2) in ("IS", "NOT"):
             return False
-        return level.is_query or (level.is_first and level.opener not in _TAKE_FROM)
+        return level.is_query or (level.is_first and level.opener not in _FUNCTIONS_WITH_FROM)
 
     def _table(self, token: Token, level: _Level) -> None:
         """Note the table that stands here, or nothing where it is a function or a WITH query."""
@@ -271,12 +271,12 @@ class _Walk:
         self._note(token, level, following)
 
     def _note(self, token: Token, level: _Level, following: Sequence[Token]) -> None:
-        table = self._known(token.value)
+        table = self._find_table(token.value)
         ref: Ref = Latest()
         end, number = token.end, None
         if table is None and token.kind == "name" and "@" in token.value:
             name, _, text = token.value.partition("@")
-            table = self._known(name)
+            table = self._find_table(name)
             ref = ref if table is None else parse_ref(text, now=self.now)
         elif table is not None and (sign := at_sign(self.query, token, self.now)):
             ref, end = sign
@@ -316,7 +316,7 @@ class _Walk:
             )
         return True
 
-    def _known(self, name: str) -> str | None:
+    def _find_table(self, name: str) -> str | None:
         """Return the table of that name: of this very spelling, or the only one in another case of letters."""
         if name in self.names:
             return name

@@ -19,7 +19,7 @@ _GENERATED = re.compile(r"`?\bsnapshot__(\d+)\b`?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spelled:
+class Rewritten:
     """The text that an engine gets."""
 
     query: str
@@ -49,9 +49,9 @@ def restore_names(sentence: str, written: Mapping[int, str]) -> str:
     return _GENERATED.sub(lambda found: written.get(int(found[1]), found[0]), sentence)
 
 
-def spell(
+def rewrite(
     query: str, tokens: Sequence[Token], tables: Sequence[tuple[Reference, str]], dialect: Dialect = "duckdb"
-) -> Spelled:
+) -> Rewritten:
     """Return the query with each table written as it is given; all else stays as it is, but for comments.
 
     For Spark, whose own rules differ, quoted names get backquotes, and strings the backslashes that they need to mean
@@ -73,12 +73,12 @@ def spell(
             done = reference.end
         if token.start >= done and token.text != ";":
             is_raw = position > 0 and tokens[position - 1].text in ("r", "R")
-            parts.append((token.text if is_raw else _spelled(token, dialect), token.start))
+            parts.append((token.text if is_raw else _rewrite_token(token, dialect), token.start))
     starts, at = [], 0
     for text, _ in parts:
         starts.append(at)
         at += len(text)
-    return Spelled(
+    return Rewritten(
         query=query,
         text="".join(text for text, _ in parts),
         starts=tuple(starts),
@@ -99,7 +99,7 @@ def quoted(text: str, dialect: Dialect = "duckdb") -> str:
     return quote + text.replace(quote, quote * 2) + quote
 
 
-def _spelled(token: Token, dialect: Dialect) -> str:
+def _rewrite_token(token: Token, dialect: Dialect) -> str:
     if token.kind == "comment":
         # Lines stay lines, so that positions in an engine's messages are right; a hint is meant for the engine.
         return token.text if token.text.startswith("/*+") else " " + "\n" * token.text.count("\n")

@@ -18,7 +18,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import Listing
 
-STRIP = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
+SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """How each answer is drawn in a strip of versions."""
 _WIDTH = 60
 
@@ -46,33 +46,35 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
         listing: All its versions.
         path: The table's location, for the title.
     """
-    those = set(lifetimes.versions)
-    known = [version for version in listing.versions if version in those]
+    known_versions = set(lifetimes.versions)
+    known = [version for version in listing.versions if version in known_versions]
     rows = lifetimes.to_arrow()
-    presence = table_format.presence(rows, known) if isinstance(table_format, SupportsPresence) else _untold(rows)
+    presence = (
+        table_format.presence(rows, known) if isinstance(table_format, SupportsPresence) else _unknown_presence(rows)
+    )
     counts = _Counts(lifetimes, rows, presence)
     times = _times(table_format, listing.versions)
-    told = []
+    values = []
     for version, time in zip(reversed(listing.versions), reversed(times), strict=True):
         row: dict[str, object] = {"version": version, "committed_at": time}
-        if version in those:
+        if version in known_versions:
             row |= counts.of(version)
         elif version in listing.stateless:
             row |= {"readable": "metadata", "reason": "only its changelog is left"}
         else:
             row |= {"readable": "no", "reason": "its log was cleaned away, or its metadata is gone"}
-        told.append({name: row.get(name) for name in frames.READABILITY.names})
-    table = pa.Table.from_pylist(told, frames.READABILITY)
+        values.append({name: row.get(name) for name in frames.READABILITY.names})
+    table = pa.Table.from_pylist(values, frames.READABILITY)
     return Frame(table, title=f"Versions of {path} that can be loaded: {strip(table)}", noun="versions")
 
 
 def strip(rows: pa.Table) -> str:
     """Return READABILITY as a strip, oldest first: `+` can be loaded, `~` its metadata only, `-` not, `?` unknown."""
-    signs = [STRIP[one] for one in rows.column("readable").to_pylist()][::-1]
-    if len(signs) <= _WIDTH:
-        return "".join(signs) or "none"
-    runs = [(sign, len(list(group))) for sign, group in groupby(signs)]
-    return " ".join(f"{sign}{count:,}" for sign, count in runs[-_WIDTH // 4 :])
+    symbols = [SYMBOLS[one] for one in rows.column("readable").to_pylist()][::-1]
+    if len(symbols) <= _WIDTH:
+        return "".join(symbols) or "none"
+    runs = [(symbol, len(list(group))) for symbol, group in groupby(symbols)]
+    return " ".join(f"{symbol}{count:,}" for symbol, count in runs[-_WIDTH // 4 :])
 
 
 class _Counts:
@@ -99,10 +101,10 @@ class _Counts:
             readable, reason = "no", self._without[version]
         elif gone:
             readable, reason = "metadata", f"{gone:,} of {files:,} files are not there, or their deletion vectors"
-        told: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
+        values: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
         if unknown and not gone and version not in self._without:
-            told |= {"readable": None, "reason": f"{unknown:,} of {files:,} files are on another storage"}
-        return told | {"missing_files": gone, "missing_bytes": int(self._gone_bytes[place])}
+            values |= {"readable": None, "reason": f"{unknown:,} of {files:,} files are on another storage"}
+        return values | {"missing_files": gone, "missing_bytes": int(self._gone_bytes[place])}
 
 
 def _sums(
@@ -116,7 +118,7 @@ def _sums(
     return np.cumsum(counts)[:-1]
 
 
-def _untold(rows: pa.Table) -> Presence:
+def _unknown_presence(rows: pa.Table) -> Presence:
     nothing = np.zeros(len(rows), np.bool_)
     return Presence(gone=nothing, unknown=~nothing, without={}, through={})
 

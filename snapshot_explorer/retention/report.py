@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats.expiry import Expiry
     from snapshot_explorer.lifetimes import FileLifetimes
 
-_MOST = 2**31 - 1
+_MAX_KEEP_LAST = 2**31 - 1
 _LINE = 100
 """Letters of a command in a line."""
 
@@ -75,14 +75,18 @@ class Retention:
     def freed(self) -> Frame:
         """Return FREED: the files that would be deleted."""
         rows = self._expiry.freed
-        return Frame(rows, title=f"Files of {self._path} that would go", noun="files", drawn=_telling(rows))
+        return Frame(rows, title=f"Files of {self._path} that would go", noun="files", drawn=_non_empty_columns(rows))
 
     @cached_property
     def holders(self) -> Frame:
         """Return HOLDERS: what keeps files that the newest version has no more, and what would go without it."""
         rows = self._expiry.holders
         return Frame(
-            rows, title="What holds files", noun="holders", drawn=_telling(rows.drop_columns("note")), limit=len(rows)
+            rows,
+            title="What holds files",
+            noun="holders",
+            drawn=_non_empty_columns(rows.drop_columns("note")),
+            limit=len(rows),
         )
 
     @property
@@ -100,7 +104,7 @@ class Retention:
         kept = len(self.versions) - len(self.lost)
         rows: list[tuple[str, object]] = [
             *self._expiry.rules,
-            ("lost versions", _run(self.lost)),
+            ("lost versions", _version_range(self.lost)),
             ("kept versions", f"{kept:,} of {len(self.versions):,}"),
             ("freed", f"{_files(self.freed_files)}, {size(self.freed_bytes)}{self._parts}"),
         ]
@@ -125,7 +129,7 @@ class Retention:
             return [Line("Nothing would be lost and no file would go, so no command is shown.")]
         parts: list[Part] = []
         for whom, command in self.commands:
-            parts += [Line(f"{whom}:"), *(Line(piece) for piece in _pieces(command))]
+            parts += [Line(f"{whom}:"), *(Line(piece) for piece in _command_lines(command))]
         return [*parts, *(Line(note) for note in self._expiry.command_notes if self.commands)]
 
     @property
@@ -134,8 +138,8 @@ class Retention:
         counted = self._expiry.freed.group_by("what", use_threads=False).aggregate(
             [("size_bytes", "sum"), ([], "count_all")]
         )
-        told = [f"{row['count_all']:,} {row['what']} ({size(row['size_bytes_sum'])})" for row in counted.to_pylist()]
-        return "" if set(self._expiry.freed["what"].to_pylist()) <= {"data"} else f": {', '.join(told)}"
+        parts = [f"{row['count_all']:,} {row['what']} ({size(row['size_bytes_sum'])})" for row in counted.to_pylist()]
+        return "" if set(self._expiry.freed["what"].to_pylist()) <= {"data"} else f": {', '.join(parts)}"
 
 
 def retention_of(
@@ -172,14 +176,14 @@ def _age(keep: str | timedelta | None) -> timedelta | None:
 
 
 def _number(keep_last: int | None) -> int | None:
-    if keep_last is not None and not 0 < keep_last <= _MOST:
+    if keep_last is not None and not 0 < keep_last <= _MAX_KEEP_LAST:
         raise InvalidArgumentError(
-            f"keep_last must be 1 to {_MOST:,}, got {keep_last}: the newest version always stays."
+            f"keep_last must be 1 to {_MAX_KEEP_LAST:,}, got {keep_last}: the newest version always stays."
         )
     return keep_last
 
 
-def _run(lost: Frame) -> str:
+def _version_range(lost: Frame) -> str:
     """Return versions as `12 to 40 (29 versions)`."""
     versions = sorted(lost["version"].to_pylist())
     if not versions:
@@ -194,16 +198,16 @@ def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count:,} files"
 
 
-def _pieces(command: str) -> list[str]:
+def _command_lines(command: str) -> list[str]:
     """Return a command in lines that are cut between its arguments: wrapped within a text it could not be copied."""
-    pieces = [""]
+    lines = [""]
     for part in re.split(r"(?<=[,;]) ", command):
-        if pieces[-1] and len(pieces[-1]) + len(part) >= _LINE:
-            pieces.append("")
-        pieces[-1] = f"{pieces[-1]} {part}".lstrip()
-    return pieces
+        if lines[-1] and len(lines[-1]) + len(part) >= _LINE:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {part}".lstrip()
+    return lines
 
 
-def _telling(rows: pa.Table) -> tuple[str, ...]:
+def _non_empty_columns(rows: pa.Table) -> tuple[str, ...]:
     """Return the columns that say something."""
     return tuple(name for name in rows.column_names if rows[name].null_count < len(rows)) or tuple(rows.column_names)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.compare import Comparison, manifest_of
+from snapshot_explorer.compare import Comparison, find_manifest
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
@@ -510,24 +510,24 @@ def test_entries_of_delta_commits_and_checkpoints_are_told(tmp_path):
 def test_the_end_of_a_name_is_enough_if_no_other_manifest_has_it():
     paths = ["manifest/manifest-a-0", "manifest/manifest-b-0", "manifest/manifest-b-1", "other/manifest-b-1"]
 
-    assert manifest_of("b-0", paths, owner="it") == "manifest/manifest-b-0"
-    assert manifest_of("other/manifest-b-1", paths, owner="it") == "other/manifest-b-1"
-    assert manifest_of("manifest-a-0", paths, owner="it") == "manifest/manifest-a-0"
+    assert find_manifest("b-0", paths, owner="it") == "manifest/manifest-b-0"
+    assert find_manifest("other/manifest-b-1", paths, owner="it") == "other/manifest-b-1"
+    assert find_manifest("manifest-a-0", paths, owner="it") == "manifest/manifest-a-0"
     with pytest.raises(
         InvalidArgumentError,
         match="^2 manifests of it end with '-0': manifest/manifest-a-0, manifest/manifest-b-0. Give more of the name.$",
     ):
-        manifest_of("-0", paths, owner="it")
+        find_manifest("-0", paths, owner="it")
     with pytest.raises(InvalidArgumentError, match="2 manifests of it end with 'manifest-b-1'"):
-        manifest_of("manifest-b-1", paths, owner="it")
+        find_manifest("manifest-b-1", paths, owner="it")
     with pytest.raises(
         InvalidArgumentError, match=r"No manifest of it is called 'manifest-c-1'\. The nearest is manifest-"
     ):
-        manifest_of("manifest-c-1", paths, owner="it")
+        find_manifest("manifest-c-1", paths, owner="it")
     with pytest.raises(InvalidArgumentError, match="No manifest of it is called ''"):
-        manifest_of("", paths, owner="it")
+        find_manifest("", paths, owner="it")
     with pytest.raises(InvalidArgumentError, match=r"is called 'x'\. There are none\."):
-        manifest_of("x", [], owner="it")
+        find_manifest("x", [], owner="it")
 
 
 def test_of_a_table_without_partitions_no_empty_partitions_are_drawn(table):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.engines.spark.filters import spared_by, sql
+from snapshot_explorer.engines.spark.filters import pushed_condition, sql
 
 ds = pytest.importorskip("pyspark.sql.datasource")
 
@@ -114,16 +114,16 @@ def test_columns_that_spark_sees_as_text_are_left_to_it():
 def test_filters_are_joined_to_a_condition():
     where = condition("i > 0", SCHEMA)
 
-    found = spared_by([ds.EqualTo(("s",), "a"), ds.EqualTo(("x",), "?"), ds.IsNotNull(("d",))], SCHEMA, where)
+    found = pushed_condition([ds.EqualTo(("s",), "a"), ds.EqualTo(("x",), "?"), ds.IsNotNull(("d",))], SCHEMA, where)
 
     assert found.columns == {"i", "s", "d"}
-    assert spared_by([], SCHEMA) is None
-    assert spared_by([], SCHEMA, where) is where
+    assert pushed_condition([], SCHEMA) is None
+    assert pushed_condition([], SCHEMA, where) is where
 
 
 def test_columns_that_differ_in_case_are_not_joined():
     schema = pa.schema([("a", pa.int64()), ("A", pa.int64())])
 
-    found = spared_by([ds.EqualTo(("a",), 1), ds.EqualTo(("A",), 2)], schema)
+    found = pushed_condition([ds.EqualTo(("a",), 1), ds.EqualTo(("A",), 2)], schema)
 
     assert found.columns == {"a"}

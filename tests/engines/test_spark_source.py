@@ -69,7 +69,7 @@ def test_a_schema_that_is_given_may_only_choose():
         StructType().add("status", StringType(), nullable=False),
     ):
         with pytest.raises(
-            InvalidArgumentError, match="The schema given has the column '.*' as .* Leave the schema out"
+            InvalidArgumentError, match="The given schema has the column '.*' as .* Leave out the schema"
         ):
             check_schema(wrong, own)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.engines import pushdown, sql
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.engines.sql import Relation, Wanted, run
+from snapshot_explorer.engines.sql import Relation, RequiredRows, run
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 ROWS = pa.table(
@@ -108,9 +108,9 @@ def test_what_a_query_does_not_need_is_not_read(query, asked):
 )
 def test_rows_that_a_plan_does_not_name_are_an_error_and_never_missing(query, plan):
     connection = duckdb.connect()
-    bound = sql._Bound(0, "t", Read().relation())
+    bound = sql._RelationView(0, "t", Read().relation())
     bound.show(connection, as_it_is=False)
-    bound.fill(connection, bound.wanted(plan))
+    bound.fill(connection, bound.required(plan))
 
     with pytest.raises(duckdb.Error, match="rows are read that the plan does not name"):
         connection.execute(query)
@@ -127,7 +127,7 @@ def test_what_is_going_to_be_read_is_told_before_and_may_be_refused():
     with pytest.raises(PermissionError):
         run("select s from t where i = 7 limit 3", {"t": read.relation()}, failure, before=before)
 
-    assert told == [{"t": Wanted(columns=("i", "s"), where='((("i" = 7)))')}]
+    assert told == [{"t": RequiredRows(columns=("i", "s"), where='((("i" = 7)))')}]
     assert read.asked == []
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.rewrite import spell
+from snapshot_explorer.queries.rewrite import rewrite
 from snapshot_explorer.queries.tokens import tokens
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ def found(query):
 def spelled(query, dialect="duckdb"):
     cut = tokens(query)
     places = [(one, f"t{number}") for number, one in enumerate(references(query, cut, TABLES, NOW))]
-    return spell(query, cut, places, dialect).text
+    return rewrite(query, cut, places, dialect).text
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_any_text_is_taken_apart_or_refused(text):
 def test_a_position_in_the_text_for_the_engine_leads_back_to_the_query():
     query = "select /* long comment */ a,\n b from orders version as of 17 where c"
     cut = tokens(query)
-    result = spell(query, cut, [(one, "generated") for one in references(query, cut, TABLES, NOW)])
+    result = rewrite(query, cut, [(one, "generated") for one in references(query, cut, TABLES, NOW)])
 
     for word in ("a,", "b from", "where", "c"):
         assert query[result.origin(result.text.index(word, 7)) :].startswith(word)

@@ -48,7 +48,7 @@ _INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 _DATE = re.compile(r"(?!0000)\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
-class _OtherwiseError(Exception):
+class _NotTranslatableError(Exception):
     """A part of the condition may mean another thing in Spark."""
 
 
@@ -59,7 +59,7 @@ def translated(condition: Condition, schema: pa.Schema) -> Column | None:
     """
     try:
         return _passes(parsed(condition.text), schema)
-    except (_OtherwiseError, RecursionError):
+    except (_NotTranslatableError, RecursionError):
         return None
 
 
@@ -81,21 +81,21 @@ def _passes(tree: dict[str, Any], schema: pa.Schema) -> Column:
         )
     if kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
         first, *others = children(tree)
-        column, its = _column(first, schema)
-        if its == pa.float64():
-            raise _OtherwiseError  # of many values Spark makes a hash table, in which -0.0 is not 0.0
-        found = column.isin([_literal(other, its) for other in others])
+        column, column_type = _column(first, schema)
+        if column_type == pa.float64():
+            raise _NotTranslatableError  # of many values Spark makes a hash table, in which -0.0 is not 0.0
+        found = column.isin([_literal(other, column_type) for other in others])
         return found if kind == "COMPARE_IN" else ~found
     if kind == "COLUMN_REF":
-        column, its = _column(tree, schema)
-        if its == pa.bool_():
+        column, column_type = _column(tree, schema)
+        if column_type == pa.bool_():
             return column
-    raise _OtherwiseError
+    raise _NotTranslatableError
 
 
 def _only(trees: list[Any]) -> Any:
     if len(trees) != 1:
-        raise _OtherwiseError
+        raise _NotTranslatableError
     return trees[0]
 
 
@@ -103,8 +103,8 @@ def _compared(kind: str, tree: dict[str, Any], schema: pa.Schema) -> Column:
     left, right = tree["left"], tree["right"]
     if left.get("type") != "COLUMN_REF":
         left, right, kind = right, left, _MIRRORED.get(kind, kind)
-    column, its = _column(left, schema)
-    found: Column = _COMPARISONS[kind](column, _literal(right, its))
+    column, column_type = _column(left, schema)
+    found: Column = _COMPARISONS[kind](column, _literal(right, column_type))
     return found
 
 
@@ -114,7 +114,7 @@ def _column(tree: dict[str, Any], schema: pa.Schema) -> tuple[Column, pa.DataTyp
     names = tree.get("column_names") or []
     name = find(names[0], schema) if tree.get("type") == "COLUMN_REF" and len(names) == 1 else None
     if name is None:
-        raise _OtherwiseError
+        raise _NotTranslatableError
     return f.col(quoted(name)), schema.field(name).type
 
 
@@ -124,20 +124,20 @@ def _literal(tree: dict[str, Any], kind: pa.DataType) -> Column:
 
     if tree.get("type") == "OPERATOR_CAST" and kind == pa.date32():
         if _path(tree.get("type_expr")) != ["date"] or tree.get("try_cast"):
-            raise _OtherwiseError
+            raise _NotTranslatableError
         tree = tree["child"]
     literal = tree.get("literal") or {}
-    told, text = literal.get("kind"), str(literal.get("text"))
+    literal_kind, text = literal.get("kind"), str(literal.get("text"))
     if tree.get("type") == "VALUE_CONSTANT":
-        if told == "INTEGER" and _INTEGER.fullmatch(text):
+        if literal_kind == "INTEGER" and _INTEGER.fullmatch(text):
             return _number(int(text), kind)
-        if told == "BOOLEAN" and text in _TRUTHS and kind == pa.bool_():
+        if literal_kind == "BOOLEAN" and text in _TRUTHS and kind == pa.bool_():
             return f.lit(_TRUTHS[text])
-        if told == "STRING" and kind == pa.string():
+        if literal_kind == "STRING" and kind == pa.string():
             return f.lit(text)
-        if told == "STRING" and kind == pa.date32():
+        if literal_kind == "STRING" and kind == pa.date32():
             return f.lit(_date(text))
-    raise _OtherwiseError
+    raise _NotTranslatableError
 
 
 def _path(tree: Any) -> list[str]:
@@ -152,7 +152,7 @@ def _number(number: int, kind: pa.DataType) -> Column:
         return f.lit(number)
     if kind == pa.float64() and abs(number) <= _EXACT:
         return f.lit(float(number))
-    raise _OtherwiseError
+    raise _NotTranslatableError
 
 
 def _date(text: str) -> dt.date:
@@ -160,5 +160,5 @@ def _date(text: str) -> dt.date:
         try:
             return dt.date.fromisoformat(text)
         except ValueError as error:
-            raise _OtherwiseError from error
-    raise _OtherwiseError
+            raise _NotTranslatableError from error
+    raise _NotTranslatableError

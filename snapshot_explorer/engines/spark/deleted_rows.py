@@ -32,21 +32,23 @@ _ENTRY_BYTES = 64
 """What a chunk takes in Spark's hash table beside its bits."""
 
 
-def held_bytes(gone: Sequence[Positions]) -> int:
+def bitmap_bytes(gone: Sequence[Positions]) -> int:
     """Return about how much memory of each executor it takes to leave these rows out."""
-    return _held(gone, _chunk(gone))
+    return _bitmap_bytes(gone, _chunk(gone))
 
 
 def _chunk(gone: Sequence[Positions]) -> int:
-    return min(_CHUNKS, key=lambda chunk: _held(gone, chunk))
+    return min(_CHUNKS, key=lambda chunk: _bitmap_bytes(gone, chunk))
 
 
-def _held(gone: Sequence[Positions], chunk: int) -> int:
+def _bitmap_bytes(gone: Sequence[Positions], chunk: int) -> int:
     chunks = sum(1 + int(np.count_nonzero(np.diff(positions >> chunk))) for positions in gone if len(positions))
     return chunks * (_ENTRY_BYTES + (1 << chunk) // 8)
 
 
-def without(spark: SparkSession, rows: DataFrame, sizes: Sequence[int], gone: Sequence[Positions]) -> DataFrame:
+def without_deleted_rows(
+    spark: SparkSession, rows: DataFrame, sizes: Sequence[int], gone: Sequence[Positions]
+) -> DataFrame:
     """Return the rows of parquet files but for those deleted; an error at a file of a size that none had.
 
     Args:
@@ -65,8 +67,8 @@ def without(spark: SparkSession, rows: DataFrame, sizes: Sequence[int], gone: Se
     bitmaps = spark.createDataFrame(_bitmaps(sizes, gone, width).rename_columns([chunk, words]))
     size = f.col(f"{METADATA}.file_size")
     changed = f.raise_error(f.lit("A data file has another size than when the DataFrame was made. Make it anew."))
-    its_place = f.when(size.isin(list(sizes)), size * f.lit(MOST_ROWS) + f.col(f"{METADATA}.row_index"))
-    placed = rows.select("*", its_place.otherwise(changed.cast("bigint")).alias(place))
+    row_place = f.when(size.isin(list(sizes)), size * f.lit(MOST_ROWS) + f.col(f"{METADATA}.row_index"))
+    placed = rows.select("*", row_place.otherwise(changed.cast("bigint")).alias(place))
     placed = placed.withColumn(chunk, f.shiftright(place, width))
     word = f.shiftright(place, _WORD).bitwiseAND(f.lit((1 << width - _WORD) - 1)).cast("int")
     bit = f.getbit(f.get(words, word), f.col(place).bitwiseAND(f.lit((1 << _WORD) - 1)).cast("int"))

@@ -27,7 +27,7 @@ _DIGITS = 38
 """The most digits of DuckDB's decimals."""
 
 
-def spared_by(filters: Iterable[object], schema: pa.Schema, where: Condition | None = None) -> Condition | None:
+def pushed_condition(filters: Iterable[object], schema: pa.Schema, where: Condition | None = None) -> Condition | None:
     """Return a condition that every row passes that passes all filters and `where`; None if nothing can be spared.
 
     Args:

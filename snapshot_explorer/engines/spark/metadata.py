@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.engines.spark.metadata_intervals import live, stays
+from snapshot_explorer.engines.spark.metadata_intervals import intervals, live
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.sessions import session
 from snapshot_explorer.engines.spark.tasks import on_executors
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 class SupportsDistributedMetadata(Protocol):
     """A format whose metadata can be read in many places at once: in units, each read apart from the others."""
 
-    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:
+    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
         """Return the units whose RECORDS give the live files of a version.
 
         Raises: as `TableVersion.files`, but for what is read only with the units.
         """
         ...
 
-    def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
+    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
         """Return the units whose RECORDS give what commits changed; for lifetimes with times, and files of rows alone.
 
         The versions ascend. A unit is of versions without a gap.
@@ -89,10 +89,10 @@ def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSess
 
     Raises: as `SupportsDistributedMetadata.change_tasks`, and as `sessions.session`.
     """
-    used, units = session(spark), _distributed(table_format)
-    found = units.change_tasks(sorted(versions), _look(used, units), lifetimes=False)
-    told = records(used, units.task_reader(), ((unit, {}) for unit in found), pa.schema([]))
-    return told.select(*frames.CHANGES.names)
+    used, supported = session(spark), _supporting_distribution(table_format)
+    tasks = supported.change_tasks(sorted(versions), _prefetch(used, supported), lifetimes=False)
+    rows = records(used, supported.task_reader(), ((task, {}) for task in tasks), pa.schema([]))
+    return rows.select(*frames.CHANGES.names)
 
 
 def files(
@@ -119,12 +119,12 @@ def files(
             "Statistics of files were asked for with engine='spark', which tells files without them. "
             "Leave out statistics=True, or engine='spark'."
         )
-    used, units = session(spark), _distributed(table_format)
+    used, supported = session(spark), _supporting_distribution(table_format)
     if version is None:
         return used.createDataFrame([], spark_schema(frames.FILES))
-    found = units.state_tasks(version, _look(used, units))
-    told = records(used, units.task_reader(), ((unit, {}) for unit in found.units), pa.schema([]))
-    rows = live(told, keeps_last_add=found.keeps_last_add).select(*frames.FILES.names)
+    state = supported.state_tasks(version, _prefetch(used, supported))
+    found = records(used, supported.task_reader(), ((task, {}) for task in state.units), pa.schema([]))
+    rows = live(found, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
         wanted = rows["partition"].getItem(name)
         rows = rows.where(wanted.isNull() if value is None else wanted == value)
@@ -150,17 +150,17 @@ def lifetimes(
             "cache_dir was given with engine='spark', which keeps nothing on this machine. Leave it out, and write the "
             "DataFrame where it is to be found again."
         )
-    used, units = session(spark), _distributed(table_format)
-    look = _look(used, units)
-    begun = list(_begun(table_format, units, look))
-    told = [_told(place, *pair) for place, pair in enumerate(zip_longest(begun, begun[1:]))]
-    states = [(unit, more) for run, more in zip(begun, told, strict=True) for unit in run.state.units]
-    more_of = {version: more for run, more in zip(begun, told, strict=True) for version in run.rest}
-    changed = units.change_tasks(sorted(more_of), look, lifetimes=True) if more_of else ()
-    read = units.task_reader()
-    return stays(
-        live(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in begun)),
-        records(used, read, ((unit, more_of[unit.version]) for unit in changed), _RUN),
+    used, supported = session(spark), _supporting_distribution(table_format)
+    prefetch = _prefetch(used, supported)
+    runs = list(_first_states(table_format, supported, prefetch))
+    values = [_run_values(place, *pair) for place, pair in enumerate(zip_longest(runs, runs[1:]))]
+    states = [(task, more) for run, more in zip(runs, values, strict=True) for task in run.state.units]
+    values_of = {version: more for run, more in zip(runs, values, strict=True) for version in run.rest}
+    changed = supported.change_tasks(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
+    read = supported.task_reader()
+    return intervals(
+        live(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in runs)),
+        records(used, read, ((task, values_of[task.version]) for task in changed), _RUN),
     ).select(*frames.LIFETIMES.names)
 
 
@@ -178,30 +178,32 @@ class _Run:
     """The versions behind it."""
 
 
-def _begun(table_format: TableFormat, units: SupportsDistributedMetadata, look: Prefetch) -> Iterator[_Run]:
+def _first_states(
+    table_format: TableFormat, supported: SupportsDistributedMetadata, prefetch: Prefetch
+) -> Iterator[_Run]:
     """Yield the runs of versions, each from the first on whose files can be told."""
     listing = table_format.listing(0)
     for run in listing.runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
             try:
-                state = units.state_tasks(version, look)
+                state = supported.state_tasks(version, prefetch)
             except SnapshotNotFoundError:
                 continue
             yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[place + 1 :])
             break
 
 
-def _told(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]:
+def _run_values(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]:
     """Return the values of _RUN that all records of a run get."""
     until, until_at = (None, None) if following is None else (following.first, following.at)
     return {"run": place, "at": run.at, "until": until, "until_at": until_at}
 
 
-def _look(spark: SparkSession, units: SupportsDistributedMetadata) -> Prefetch:
-    return lambda wanted: notes(spark, units.task_reader(), wanted)
+def _prefetch(spark: SparkSession, supported: SupportsDistributedMetadata) -> Prefetch:
+    return lambda wanted: prefetched(spark, supported.task_reader(), wanted)
 
 
-def _distributed(table_format: TableFormat) -> SupportsDistributedMetadata:
+def _supporting_distribution(table_format: TableFormat) -> SupportsDistributedMetadata:
     found: Any = table_format
     if not isinstance(found, SupportsDistributedMetadata):
         raise UnsupportedFeatureError(
@@ -216,31 +218,33 @@ _ROWS = 8_192
 
 
 def records(
-    spark: SparkSession, read: Reader, units: Iterable[tuple[MetadataTask, Mapping[str, Any]]], more: pa.Schema
+    spark: SparkSession, read: Reader, tasks: Iterable[tuple[MetadataTask, Mapping[str, Any]]], more: pa.Schema
 ) -> DataFrame:
-    """Return the RECORDS of units, lazily: each time it is used, a Spark task reads each unit.
+    """Return the RECORDS of tasks as a lazy DataFrame. Each action runs one Spark task per metadata task.
 
     Args:
         spark: The session, classic or Connect.
-        read: Reads a unit.
-        units: The units, each with values that all of its records get.
-        more: What these values are.
+        read: Reads the records of a task.
+        tasks: The tasks, each with values that are added to all of its records.
+        more: The schema of these values.
     """
     schema = pa.schema([*RECORDS, *more])
-    return on_executors(spark, partial(_records, read, schema), units, spark_schema(schema))
+    return on_executors(spark, partial(_records, read, schema), tasks, spark_schema(schema))
 
 
-def notes(spark: SparkSession, read: Reader, units: Sequence[MetadataTask]) -> pa.Table:
-    """Return the PREFETCHED of units. One Spark job."""
+def prefetched(spark: SparkSession, read: Reader, tasks: Sequence[MetadataTask]) -> pa.Table:
+    """Return the PREFETCHED of tasks. Runs one Spark job."""
     function = partial(_records, read, PREFETCHED)
-    found = on_executors(spark, function, [(unit, {}) for unit in units], spark_schema(PREFETCHED)).toArrow()
+    found = on_executors(spark, function, [(task, {}) for task in tasks], spark_schema(PREFETCHED)).toArrow()
     return found.select(PREFETCHED.names).cast(PREFETCHED)
 
 
-def _records(read: Reader, schema: pa.Schema, task: tuple[MetadataTask, Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
-    """Yield what a unit tells, and the values given with it; runs on executors."""
-    unit, given = task
-    for table in read(unit):
-        for name, value in given.items():
+def _records(
+    read: Reader, schema: pa.Schema, task_and_values: tuple[MetadataTask, Mapping[str, Any]]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a task with its values added. Runs on executors."""
+    task, values = task_and_values
+    for table in read(task):
+        for name, value in values.items():
             table = table.append_column(name, pa.repeat(pa.scalar(value, schema.field(name).type), len(table)))  # noqa: PLW2901 - grows
         yield from table.select(schema.names).cast(arrow_schema(schema)).to_batches(max_chunksize=_ROWS)

@@ -33,7 +33,7 @@ def live(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
     return since.where(f.col("turn") == 1).drop("removed", "turn")
 
 
-def stays(states: DataFrame, changes: DataFrame) -> DataFrame:
+def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
     """Return the stays of files: LIFETIMES, and other columns.
 
     What takes a file away, or adds it with other facts, ends its stay; so does the first version of the next run that
@@ -54,12 +54,12 @@ def stays(states: DataFrame, changes: DataFrame) -> DataFrame:
     vector = f.when(f.col("level").isNull(), f.col("deletion_vector"))
     newest = Window.partitionBy("path", "level", vector).orderBy(f.desc("version"), f.desc("place"))
     event = f.struct("version", "committed_at", "change", "run", "is_state", f.struct(*FACTS).alias("facts"))
-    told = begins.unionByName(others).withColumn("event", event)
-    beside = {"after": f.lag("event").over(newest), "before": f.lead("event").over(newest)}
-    turns = told.withColumns(beside).withColumns({"ends": _end(), "begins": _begins()})
+    events = begins.unionByName(others).withColumn("event", event)
+    neighbors = {"after": f.lag("event").over(newest), "before": f.lead("event").over(newest)}
+    transitions = events.withColumns(neighbors).withColumns({"ends": _end_of(), "begins": _begins()})
     up_to_here = newest.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     # The next end is the earliest of all that come later.
-    ended = turns.withColumn("removed", f.min("ends").over(up_to_here)).where("begins")
+    ended = transitions.withColumn("removed", f.min("ends").over(up_to_here)).where("begins")
     lasting = ended.where(f.col("removed").isNull() | (f.col("removed.version") > f.col("version")))
     return lasting.withColumns(
         {
@@ -71,17 +71,17 @@ def stays(states: DataFrame, changes: DataFrame) -> DataFrame:
     )
 
 
-def _end() -> Column:
+def _end_of() -> Column:
     """Return what ends the stay that an event begins or goes on with, before the one after that: null if nothing."""
     from pyspark.sql import functions as f
 
     next_run = f.struct(f.col("until").alias("version"), f.col("until_at").alias("committed_at"))
     following = f.struct(f.col("after.version").alias("version"), f.col("after.committed_at").alias("committed_at"))
-    known = f.coalesce(_leads_on("event", "after"), f.lit(False))  # noqa: FBT003 - a value
+    known = f.coalesce(_is_continuous("event", "after"), f.lit(False))  # noqa: FBT003 - a value
     return (
         f.when(f.col("change") == "remove", None)
         .when(~known, f.when(f.col("until").isNotNull(), next_run))
-        .when((f.col("after.change") == "add") & _is_alike("event", "after"), None)
+        .when((f.col("after.change") == "add") & _has_same_facts("event", "after"), None)
         .otherwise(following)
     )
 
@@ -90,12 +90,12 @@ def _begins() -> Column:
     """Return whether an event begins a stay: it adds a file that is not there, or is there with other facts."""
     from pyspark.sql import functions as f
 
-    was_there = (f.col("before.change") == "add") & _leads_on("before", "event")
-    stayed = f.coalesce(was_there & _is_alike("before", "event"), f.lit(False))  # noqa: FBT003 - a value
+    was_there = (f.col("before.change") == "add") & _is_continuous("before", "event")
+    stayed = f.coalesce(was_there & _has_same_facts("before", "event"), f.lit(False))  # noqa: FBT003 - a value
     return (f.col("change") == "add") & ~stayed
 
 
-def _leads_on(earlier: str, later: str) -> Column:
+def _is_continuous(earlier: str, later: str) -> Column:
     """Return whether nothing is unknown between two events of a file: no version that begins a run has it not."""
     from pyspark.sql import functions as f
 
@@ -103,7 +103,7 @@ def _leads_on(earlier: str, later: str) -> Column:
     return (f.col(f"{later}.run") == f.col(f"{earlier}.run")) | next_one
 
 
-def _is_alike(one: str, other: str) -> Column:
+def _has_same_facts(one: str, other: str) -> Column:
     """Return whether two events are of a file with the same facts, nulls among themselves too."""
     from pyspark.sql import functions as f
 

@@ -21,7 +21,13 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import NOTHING
 from snapshot_explorer.engines.spark.conditions import translated
-from snapshot_explorer.engines.spark.deleted_rows import METADATA, MOST_BYTES, MOST_ROWS, held_bytes, without
+from snapshot_explorer.engines.spark.deleted_rows import (
+    METADATA,
+    MOST_BYTES,
+    MOST_ROWS,
+    bitmap_bytes,
+    without_deleted_rows,
+)
 from snapshot_explorer.engines.spark.footers import Footer, footer
 from snapshot_explorer.engines.spark.schemas import (
     arrow_schema,
@@ -79,12 +85,12 @@ _MOST_GROUPS = 32
 """Scans that are put together: each costs Spark a plan of its own."""
 _MOST_DELETED = 2**23
 """Deleted rows that Spark leaves out: their positions are decoded here, 8 bytes each."""
-_MOST_HELD = 64 * 2**20
+_MAX_BITMAP_BYTES = 64 * 2**20
 """Bytes that each executor holds to leave them out."""
 _THREADS = 8
 _PLAIN_PATH = re.compile(r"/[\w./=+@,\- %]*", re.ASCII)
 """Paths in which Spark sees no pattern."""
-_UNSEEN = re.compile(r"[_.].*|.*\._COPYING_")
+_IGNORED_NAME = re.compile(r"[_.].*|.*\._COPYING_")
 """Names of files that Spark passes over without a word."""
 _OPTIONS = {
     "mergeSchema": "false",
@@ -96,7 +102,7 @@ _OPTIONS = {
     "orc.force.positional.evolution": "false",
     "parquet.page.verify-checksum.enabled": "true",  # where pages carry one
 }
-_OVERLOOKED = (pa.float32(), pa.float64(), pa.timestamp("ms", tz="UTC"))
+_UNSAFE_FILTER_TYPES = (pa.float32(), pa.float64(), pa.timestamp("ms", tz="UTC"))
 """Types of values that Spark's readers overlook where a filter is pushed to them. They pass over files whose statistics
 leave out NaN, which is greater than any number; look bit by bit for 0.0 where there is -0.0; and cut a filter's
 time to milliseconds. Source: spark ParquetFilters; parquet-format, "Statistics"."""
@@ -160,7 +166,7 @@ def frames(
     passes = None if condition is None else translated(condition, needed)
     if not isinstance(version, SupportsNativeFiles):
         return [], list(splits)
-    if not wanted.names or not _is_worth(splits) or (condition is not None and passes is None):
+    if not wanted.names or not _is_worthwhile(splits) or (condition is not None and passes is None):
         return [], list(splits)
     groups, rest = _groups(version, splits, needed)
     groups.sort(key=lambda group: -sum(group.sizes))
@@ -177,7 +183,7 @@ def frames(
     return found, rest
 
 
-def _is_worth(splits: Sequence[Split]) -> bool:
+def _is_worthwhile(splits: Sequence[Split]) -> bool:
     """Return whether Spark's readers may save more than looking at the files costs."""
     files = sum(len(split.files) for split in splits)
     return files <= _FEW_FILES or (
@@ -186,7 +192,7 @@ def _is_worth(splits: Sequence[Split]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Proven:
+class _VerifiedFile:
     """A file that Spark's readers may read."""
 
     split: Split
@@ -203,10 +209,10 @@ def _groups(
     version: SupportsNativeFiles, splits: Sequence[Split], schema: pa.Schema
 ) -> tuple[list[_Group], list[Split]]:
     """Return the files that Spark's readers may read, and the splits of the others."""
-    proven, rest = _proven(version, splits, schema)
+    verified, rest = _verified_files(version, splits, schema)
     groups: dict[object, _Group] = {}
     alike: Counter[object] = Counter()
-    for one, positions in zip(proven, _gone(version, proven, schema), strict=True):
+    for one, positions in zip(verified, _deleted_positions(version, verified, schema), strict=True):
         if positions is None:
             rest.append(one.split)
             continue
@@ -223,48 +229,52 @@ def _groups(
     return list(groups.values()), rest
 
 
-def _proven(
+def _verified_files(
     version: SupportsNativeFiles, splits: Sequence[Split], schema: pa.Schema
-) -> tuple[list[_Proven], list[Split]]:
+) -> tuple[list[_VerifiedFile], list[Split]]:
     """Return the files that hold what the table has, and the splits of the others. Reads their footers."""
     rest: list[Split] = []
     files: list[tuple[Split, NativeFile, pa.Table | None]] = []
     for split in splits:
-        whole = version.native_files(split)
-        if whole is None or not all(_is_seen(file.address) for file in whole.files):
+        rows = version.native_files(split)
+        if rows is None or not all(_is_readable_path(file.address) for file in rows.files):
             rest.append(split)
             continue
-        parts = zip(version.split_by_file(split), whole.files, strict=True)
-        files += [(part, file, whole.partition) for part, file in parts]
+        parts = zip(version.split_by_file(split), rows.files, strict=True)
+        files += [(part, file, rows.partition) for part, file in parts]
     constants: dict[int, dict[str, _Source | None]] = {}
-    found: list[_Proven] = []
-    for (split, file, partition), there in zip(files, _footers([file for _, file, _ in files]), strict=True):
+    found: list[_VerifiedFile] = []
+    for (split, file, partition), file_footer in zip(files, _footers([file for _, file, _ in files]), strict=True):
         if id(partition) not in constants:
             constants[id(partition)] = _constants(partition, schema)
-        sources = None if there is None else _sources(file, there, constants[id(partition)], schema)
-        if sources is None or there is None or file.rows not in (None, there.rows):
+        sources = None if file_footer is None else _sources(file, file_footer, constants[id(partition)], schema)
+        if sources is None or file_footer is None or file.rows not in (None, file_footer.rows):
             rest.append(split)
         else:
-            found.append(_Proven(split=split, file=file, footer=there, sources=sources))
+            found.append(_VerifiedFile(split=split, file=file, footer=file_footer, sources=sources))
     return found, rest
 
 
-def _gone(version: SupportsNativeFiles, files: Sequence[_Proven], schema: pa.Schema) -> list[Positions | None]:
+def _deleted_positions(
+    version: SupportsNativeFiles, files: Sequence[_VerifiedFile], schema: pa.Schema
+) -> list[Positions | None]:
     """Return the deleted positions of each file, maybe none; None where Spark cannot leave the rows out.
 
     Reads the deletion vectors, if they are of few rows.
     """
-    able = [one for one in files if one.file.deleted and _has_places(one)]
-    if sum(one.file.deleted for one in able) > _MOST_DELETED or METADATA in {name.lower() for name in schema.names}:
-        able = []
-    found = version.deleted_positions([one.split for one in able], [one.footer.rows for one in able])
-    if held_bytes(found) > _MOST_HELD:
-        able, found = [], []
-    gone = {id(one): positions for one, positions in zip(able, found, strict=True)}
+    supported = [one for one in files if one.file.deleted and _has_row_positions(one)]
+    if sum(one.file.deleted for one in supported) > _MOST_DELETED or METADATA in {
+        name.lower() for name in schema.names
+    }:
+        supported = []
+    found = version.deleted_positions([one.split for one in supported], [one.footer.rows for one in supported])
+    if bitmap_bytes(found) > _MAX_BITMAP_BYTES:
+        supported, found = [], []
+    gone = {id(one): positions for one, positions in zip(supported, found, strict=True)}
     return [gone.get(id(one)) if one.file.deleted else NOTHING for one in files]
 
 
-def _has_places(one: _Proven) -> bool:
+def _has_row_positions(one: _VerifiedFile) -> bool:
     """Return whether Spark tells of each row where in the file it is."""
     return (
         one.file.kind == "parquet"
@@ -274,11 +284,11 @@ def _has_places(one: _Proven) -> bool:
     )
 
 
-def _is_seen(address: str | None) -> bool:
+def _is_readable_path(address: str | None) -> bool:
     """Return whether Spark reads a path as it stands."""
     if address is None or not _PLAIN_PATH.fullmatch(address):
         return False
-    return _UNSEEN.fullmatch(address.rpartition("/")[2]) is None
+    return _IGNORED_NAME.fullmatch(address.rpartition("/")[2]) is None
 
 
 def _footers(files: Sequence[NativeFile]) -> list[Footer | None]:
@@ -303,10 +313,10 @@ def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Sour
 
 
 def _sources(
-    file: NativeFile, there: Footer, constants: dict[str, _Source | None], schema: pa.Schema
+    file: NativeFile, file_footer: Footer, constants: dict[str, _Source | None], schema: pa.Schema
 ) -> tuple[_Source, ...] | None:
     """Return where each column comes from; None if one has no source of which it is certain."""
-    found = [_source(column, file, there, constants) for column in schema]
+    found = [_source(column, file, file_footer, constants) for column in schema]
     if None in found:
         return None
     sources = tuple(one for one in found if one is not None)
@@ -315,7 +325,9 @@ def _sources(
     return sources
 
 
-def _source(column: pa.Field, file: NativeFile, there: Footer, constants: dict[str, _Source | None]) -> _Source | None:
+def _source(
+    column: pa.Field, file: NativeFile, file_footer: Footer, constants: dict[str, _Source | None]
+) -> _Source | None:
     if column.name in constants:
         return constants[column.name]
     if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):
@@ -323,18 +335,18 @@ def _source(column: pa.Field, file: NativeFile, there: Footer, constants: dict[s
     stored = file.names[column.name]
     if stored is None:
         return _Source(kind=column.type)
-    if stored not in there.columns and stored.lower() not in there.folded:
+    if stored not in file_footer.columns and stored.lower() not in file_footer.folded:
         return None if stored in file.present else _Source(kind=column.type)
-    kind = there.columns.get(stored)
-    if kind is None or not _keeps(kind, column.type) or _has_overlooked(kind):
+    kind = file_footer.columns.get(stored)
+    if kind is None or not _keeps(kind, column.type) or _has_unsafe_filter_type(kind):
         return None
     return _Source(name=stored, kind=kind)
 
 
-def _has_overlooked(kind: pa.DataType) -> bool:
+def _has_unsafe_filter_type(kind: pa.DataType) -> bool:
     """Return whether a struct has fields, at any depth, on which Spark would push filters that it must not push."""
     fields = kind if pa.types.is_struct(kind) else ()
-    return any(one.type in _OVERLOOKED or _has_overlooked(one.type) for one in fields)
+    return any(one.type in _UNSAFE_FILTER_TYPES or _has_unsafe_filter_type(one.type) for one in fields)
 
 
 def _keeps(kind: pa.DataType, wanted: pa.DataType) -> bool:
@@ -362,7 +374,7 @@ def _scanned(
     try:
         rows = reader.options(**_OPTIONS).format(group.kind).load(group.paths)
         if any(map(len, group.gone)):
-            rows = without(spark, rows, group.sizes, group.gone)
+            rows = without_deleted_rows(spark, rows, group.sizes, group.gone)
         columns = [
             _column(source, kind).alias(kind.name)
             for source, kind in zip(group.sources, spark_schema(needed), strict=True)
@@ -370,7 +382,7 @@ def _scanned(
         rows = rows.select(*columns)
         if passes is not None:
             rows = rows.filter(passes)
-        rows = rows.select(*(_present(kind, f.col(quoted(kind.name))).alias(kind.name) for kind in theirs))
+        rows = rows.select(*(_never_null(kind, f.col(quoted(kind.name))).alias(kind.name) for kind in theirs))
         if rows.schema == theirs:
             return rows
         log.debug("Spark gives %s where %s is wanted", rows.schema, theirs)
@@ -385,7 +397,7 @@ def _column(source: _Source, kind: Any) -> Column:
 
     if source.name is not None:
         values = f.col(quoted(source.name)).cast(kind.dataType)
-        if source.kind not in _OVERLOOKED:
+        if source.kind not in _UNSAFE_FILTER_TYPES:
             return values
         # The same values in a form of which Spark pushes no filter to its readers.
         if pa.types.is_timestamp(source.kind):
@@ -396,7 +408,7 @@ def _column(source: _Source, kind: Any) -> Column:
     return f.nullif(value, f.lit(None).cast(kind.dataType)) if kind.nullable else value
 
 
-def _present(kind: Any, values: Column) -> Column:
+def _never_null(kind: Any, values: Column) -> Column:
     """Return values of a column that is never null in a way that Spark knows of it, and fails where one is."""
     from pyspark.sql import functions as f
 

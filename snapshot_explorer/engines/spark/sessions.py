@@ -38,12 +38,12 @@ _SETTINGS = {
 }
 
 
-def session(given: SparkSession | None = None, *, say: Callable[[str], object] = log.warning) -> SparkSession:
+def session(given: SparkSession | None = None, *, notify: Callable[[str], object] = log.warning) -> SparkSession:
     """Return the session given, otherwise the active one, otherwise a local one that is started.
 
     Args:
         given: The session, classic or Connect.
-        say: Told `STARTED` where a session is started, and where one on this machine runs another Python.
+        notify: Called with `STARTED` if a session is started, and with a warning if a local one runs another Python.
 
     Raises:
         MissingDependencyError: PySpark is not installed, or there is no Java to start a session with, or it does not
@@ -53,7 +53,7 @@ def session(given: SparkSession | None = None, *, say: Callable[[str], object] =
     if found is not None:
         other = None if is_connect(found) else foreign_python(found.sparkContext.master, found.sparkContext.pythonExec)
         if other is not None:
-            say(_FOREIGN.format(other=other, this=sys.executable))
+            notify(_FOREIGN.format(other=other, this=sys.executable))
         return found
     if os.environ.get("SPARK_REMOTE"):
         from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ def session(given: SparkSession | None = None, *, say: Callable[[str], object] =
         with quiet():
             return SparkSession.builder.getOrCreate()
     _check_java()
-    say(STARTED)
+    notify(STARTED)
     return _started()
 
 
@@ -69,9 +69,9 @@ def foreign_python(master: str | None, executable: str) -> str | None:
     """Return the Python of a local session's workers where it is of another environment than this one."""
     if master is None or not master.startswith("local"):
         return None  # a cluster has environments of its own
-    there = shutil.which(executable) or executable
+    path = shutil.which(executable) or executable
     # The interpreters of one environment lie beside each other, and links to them lead to a place that many share.
-    return None if os.path.dirname(there) == os.path.dirname(sys.executable) else there  # noqa: PTH120 - as above
+    return None if os.path.dirname(path) == os.path.dirname(sys.executable) else path  # noqa: PTH120 - as above
 
 
 def active() -> SparkSession | None:
@@ -100,8 +100,8 @@ def active() -> SparkSession | None:
 
 def _check_java() -> None:
     home = os.environ.get("JAVA_HOME")
-    there = shutil.which(os.path.join(home, "bin", "java") if home else "java")  # noqa: PTH118 - for `which`
-    if there is None:
+    path = shutil.which(os.path.join(home, "bin", "java") if home else "java")  # noqa: PTH118 - for `which`
+    if path is None:
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java is on the PATH"
         raise MissingDependencyError(
             f"Spark was asked for, but {where}. Install Java 17 or newer (openjdk-17-jre-headless on Debian), or give "
@@ -122,9 +122,9 @@ def _started() -> SparkSession:
         with quiet():
             return builder.getOrCreate()
     except (RuntimeError, OSError) as error:  # PySparkRuntimeError is a RuntimeError
-        said = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise MissingDependencyError(
-            f"A local Spark session was to be started, but Spark says: {said}. Check that Java is 17 or newer, "
+            f"A local Spark session was to be started, but Spark says: {reason}. Check that Java is 17 or newer, "
             "or give a session: to_spark(spark)."
         ) from error
 
@@ -139,9 +139,9 @@ def parallelism(spark: SparkSession) -> int:
     if not is_connect(spark):
         return int(spark.sparkContext.defaultParallelism)
     for name in ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"):
-        told = spark.conf.get(name, None)
-        if told is not None and told.isdigit():
-            return int(told)
+        value = spark.conf.get(name, None)
+        if value is not None and value.isdigit():
+            return int(value)
     return _PARALLELISM
 
 

@@ -47,13 +47,13 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
             "A data source for Spark was asked for, but pyspark 4.0 or newer is not installed. "
             "Install it with: pip install 'snapshot-explorer[spark]'."
         ) from error
-    ask = _asking(home, _NOT_ON_DRIVER)
-    reader = _reader_class(datasource, ask, _asking(_EXECUTORS, NOT_ON_EXECUTOR))
-    return _source_class(datasource, ask, reader, _hidden(storage_options or {}))
+    call = _caller(home, _NOT_ON_DRIVER)
+    reader = _reader_class(datasource, call, _caller(_EXECUTORS, NOT_ON_EXECUTOR))
+    return _source_class(datasource, call, reader, _hidden(storage_options or {}))
 
 
-def _asking(module: str, not_there: str) -> Callable[..., Any]:
-    def ask(function: str, *arguments: object) -> Any:
+def _caller(module: str, missing_message: str) -> Callable[..., Any]:
+    def call(function: str, *arguments: object) -> Any:
         """Return what a function of the module returns; errors of the package come without the way they took."""
         from importlib import import_module  # noqa: PLC0415 - nothing of this module is there on a worker
 
@@ -61,13 +61,13 @@ def _asking(module: str, not_there: str) -> Callable[..., Any]:
             errors = import_module("snapshot_explorer.errors")
             found = getattr(import_module(module), function)
         except ImportError as error:
-            raise ImportError(not_there.format(error=error)) from None
+            raise ImportError(missing_message.format(error=error)) from None
         try:
             return found(*arguments)
         except errors.SnapshotExplorerError as error:
             raise error.with_traceback(None) from None
 
-    return ask
+    return call
 
 
 def _hidden(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,13 +80,13 @@ def _hidden(options: Mapping[str, Any]) -> dict[str, Any]:
     return Hidden(options)
 
 
-def _reader_class(datasource: ModuleType, ask: Callable[..., Any], on_executor: Callable[..., Any]) -> Any:
+def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor: Callable[..., Any]) -> Any:
     class Reader(datasource.DataSourceReader):  # type: ignore[misc, name-defined] # loaded only where it is used
         """Reads one version, in as many tasks as its size asks for."""
 
         def __init__(self, described: bytes, schema: StructType) -> None:
             self.described = described
-            self.function: bytes = ask("reading", described, schema)
+            self.function: bytes = call("reading", described, schema)
             self.filters: list[object] = []
             if hasattr(super(), "pushFilters"):  # PySpark 4.0 has no filters
                 self._offer_filters(super().pushFilters)
@@ -107,7 +107,7 @@ def _reader_class(datasource: ModuleType, ask: Callable[..., Any], on_executor: 
             self.pushFilters = push
 
         def partitions(self) -> list[InputPartition]:
-            return [datasource.InputPartition(task) for task in ask("plan", self.described, self.filters)]
+            return [datasource.InputPartition(task) for task in call("plan", self.described, self.filters)]
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
             if partition.value is None:
@@ -119,7 +119,7 @@ def _reader_class(datasource: ModuleType, ask: Callable[..., Any], on_executor: 
 
 
 def _source_class(
-    datasource: ModuleType, ask: Callable[..., Any], reader_class: Any, storage_options: Mapping[str, Any]
+    datasource: ModuleType, call: Callable[..., Any], reader_class: Any, storage_options: Mapping[str, Any]
 ) -> type[DataSource]:
     class SnapshotDataSource(datasource.DataSource):  # type: ignore[misc, name-defined] # loaded only where it is used
         """Any version of a Paimon or Delta table, as `spark.read.format("snapshot")`.
@@ -145,18 +145,18 @@ def _source_class(
         @classmethod
         def with_storage_options(cls, options: Mapping[str, Any]) -> type[DataSource]:
             """Return the class to register for tables whose storage needs credentials or settings; see `open_table`."""
-            made: type[DataSource] = ask("bound", options)
+            made: type[DataSource] = call("bound", options)
             return made
 
         def schema(self) -> StructType:
-            self.described, schema = ask("describe", dict(self.options), storage_options)
+            self.described, schema = call("describe", dict(self.options), storage_options)
             found: StructType = schema
             return found
 
         def reader(self, schema: StructType) -> DataSourceReader:
             if self.described is None:  # Spark asks for no schema where the user gave one
-                self.described, own = ask("describe", dict(self.options), storage_options)
-                ask("check_schema", schema, own)
+                self.described, own = call("describe", dict(self.options), storage_options)
+                call("check_schema", schema, own)
             found: DataSourceReader = reader_class(self.described, schema)
             return found
 

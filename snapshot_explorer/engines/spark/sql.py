@@ -64,9 +64,9 @@ def run(
 
 def _sentence(error: PySparkException) -> str:
     """Return what Spark says, without its codes, its plan and its stack."""
-    said = str(error).strip().split("SQLSTATE:", 1)[0].split("\n== SQL", 1)[0].split("\n'", 1)[0]
-    said = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", said)
-    return _VIEW.sub("a table", " ".join(said.split())).rstrip(".")
+    text = str(error).strip().split("SQLSTATE:", 1)[0].split("\n== SQL", 1)[0].split("\n'", 1)[0]
+    text = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text)
+    return _VIEW.sub("a table", " ".join(text.split())).rstrip(".")
 
 
 def _position(error: PySparkException, text: str) -> int | None:

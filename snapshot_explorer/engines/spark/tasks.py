@@ -57,14 +57,14 @@ def on_executors(
 
 
 def _work(
-    function: bytes, parts: Sequence[bytes], not_there: str
+    function: bytes, parts: Sequence[bytes], missing_message: str
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     # Spark ships an inner function by value: it must name nothing of this module, which may not be there.
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             from snapshot_explorer.engines.spark.executors import run  # noqa: PLC0415 - it may not be there
         except ImportError as error:
-            raise ImportError(not_there.format(error=error)) from None
+            raise ImportError(missing_message.format(error=error)) from None
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from run(function, parts[number])

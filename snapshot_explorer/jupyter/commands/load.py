@@ -21,7 +21,9 @@ def _load(invocation: Invocation) -> object:
     name, table = invocation.table()
     snapshot = table.at(ref_of(invocation))
     if engine == "spark":  # lazy: nothing is read yet, however much it is
-        return snapshot.to_spark(sessions.session(say=invocation.show_line), columns=columns, where=where, limit=limit)
+        return snapshot.to_spark(
+            sessions.session(notify=invocation.show_line), columns=columns, where=where, limit=limit
+        )
     if snapshot.version is not None:
         show_read_size(invocation, name, table, snapshot, limit)
     read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
