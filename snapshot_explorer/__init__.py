@@ -1,7 +1,7 @@
-"""Look into the past of an Apache Paimon or Delta Lake table, read-only.
+"""Read any version of an Apache Paimon or Delta Lake table, and compare versions. Read-only.
 
 `open_table(path)` opens a table by its path, `explore(table)` shows it as a widget;
-`%load_ext snapshot_explorer` brings `%snapshot` to IPython.
+`%load_ext snapshot_explorer` adds `%snapshot` to IPython.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _HOMES = {
     "show_progress": "progress",
     "sql": "queries",
 }
-"""The modules of public names that are loaded at their first use, so that importing the package takes no time."""
+"""The modules of public names that are loaded at first use, so that importing the package is fast."""
 
 
 def __getattr__(name: str) -> object:

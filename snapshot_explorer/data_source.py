@@ -1,6 +1,6 @@
-"""What `spark.read.format("snapshot")` reads: which version of which table, and in which tasks.
+"""`spark.read.format("snapshot")`: resolve the options, plan the tasks.
 
-Runs in the Python workers of Spark's driver, where there is no session. Executors run `engines.spark.rows.read`.
+Runs in Python workers of Spark's driver, which have no session. Executors run `engines.spark.rows.read`.
 """
 
 from __future__ import annotations
@@ -36,38 +36,38 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Split
 
 SnapshotDataSource = source_class(__name__)
-"""What `spark.dataSource.register` takes."""
+"""The class for `spark.dataSource.register`."""
 
 _OPTIONS = ("path", "version", "branch", "format", "columns", "where", "external_files")
 _PARALLELISM = 64
-"""How many tasks are made of what is not large: whoever plans does not see how many cores the cluster has."""
+"""The number of tasks for small tables: the planner does not know the number of cores in the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Described:
-    """A version of a table, as it travels to Spark's Python workers."""
+    """A version of a table, pickled for Spark's Python workers."""
 
     version: TableVersion
-    """The version. It holds the storage with its options, which have no text."""
+    """The version. It contains the storage with its options, which have no repr."""
     schema: pa.Schema = field(repr=False)
-    """The Arrow schema of all columns that can be read."""
+    """The Arrow schema of all readable columns."""
     where: Condition | None
-    """Which rows are read."""
+    """The condition on rows; None for all."""
 
 
 def bound(storage_options: Mapping[str, Any]) -> type[DataSource]:
-    """Return a data source whose storage has options."""
+    """Return a data source with storage options."""
     return source_class(__name__, storage_options)
 
 
 def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> tuple[bytes, StructType]:
-    """Return what a reader has to know, packed, and the schema of its rows.
+    """Return the pickled description of a read, and the schema of its rows.
 
-    Spark calls it when it analyses a query. The version is settled then: what is committed later changes nothing.
+    Spark calls it when it analyzes a query. This resolves the version: later commits change nothing.
 
     Raises:
         InvalidArgumentError: An option is unknown or does not fit the table.
-        SnapshotExplorerError: The table cannot be opened, as `open_table` says.
+        SnapshotExplorerError: The table cannot be opened; see `open_table`.
     """
     given = _validate_options(options)
     storage = Storage(
@@ -93,21 +93,20 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
 
 
 def _validate_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options if all of them are known."""
+    """Return the options in lower case; raise InvalidArgumentError for unknown ones."""
     for name in options:
         if name.lower() not in _OPTIONS:
             near = difflib.get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.6)
             hint = f"Did you mean {near[0]}? " if near else ""
             raise InvalidArgumentError(
-                f"The data source 'snapshot' has no option {name!r}. {hint}Options: {', '.join(_OPTIONS)}. Storage "
-                "options are given by registering SnapshotDataSource.with_storage_options({...}), which shows them "
-                "nowhere."
+                f"The data source 'snapshot' has no option {name!r}. {hint}Options: {', '.join(_OPTIONS)}. For "
+                "storage options, register SnapshotDataSource.with_storage_options({...}), which keeps them secret."
             )
     given = {name.lower(): value for name, value in options.items()}
     if "path" not in given:
         raise InvalidArgumentError(
-            "The data source 'snapshot' was given no path. Give the table's folder, one: .load('s3://lake/orders'), or "
-            "in SQL: USING snapshot OPTIONS (path 's3://lake/orders')."
+            "The data source 'snapshot' needs a path to one table, such as .load('s3://lake/orders'), or in SQL: "
+            "USING snapshot OPTIONS (path 's3://lake/orders')."
         )
     return given
 
@@ -116,17 +115,17 @@ def _names(text: str) -> list[str]:
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
         raise InvalidArgumentError(
-            f"The option columns is {text!r}, which names no column. Give names with commas between, such as "
-            "'id,name', or leave it out."
+            f"The option columns must contain column names, got {text!r}. Separate names with commas, such as "
+            "'id,name', or leave it out for all columns."
         )
     return found
 
 
 def check_schema(given: StructType, own: StructType) -> None:
-    """Do nothing if a schema that the user gave selects columns as they are.
+    """Check that a user-defined schema matches the types of the table.
 
     Raises:
-        InvalidArgumentError: A column is not there, or is of another type.
+        InvalidArgumentError: A column does not exist, or has another type.
     """
     there = {column.name: column for column in own}
     for column in given:
@@ -144,7 +143,7 @@ def _type_text(column: Any) -> str:
 
 
 def reading(described: bytes, columns: StructType) -> bytes:
-    """Return the function that executors run for each task, packed: it yields rows with these columns."""
+    """Return the pickled function that executors run for each task. It yields rows with these columns."""
     source: _Described = unpacked(described)
     names = [column.name for column in columns]
     schema = pa.schema([source.schema.field(column.name).with_nullable(column.nullable) for column in columns])
@@ -159,7 +158,7 @@ def reading(described: bytes, columns: StructType) -> bytes:
 
 
 def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
-    """Return the tasks that read the rows which may pass Spark's filters, packed."""
+    """Return the pickled tasks that read the rows that may match Spark's filters."""
     source: _Described = unpacked(described)
     splits = _splits(source, pushed_condition(filters, source.schema, source.where))
     return [packed(task) for task in packs(splits, _PARALLELISM, source.version.split_by_file)]
@@ -169,5 +168,5 @@ def _splits(source: _Described, condition: Condition | None) -> Sequence[Split]:
     try:
         return source.version.plan(condition).splits
     except InvalidArgumentError:
-        # A filter cannot be evaluated on some partition. Spark, which may never have to, applies it in any case.
+        # A filter fails on some partition. Spark evaluates it again in any case, perhaps on none of these rows.
         return source.version.plan(source.where).splits

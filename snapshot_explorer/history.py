@@ -1,4 +1,4 @@
-"""The commits of a table that pass filters, newest first, read no further than it takes."""
+"""Read and filter the commits of a table, newest first."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ from snapshot_explorer.render.figures import last_part
 from snapshot_explorer.render.timeline import timeline
 
 _PAGE = 64
-"""How many commits are read at a time while a filter looks for so many matches."""
+"""Commits per read if there are both a filter and a limit."""
 _LARGE_PAGE = 512
-"""How many are read at a time where all are wanted: so often it is told how far that has come."""
+"""Commits per read otherwise. Progress is reported after each read."""
 _MAINTENANCE_KINDS = ("compact", "analyze", "maintenance")
 """Kinds of commits that change no data."""
 _STAT = (
@@ -39,50 +39,48 @@ _STAT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is known of a table without asking the storage, for completion and status lines."""
+    """The metadata of a table that is in memory, for completion and status lines."""
 
     versions: tuple[int, ...]
-    """The versions seen, ascending."""
+    """The versions of the last listing, ascending."""
     commits: pa.Table = field(repr=False)
-    """COMMITS of those that have been read, newest first."""
+    """COMMITS of the versions that were read, newest first."""
     tags: tuple[str, ...]
-    """Names of the tags seen."""
+    """The names of the tags at the last read."""
     columns: tuple[str, ...]
-    """Names of the columns of the newest schema seen."""
+    """The column names of the last schema that was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFilter:
-    """Which commits to tell of."""
+    """Which commits to return."""
 
     kind: str | None = None
-    """Only of this kind, such as compact."""
+    """The kind, such as compact."""
     operation: str | None = None
-    """Only with this word of the writer's own, upper and lower case alike."""
+    """The operation in the writer's own word, ignoring case."""
     user: str | None = None
-    """Only by a committer whose recorded name holds this text, upper and lower case alike."""
+    """Text that the recorded user contains, ignoring case."""
     text: str | None = None
-    """Only those whose recorded details hold this text, upper and lower case alike."""
+    """Text that the recorded details contain, ignoring case."""
     maintenance: bool = True
-    """Whether to tell of commits that change no data: compact, analyze, maintenance."""
+    """Whether to return commits that change no data: compact, analyze, maintenance."""
 
     def __post_init__(self) -> None:
-        """Refuse a kind that there is not."""
+        """Raise InvalidArgumentError for an unknown kind."""
         if self.kind is not None and self.kind not in get_args(Kind):
             kinds = ", ".join(get_args(Kind))
-            raise InvalidArgumentError(f"No kind of commit is called {self.kind!r}. Kinds: {kinds}.")
+            raise InvalidArgumentError(f"{self.kind!r} is not a kind of commit. Kinds: {kinds}.")
         if not self.maintenance and self.kind in _MAINTENANCE_KINDS:
-            raise InvalidArgumentError(
-                f"Commits of kind {self.kind} are maintenance: they cannot be asked for and hidden."
-            )
+            raise InvalidArgumentError(f"Commits of kind {self.kind} are maintenance. Leave out maintenance=False.")
 
     @property
     def passes_all(self) -> bool:
-        """Return whether every commit passes."""
+        """Return whether there is no filter."""
         return self == CommitFilter()
 
     def passing(self, commits: pa.Table) -> pa.Table:
-        """Return those of the COMMITS that pass."""
+        """Return the COMMITS that match."""
         if self.kind is not None:
             commits = commits.filter(pc.equal(commits["kind"], self.kind))
         if self.operation is not None:
@@ -100,14 +98,14 @@ class CommitFilter:
 def read_history(
     table_format: TableFormat, versions: Sequence[int], commit_filter: CommitFilter, limit: int | None
 ) -> pa.Table:
-    """Return the COMMITS of the versions, in their order, that pass, reading no more than it takes to find `limit`."""
+    """Return the matching COMMITS of the versions, in their order. Stops reading at `limit` matches."""
     with step("Reading commits", total=_max_commits(versions, commit_filter, limit)) as reading:
         found = list(_take_rows(_pages(table_format, versions, commit_filter, limit, reading), limit))
     return pa.concat_tables(found) if found else frames.COMMITS.empty_table()
 
 
 def history_frame(rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: int | None) -> Frame:
-    """Return COMMITS as a frame that draws the columns which say something; with `stat`, what was added and removed."""
+    """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts."""
     names = _STAT if stat else frames.drawn_of_commits(rows)
     depict = partial(timeline, heading=f"History of {last_part(path)}")
     return Frame(
@@ -116,26 +114,26 @@ def history_frame(rows: pa.Table, *, stat: bool, path: str, total: int | None, l
 
 
 def _max_commits(versions: Sequence[int], commit_filter: CommitFilter, limit: int | None) -> int:
-    """Return how many commits are read at most."""
+    """Return the maximum number of commits to read."""
     return len(versions) if limit is None or not commit_filter.passes_all else min(limit, len(versions))
 
 
 def _pages(
     table_format: TableFormat, versions: Sequence[int], commit_filter: CommitFilter, limit: int | None, reading: Step
 ) -> Iterator[pa.Table]:
-    """Yield the commits that pass the filters, a page at a time."""
+    """Yield the matching commits, a page at a time."""
     max_commits = _max_commits(versions, commit_filter, limit)
     page = _PAGE if limit is not None and not commit_filter.passes_all else _LARGE_PAGE
     for start in range(0, max_commits, page):
         some = versions[start : min(start + page, max_commits)]
         commits = table_format.commits(some)
-        # Before the page is given away: nobody may come back for the next.
+        # Before the yield: the consumer may stop there.
         reading.advance(len(some))
         yield commit_filter.passing(commits)
 
 
 def _take_rows(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
-    """Yield pages until `limit` rows have come, cutting the last one."""
+    """Yield the first `limit` rows of pages."""
     left = limit
     for page in pages:
         if left is None:

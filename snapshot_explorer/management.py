@@ -1,9 +1,9 @@
-"""The shared snapshot core: the current snapshot, update, staleness.
+"""The current snapshot of a table, its updates and its staleness.
 
-It follows Delta's `SnapshotManagement` for both formats: its names, its algorithms and its log lines. What differs
-between formats is handed in: how to list the log, and how to make a snapshot from a listing.
+Follows Delta's `SnapshotManagement` for all formats: names, algorithms and log lines. Callers pass what differs
+between formats: functions that list the log and that create a snapshot from a listing.
 
-Source: delta 1.1 SnapshotManagement.scala; the log lines are the ones it prints at INFO.
+Source: delta 1.1 SnapshotManagement.scala; the log lines are those it prints at INFO.
 """
 
 import threading
@@ -21,7 +21,7 @@ log = logger_of(__name__)
 
 
 class Managed(Protocol):
-    """A snapshot that can be managed."""
+    """A snapshot that `SnapshotManagement` accepts."""
 
     @property
     def version(self) -> int | None:
@@ -30,11 +30,11 @@ class Managed(Protocol):
 
     @property
     def listing(self) -> Listing | None:
-        """Return the listing that it was made from."""
+        """Return the listing that it was created from."""
         ...
 
     def uncache(self) -> None:
-        """Drop what was read and cached. The snapshot stays usable and reads again when asked."""
+        """Drop the cached metadata. The snapshot remains usable and reads it again."""
         ...
 
 
@@ -50,9 +50,9 @@ def _now_millis() -> int:
 
 
 class SnapshotManagement(Generic[S]):
-    """Holds the current snapshot of one table and replaces it when the table has moved on.
+    """The current snapshot of one table, replaced when a newer version exists.
 
-    Thread-safe: reads of `current_snapshot` take no lock; updates take turns.
+    Thread-safe: reading `current_snapshot` takes no lock; updates are serialized.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class SnapshotManagement(Generic[S]):
         """Load the initial snapshot.
 
         Args:
-            list_log: Returns what versions there are now, from the start that an earlier listing gave, or by the
-                format's hint; a number of requests that does not grow with them.
-            make_snapshot: Makes the snapshot of a listing's newest version; of no version if it is empty.
-            validate: Looks at the newest version before it becomes current; raises if it cannot be shown.
-            log_name: What the log file says is not there when it has vanished, such as `delta log found for ...`.
-            staleness_limit: How old the last update may be for `update(staleness_acceptable=True)` to
-                answer at once; zero means that every snapshot is stale.
+            list_log: Returns the existing versions, from the start of an earlier listing or from the format's hint.
+                The number of requests does not grow with the versions.
+            make_snapshot: Creates the snapshot of a listing's newest version, or of no version if it is empty.
+            validate: Validates the newest version before it becomes current; raises if it cannot be read.
+            log_name: The subject of log lines about a missing log, such as `delta log found for ...`.
+            staleness_limit: The maximum age of the last update for which `update(staleness_acceptable=True)` returns
+                at once. With zero, every snapshot is stale.
             clock: Returns the time in milliseconds since 1970.
         """
         self._list_log = list_log
@@ -93,7 +93,7 @@ class SnapshotManagement(Generic[S]):
         """The most recently loaded snapshot."""
 
     def snapshot_at_init(self) -> S:
-        """Return the newest snapshot, found by the format's hint, or the one of a table that has no version yet."""
+        """Return the newest snapshot, found by the format's hint; for a table without versions, one without a version."""
         listing = self._list_log(None)
         if listing.latest is None:
             log.info("Creating initial snapshot without metadata, because the directory is empty")
@@ -105,16 +105,16 @@ class SnapshotManagement(Generic[S]):
         return snapshot
 
     def create_snapshot(self, listing: Listing) -> S:
-        """Return a new snapshot of the listing's newest version, checked against its checksum file where it has one.
+        """Return a new snapshot of the listing's newest version, verified against its checksum file if there is one.
 
         Raises:
-            SnapshotExplorerError: The version cannot be shown.
+            SnapshotExplorerError: The version cannot be read.
         """
         snapshot, _ = self._create(listing)
         return snapshot
 
     def _create(self, listing: Listing) -> tuple[S, str | None]:
-        """Return a new snapshot and the id of its table."""
+        """Return a new snapshot and the table id."""
         validation = _no_validation(-1) if listing.latest is None else self._validate(listing.latest)
         for note in (*listing.notes, *validation.notes):
             log.warning("%s", note)
@@ -124,21 +124,21 @@ class SnapshotManagement(Generic[S]):
 
     @property
     def is_snapshot_stale(self) -> bool:
-        """Whether the current snapshot is too old to be given out without looking."""
+        """Whether the current snapshot is too old to be returned without an update."""
         limit = self.staleness_limit // timedelta(milliseconds=1)
         last = self.last_update_timestamp
         return limit == 0 or last < 0 or self._clock() - last >= limit
 
     def update(self, *, staleness_acceptable: bool = False) -> S:
-        """List the log again and return the newest snapshot; the same object if nothing happened.
+        """List the log again and return the newest snapshot; the same object if nothing changed.
 
         Args:
             staleness_acceptable: If the current snapshot is not stale, return it at once and refresh in
                 the background.
 
         Raises:
-            TableNotFoundError: There were versions, and there are none any more; the current snapshot stays.
-            SnapshotExplorerError: The log could not be read, or shows fewer versions than before; likewise.
+            TableNotFoundError: All versions are gone. The current snapshot is unchanged.
+            SnapshotExplorerError: The log cannot be read, or has fewer versions than before. Likewise unchanged.
         """
         if staleness_acceptable and not self.is_snapshot_stale:
             self._update_in_background()
@@ -157,7 +157,7 @@ class SnapshotManagement(Generic[S]):
 
     @property
     def last_background_error(self) -> SnapshotExplorerError | None:
-        """What went wrong in the last refresh in the background, if it has ended and failed."""
+        """The error of the last background refresh, if it failed."""
         task = self._async_task
         if task is None or not task.done():
             return None
@@ -175,7 +175,7 @@ class SnapshotManagement(Generic[S]):
     def _refresh(self, task: "Future[S]") -> None:
         try:
             task.set_result(self.try_update())
-        except BaseException as error:  # noqa: BLE001 - the task keeps it for whoever asks
+        except BaseException as error:  # noqa: BLE001 - kept in the future
             log.warning("The snapshot could not be refreshed in the background: %s", error)
             task.set_exception(error)
 
@@ -189,8 +189,8 @@ class SnapshotManagement(Generic[S]):
             log.info("No %s", self._log_name)
             if before.listing is not None and before.listing.latest is not None:
                 raise TableNotFoundError(
-                    f"No {self._log_name} any more; version {before.listing.latest} was the newest. It stays the "
-                    "current one. Try again; if the table is gone for good, or was made anew, open it again."
+                    f"No {self._log_name} any more. Version {before.listing.latest} was the newest and remains "
+                    "current. Try again; if the table was deleted or created again, open it again."
                 )
         else:
             log.info("Loading version %s%s.", listing.latest, _starting_from(listing))
@@ -208,7 +208,7 @@ class SnapshotManagement(Generic[S]):
         return self.current_snapshot
 
     def _replace_snapshot(self, snapshot: S) -> None:
-        """Put a new snapshot in place; the old one drops what it cached and stays usable."""
+        """Replace the current snapshot. The old one drops its caches and remains usable."""
         self.current_snapshot.uncache()
         self.current_snapshot = snapshot
 

@@ -1,4 +1,4 @@
-"""How a table is opened: its format is found by itself."""
+"""`open_table`: detect the format of a table and open it."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ def open_table(
     external_files: ExternalFiles = "allow",
     limits: Limits = DEFAULT,
 ) -> Table:
-    """Return the table in the folder `path`, opened at its newest version. Nothing is ever written to it.
+    """Return the table in the folder `path`, at its newest version. Never writes to the table.
 
-    Costs a number of small requests that does not grow with the table's history.
+    The number of small requests does not grow with the history of the table.
 
     Args:
         path: A local folder or a URL such as `s3://lake/shop.db/orders`.
-        branch: Look at this branch's history instead of the main one.
-        format: Insist on `paimon` or `delta`; without it the format is found from the folder.
-        storage_options: Credentials and settings for fsspec; they are never shown.
-        staleness_limit: How old what is known may be when the newest version is asked for; by default the
-            storage is asked each time.
-        external_files: Whether files outside of the folder are read that the table's metadata names, which Paimon's
-            external paths and Delta's shallow clones need: on the local disk any file, on an object store whatever the
-            keys reach. With `allow` they are, and a warning in the log says so once; `refuse` forbids it.
-        limits: How much memory a file of metadata may cost; `Limits(metadata_bytes=8 << 30)` raises one of them.
+        branch: Open this branch instead of the main one.
+        format: `paimon` or `delta`. By default the format is detected from the folder.
+        storage_options: Credentials and settings for fsspec. They are never shown.
+        staleness_limit: The maximum age of the current snapshot when the newest version is requested. By default
+            each request lists the log again.
+        external_files: Whether to read files outside of the folder that the metadata refers to, as Paimon's external
+            paths and Delta's shallow clones do: any local file, or any object that the credentials can access. `allow`
+            reads them and logs one warning; `refuse` raises an error.
+        limits: The maximum memory for metadata files, such as `Limits(metadata_bytes=8 << 30)`.
 
     Raises:
-        TableNotFoundError: There is no table, or no such branch.
-        UnsupportedFeatureError: It is a kind of table that is not read.
+        TableNotFoundError: The table or the branch does not exist.
+        UnsupportedFeatureError: This kind of table is not supported.
         InvalidArgumentError: `external_files` is neither `allow` nor `refuse`.
-        StorageError: The storage refused or did not answer.
+        StorageError: The storage refused the request or did not respond.
         MissingDependencyError: The storage needs a package that is not installed.
-        CorruptTableError: The newest snapshot cannot be read; the file is named.
-        LimitError: A file of metadata asks for more than `limits`; the file and the limit are named.
+        CorruptTableError: The newest snapshot cannot be read; the message names the file.
+        LimitError: A metadata file needs more than `limits`; the message names the file and the limit.
     """
     storage = Storage(path, storage_options, external_files=external_files, limits=limits)
     table_format = detect(storage, format)(storage, branch=branch)

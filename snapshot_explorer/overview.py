@@ -1,4 +1,4 @@
-"""What a table shows of itself: its tags and branches as frames, and its card."""
+"""The tags and branches of a table as frames, and its summary card."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Branch
 
 _COLUMNS = 50
-"""Columns that are named on the card of a table."""
+"""The maximum number of columns on the card."""
 
 
 def tags_frame(tags: Mapping[str, int], times: Sequence[datetime], *, path: str) -> Frame:
-    """Return tags, the versions that they name, and when these were committed, as a frame."""
+    """Return tags with their versions and commit times as a frame."""
     rows = pa.table(
         {
             "tag": pa.array(list(tags), pa.string()),
@@ -45,12 +45,12 @@ def branches_frame(branches: Sequence[Branch], *, path: str) -> Frame:
 
 
 def card(path: str, facts: Mapping[str, object], columns: Sequence[str]) -> Drawing:
-    """Return the card of a table: facts by name, those left out that are None, and the names of its columns."""
+    """Return the card of a table: facts by name, except those that are None, and column names."""
     rows = (*facts.items(), ("columns", _named(columns) or None))
     return Drawing(title=path, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
 
 
 def _named(columns: Sequence[str]) -> str:
-    """Return the names, of very many the first ones."""
+    """Return the first names as text, and how many more there are."""
     more = len(columns) - _COLUMNS
     return ", ".join(columns[:_COLUMNS]) + (f" and {more:,} more" if more > 0 else "")

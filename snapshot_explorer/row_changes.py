@@ -1,4 +1,4 @@
-"""Rows that tell of changes: which columns they have, conditions on them, and reading them."""
+"""Read changed rows: columns, conditions and limit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ROW_KIND = "rowkind"
 def read_changes(
     changes: RowChanges, columns: Sequence[str] | None, where: str | None, *, limit: int | None = None
 ) -> pa.Table:
-    """Return changed rows: `rowkind`, then the columns of the schema or the given ones.
+    """Return changed rows: `rowkind`, then the given columns, by default those of the schema.
 
     Args:
         changes: The rows.
-        columns: The columns behind `rowkind`, in order; all without it.
+        columns: The columns after `rowkind`, in order; by default all.
         where: A condition in SQL on `rowkind`, the columns of the schema and the metadata columns.
-        limit: Return at most this many rows, the first ones.
+        limit: Return at most the first rows, this many.
     """
     if _ROW_KIND in changes.schema.names:
-        changes.splits(None)  # the format refuses a column of that name
+        changes.splits(None)  # the format raises for a column of that name
     known = {_ROW_KIND, *changes.schema.names}
     more = [field for field in changes.metadata_columns if field.name not in known]
     schema = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *changes.schema, *more])

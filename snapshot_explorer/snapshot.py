@@ -1,4 +1,4 @@
-"""A table as it is at one version."""
+"""`Snapshot`: a table at one version."""
 
 from __future__ import annotations
 
@@ -33,72 +33,72 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """A table as it is at one version. Holds no rows; metadata that was read is kept until a newer one replaces it."""
+    """A table at one version. Contains no rows; caches metadata until a newer snapshot replaces it."""
 
     def __init__(
         self, path: str, table_format: TableFormat, resolved: TableVersion, listing: Listing | None = None
     ) -> None:
-        """Bind to a version; `Table.at` is the way to get one."""
+        """Bind to a version. `Table.at` creates snapshots."""
         self._path = path
         self._format = table_format
         self.resolved = resolved
-        """The version as its format reads it; `formats.TableVersion`. Not part of the stable interface."""
+        """The `formats.TableVersion`. Not part of the stable interface."""
         self._cache = SingleFlight()
         self.version = resolved.number
         """The Paimon snapshot id or Delta version; None for a table that has no version yet."""
         self.listing = listing
-        """The listing that it was made from, where it was the newest."""
+        """The listing that the snapshot was created from, if it was the newest version."""
 
     @property
     def commit(self) -> Commit:
-        """Return the commit that made the version.
+        """Return the commit that created the version.
 
-        Costs a read of what the commit wrote: of Paimon the snapshot, its delta manifest list and manifests; of Delta
-        the commit file, and what it takes to tell whether the version can still be loaded.
+        Reads the files that the commit wrote. Paimon: the snapshot, its delta manifest list and manifests. Delta: the
+        commit file, and enough of the log to determine whether the version can still be loaded.
         """
         version = self._existing()
         found = self._cache.get("commit", lambda: _commit(self._format.commits([version])))
         if found.added_files is None:
-            self._cache.forget("commit")  # a file was not there; it may be when this is asked for again
+            self._cache.forget("commit")  # a file was missing; it may exist at the next call
         return found
 
     @property
     def schema(self) -> TableSchema:
-        """Return the schema in force at the version."""
+        """Return the schema of the version."""
         return self._cache.get("schema", lambda: self.resolved.schema)
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Return the table's properties in force at the version."""
+        """Return the table properties in force at the version."""
         return self._cache.get("properties", lambda: self.resolved.properties)
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """Return the Arrow schema of the rows, as `to_arrow` returns them."""
+        """Return the Arrow schema of the rows that `to_arrow` returns."""
         return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
 
     def manifests(self) -> Frame:
         """Return the MANIFESTS frame: base, delta, changelog and index, in list order.
 
-        Of Paimon only the lists are read. Of Delta base is the checkpoint's files and delta the commits after it; both
-        are read.
+        Paimon: reads only the manifest lists. Delta: base contains the files of the checkpoint and delta the commits
+        after it; reads both.
         """
         rows = self._cache.get("manifests", self.resolved.manifests)
         drawn = frames.non_empty_columns(rows, exclude=("version", "list_path"))
         return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn)
 
     def entries(self, manifest: str) -> Frame:
-        """Return the ENTRIES of one of the manifests, in order: the data files that it adds and removes.
+        """Return the ENTRIES of a manifest, in order: the data files that it adds and removes.
 
-        Of Delta a manifest is a commit, a file of the checkpoint or a sidecar; a remove in a checkpoint is a tombstone.
+        Delta: a manifest is a commit, a file of the checkpoint or a sidecar; a remove in a checkpoint is a tombstone.
         Reads the manifest, and what `manifests` reads.
 
         Args:
-            manifest: Its path, as `manifests` spells it, its name, or an end that no other one has.
+            manifest: The path, as in `manifests`, the file name, or an unambiguous suffix.
 
         Raises:
-            InvalidArgumentError: No manifest is called so, several are, or it holds no data files.
-            CorruptTableError: It is damaged; it is named.
+            InvalidArgumentError: No manifest matches, several match, or it contains no data files.
+            CorruptTableError: The manifest is damaged; the message names it.
         """
         version, paths = self._existing(), self.manifests()["path"].to_pylist()
         return entries_of(self.resolved, find_manifest(manifest, paths, owner=f"version {version}"))
@@ -110,7 +110,7 @@ class Snapshot:
     def file_changes(self, *, engine: str = "local", spark: SparkSession | None = None) -> Frame | DataFrame:
         """Return the CHANGES frame: the data files that this version's commit added and removed.
 
-        With `engine="spark"` a DataFrame of the same rows in no order; see `Table.lifetimes`.
+        With `engine="spark"`, a DataFrame of the same rows, in no order; see `Table.lifetimes`.
         """
         if metadata.is_spark(engine):
             return metadata.changes(self._format, self._versions(), spark)
@@ -146,14 +146,14 @@ class Snapshot:
 
         Args:
             partition: Keep files whose partition has these values, as text; None is the null partition.
-            statistics: Add what the metadata says of the values: `lower`, `upper` and `null_count`, structs with
-                a field per column, and `min_key` and `max_key` where the table has a primary key. Not on Spark.
-            engine: `local`, or `spark`: then a DataFrame of the same rows in no order; see `Table.lifetimes`.
-            spark: The session; without it the active one, or a local one that is started.
+            statistics: Add the column statistics: `lower`, `upper` and `null_count`, structs with a field per column,
+                and `min_key` and `max_key` if the table has a primary key. Not on Spark.
+            engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `Table.lifetimes`.
+            spark: The session. By default the active one; if there is none, a local session is started.
 
         Raises:
-            InvalidArgumentError: `partition` names a column that is no partition key, or there is no such engine.
-            UnsupportedFeatureError: Statistics are asked for on Spark.
+            InvalidArgumentError: `partition` names a column that is not a partition key, or the engine is unknown.
+            UnsupportedFeatureError: Statistics are requested on Spark.
         """
         self._check_partition(partition or {})
         if metadata.is_spark(engine):
@@ -166,18 +166,18 @@ class Snapshot:
         return Frame(shown, title=f"Files of version {self.version}", noun="files", total=total, drawn=drawn)
 
     def plan(self, where: str | None = None) -> Frame:
-        """Return what reading the rows would read and what it would skip, from metadata alone.
+        """Return the plan of a read: what is read and what is skipped. Reads only metadata.
 
-        A row per split that is read, then one for what is skipped of each partition and bucket for one reason. The
-        PLAN frame: partition (map), bucket, raw, files, rows (before any merge), size_bytes, and skipped, null for
-        what is read: `partition`, `bucket`, `key range` or `statistics of COLUMN`. Where the condition spares whole
-        manifests, all that is skipped by partition is one row, without partition, bucket and size.
+        One row per split that is read, then one row per partition, bucket and reason for what is skipped. The PLAN
+        frame: partition (map), bucket, raw, files, rows (before any merge), size_bytes, and skipped: null for splits
+        that are read, otherwise `partition`, `bucket`, `key range` or `statistics of COLUMN`. If the condition skips
+        whole manifests, everything skipped by partition is one row, without partition, bucket and size.
 
         Args:
-            where: A condition in SQL, as `to_arrow` takes it.
+            where: A condition in SQL; see `to_arrow`.
 
         Raises:
-            UnsupportedFeatureError: The version needs a feature that is not read.
+            UnsupportedFeatureError: The version needs a feature that is not supported.
             InvalidArgumentError: The condition does not fit the schema.
         """
         rows = plan_rows(self.resolved.plan(self._scan(None, where).condition))
@@ -189,20 +189,20 @@ class Snapshot:
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
     ) -> pa.Table:
-        """Return the rows at the version as an Arrow table, with the schema that the version has.
+        """Return the rows of the version as an Arrow table, in the schema of the version.
 
         Args:
-            columns: The columns to return, in order; all without it. Columns that a table keeps beside its own,
-                such as `_ROW_ID`, are returned only if they are named here; so is `b$descriptor`, which tells
-                where the values of a blob column `b` are instead of loading them.
-            where: A condition in SQL, as DuckDB understands it. Partitions, buckets and files that
-                cannot match are not opened; `plan` says which.
-            limit: Return at most this many rows; which ones is not defined.
+            columns: The columns to return, in order; by default all. Metadata columns, such as `_ROW_ID`, are returned
+                only if they are named. So is `b$descriptor`, which contains the locations of the values of a blob
+                column `b` instead of the values.
+            where: A condition in DuckDB's SQL. Partitions, buckets and files that cannot match are not opened; `plan`
+                lists them.
+            limit: Return at most this many rows; which ones is undefined.
 
         Raises:
-            UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.
+            UnsupportedFeatureError: The version needs a feature that is not supported; raised before any row is read.
             InvalidArgumentError: A column or the condition does not fit the schema.
-            CorruptTableError: A file is missing or damaged; it is named.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         scan = self._scan(columns, where, limit)
         return local.to_arrow(self.resolved, self.resolved.plan(scan.condition).splits, scan)
@@ -214,23 +214,22 @@ class Snapshot:
 
         The first column, `rowkind`, is +I (inserted), -U and +U (updated: before and after) or -D (deleted).
 
-        Of Paimon, the changelog that writers keep where the table has a `changelog-producer`, in the order of files
-        and rows, unmerged; a long-lived changelog of an expired version is read too. Of Delta, what
-        `Table.row_changes` gives for this version alone: the change data that was written, otherwise what the
-        added and removed files and deletion vectors tell.
+        Paimon: the changelog of a table with a `changelog-producer`, unmerged, in the order of files and rows; also the
+        long-lived changelog of an expired version. Delta: the result of `Table.row_changes` for this version alone,
+        which is the written change data, or else changes derived from added and removed files and deletion vectors.
 
         Args:
-            columns: The columns to return behind `rowkind`, in order; all without it. Of Delta also `_change_type`,
+            columns: The columns to return after `rowkind`, in order; by default all. For Delta also `_change_type`,
                 `_commit_version` and `_commit_timestamp`.
-            where: A condition in SQL, as DuckDB understands it, which may use `rowkind`. Files in which no row can
-                pass are not opened.
-            limit: Return at most this many rows, the first ones.
+            where: A condition in DuckDB's SQL. It may use `rowkind`. Files that cannot contain a matching row are not
+                opened.
+            limit: Return at most the first rows, this many.
 
         Raises:
             InvalidArgumentError: The commit wrote no changelog, or a column or the condition does not fit the schema.
-            SnapshotNotFoundError: The changelog, or a file that tells of the changes, has expired.
-            UnsupportedFeatureError: A file of it is of a kind that is not read.
-            CorruptTableError: A file is missing or damaged; it is named.
+            SnapshotNotFoundError: The changelog, or a file that the changes are derived from, has expired.
+            UnsupportedFeatureError: A file has a format that is not supported.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         self._existing()
         return read_changes(self.resolved.changelog(), columns, where, limit=limit)
@@ -238,7 +237,7 @@ class Snapshot:
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
     ) -> pd.DataFrame:
-        """Return the rows as pandas with Arrow dtypes, which lose nothing; arguments as `to_arrow`."""
+        """Return the rows as a pandas DataFrame with lossless Arrow dtypes. Arguments as for `to_arrow`."""
         return frames.as_pandas(self.to_arrow(columns, where, limit))
 
     def to_spark(
@@ -250,17 +249,18 @@ class Snapshot:
     ) -> DataFrame:
         """Return the rows as a lazy Spark DataFrame.
 
-        The version is planned now, and read by each action; nothing is cached. Types and nullability are the table's;
-        a time of day, and timestamps finer than microseconds, come as text in ISO form, since Spark cannot hold them.
+        The read is planned now; each action reads the rows again, and nothing is cached. Types and nullability are
+        those of the table. Spark has no type for a time of day and for timestamps finer than microseconds: they are
+        ISO 8601 text.
 
         Args:
-            spark: The session, classic or Connect; without it the active one, otherwise a local one that is started.
-            columns: As for `to_arrow`. Worth naming: where Spark does not read the files itself, it reads all of them.
+            spark: The session, classic or Connect. By default the active one; if there is none, a local session starts.
+            columns: As for `to_arrow`. Name them: files that Spark does not read itself are read in all columns.
             where: As for `to_arrow`.
             limit: As for `to_arrow`.
 
         Raises:
-            MissingDependencyError: There is no PySpark, or no Java to start a session with.
+            MissingDependencyError: PySpark is not installed, or there is no Java to start a session.
         """
         from snapshot_explorer.engines.spark import rows  # noqa: PLC0415 - only where Spark is asked for
 
@@ -268,7 +268,7 @@ class Snapshot:
         return rows.to_spark(self.resolved, self.resolved.plan(scan.condition).splits, scan, spark=spark)
 
     def count(self, where: str | None = None) -> int:
-        """Return the number of rows, after any merge. Reads no data file where the metadata suffices."""
+        """Return the number of rows, after any merge. Reads no data file if the metadata contains the number."""
         scan = self._scan([], where)
         return local.count(self.resolved, self.resolved.plan(scan.condition).splits, scan)
 
@@ -279,11 +279,11 @@ class Snapshot:
         return found
 
     def uncache(self) -> None:
-        """Drop the metadata that was kept; from now on it is read each time it is asked for."""
+        """Drop the cached metadata. From now on it is read at each use."""
         self._cache.keep_nothing()
 
     def drawing(self) -> Drawing:
-        """Return how the snapshot looks: its commit, its files and its schema."""
+        """Return the snapshot as a drawing: its commit, files and schema."""
         if self.version is None:
             return Drawing(
                 title=f"{self._path} has no version yet",
@@ -318,12 +318,12 @@ class Snapshot:
         return [] if self.version is None else [self.version]
 
     def cached_schema(self) -> TableSchema | None:
-        """Return the schema if it has been read and kept, without asking the storage. Never waits."""
+        """Return the cached schema; None if it was not read. No request; never blocks."""
         found: TableSchema | None = self._cache.peek("schema")
         return found
 
     def _scan(self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None) -> Scan:
-        """Return a scan of the version; columns that the format has only by name are added to the schema."""
+        """Return a scan of the version. Metadata columns that are named are added to the schema."""
         schema = self.arrow_schema
         named = [] if columns is None or isinstance(columns, str) else columns
         known = frozenset(schema.names)
@@ -333,7 +333,7 @@ class Snapshot:
         return scan_of(schema, columns, where, limit)
 
     def _file_columns(self, rows: pa.Table) -> tuple[str, ...]:
-        """Return the columns worth drawing: those that say something of at least one file."""
+        """Return the columns to draw: those that are not null for at least one file."""
         names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "schema_id", "deleted_rows")
         empty = {name for name in names if rows[name].null_count == rows.num_rows}
         if not self.schema.partition_keys:
@@ -341,12 +341,12 @@ class Snapshot:
         return tuple(name for name in names if name not in empty)
 
     def _check_partition(self, partition: Mapping[str, str | None]) -> None:
-        """Raise InvalidArgumentError if a name is no partition key's."""
+        """Raise InvalidArgumentError if a name is not a partition key."""
         for name in partition:
             keys = self.schema.partition_keys
             if name not in keys:
                 have = f"Partition keys: {', '.join(keys)}" if keys else "The table is not partitioned"
-                raise InvalidArgumentError(f"No partition key is called {name!r}. {have}.")
+                raise InvalidArgumentError(f"{name!r} is not a partition key. {have}.")
 
 
 def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:
@@ -357,6 +357,6 @@ def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Tab
 
 
 def _commit(rows: pa.Table) -> Commit:
-    """Return the one row of a COMMITS frame as a record."""
+    """Return the single row of a COMMITS frame as a record."""
     values = rows.to_pylist()[0]
     return Commit(**values | {"tags": tuple(values["tags"] or ())})

@@ -1,4 +1,4 @@
-"""What users hold: a table through time."""
+"""`Table`: a table and its versions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A table through time, bound to one branch; `opening.open_table` is the way to get one.
+    """A table and its versions, bound to one branch. Created by `open_table`.
 
     Safe to use from several threads.
     """
@@ -63,11 +63,11 @@ class Table:
         self._commits = frames.COMMITS.empty_table()
         self._lifetimes: FileLifetimes | None = None
         self.path = path
-        """Where the table is, without secrets."""
+        """The location of the table, without secrets."""
         self.format = table_format.name
-        """The format's name."""
+        """The name of the format."""
         self.branch = branch
-        """The branch that the table is bound to; None for the main one."""
+        """The branch; None for the main one."""
         self.management = SnapshotManagement(
             table_format.listing,
             self._newest_snapshot,
@@ -75,26 +75,26 @@ class Table:
             log_name=f"{table_format.name} log found for the {table_format.name.capitalize()} table at {path}",
             staleness_limit=staleness_limit,
         )
-        """The snapshot core: current snapshot, update, staleness."""
+        """The current snapshot, its updates and its staleness."""
 
     @property
     def current(self) -> Snapshot:
-        """Return the most recently loaded snapshot, without asking the storage."""
+        """Return the most recently loaded snapshot. No request."""
         return self.management.current_snapshot
 
     def update(self, *, staleness_acceptable: bool = False) -> Snapshot:
-        """Return the newest snapshot; the same object if nothing was committed since."""
+        """Return the newest snapshot: the same object if nothing was committed since."""
         return self.management.update(staleness_acceptable=staleness_acceptable)
 
     def at(self, ref: int | str | datetime | Ref) -> Snapshot:
-        """Return the snapshot that a ref names.
+        """Return the snapshot at a ref.
 
         Args:
             ref: A version, a ref such as `latest~2`, `tag:v1` or `@2026-11-01`, or a time.
 
         Raises:
             InvalidArgumentError: The text is not a valid ref.
-            SnapshotNotFoundError: No version answers to it.
+            SnapshotNotFoundError: No version matches.
         """
         history = VersionResolver(self, self._format)
         version = resolve(parse_ref(ref, tags=history.tags), history)
@@ -105,12 +105,12 @@ class Table:
     def versions(self) -> tuple[int, ...]:
         """Return the versions that can be loaded, ascending. One listing.
 
-        Of Delta tables `history` has older ones too, whose commits are there but not the checkpoint that they need.
+        For Delta tables, `history` also returns older versions whose commits exist, but not the checkpoint before them.
         """
         return self.listing().reachable
 
     def listing(self) -> Listing:
-        """Return all versions, also those of which nothing but the commit is left. One listing."""
+        """Return all versions, including those of which only the commit is left. One listing."""
         found = self._format.listing(0)
         self._versions = found.reachable
         return found
@@ -129,23 +129,23 @@ class Table:
         maintenance: bool = True,
         stat: bool = False,
     ) -> Frame:
-        """Return the COMMITS frame, newest first, reading no more commits than it takes to fill it.
+        """Return the COMMITS frame, newest first. Reads no more commits than needed.
 
         Args:
             between: Two refs `A..B`, both included; a missing side means earliest or latest.
             limit: Return at most this many commits.
             kind: Only commits of this kind, such as compact.
-            operation: Only commits with this word of the writer's own, such as MERGE.
-            user: Only commits of a committer whose recorded name holds this text.
+            operation: Only commits with this operation, in the writer's own word, such as MERGE.
+            user: Only commits whose recorded user contains this text.
             since: Only commits at or after this time, a ref `@...` or a datetime.
             until: Only commits at or before this time.
-            text: Only commits whose recorded details hold this text, upper and lower case alike.
+            text: Only commits whose recorded details contain this text, ignoring case.
             maintenance: Whether to return commits that change no data: compact, analyze, maintenance.
             stat: Draw files, rows and bytes added and removed; the data is the same.
 
         Raises:
-            InvalidArgumentError: An argument is not a valid ref, no kind, or negative.
-            SnapshotNotFoundError: A ref names no version.
+            InvalidArgumentError: A ref or a kind is not valid, or the limit is negative.
+            SnapshotNotFoundError: A ref matches no version.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         if limit is not None and limit < 0:
@@ -164,23 +164,23 @@ class Table:
     def lifetimes(
         self, *, cache_dir: str | PathLike[str] | None = None, engine: str = "local", spark: SparkSession | None = None
     ) -> FileLifetimes | DataFrame:
-        """Return when each data file came and went, over all versions whose files can be told.
+        """Return the lifetime of each data file, over all versions whose files are known.
 
-        One pass over the log; asked again, only what is new is read. From it follow, without reading, the files of
-        any version, the difference of any two, and sizes over time. Partition columns are called as they were when the
-        file was added. Where commits were lost, files between them are known from the next checkpoint on.
+        Reads the log once; later calls read only new versions. The result contains, without further reads, the files
+        of any version, the difference between any two, and sizes over time. Partition columns have the names that they
+        had when the file was added. If commits were lost, files are known again from the next checkpoint on.
 
         Args:
-            cache_dir: A folder of the user's, outside of the table, to keep what was read in and find it again.
-            engine: `local`, or `spark`: then the log is read on executors each time the rows are asked for, and they
-                stay there, as a DataFrame of the LIFETIMES frame in no order.
-            spark: The session; without it the active one, or a local one that is started.
+            cache_dir: A folder outside of the table. What was read is stored there, and loaded by later calls.
+            engine: `local` or `spark`. On Spark, executors read the log at each action; the result is a DataFrame of
+                the LIFETIMES frame, in no order.
+            spark: The session. By default the active one; if there is none, a local session is started.
 
         Raises:
-            InvalidArgumentError: `cache_dir` is in the table, or is given with Spark, or there is no such engine.
+            InvalidArgumentError: `cache_dir` is in the table or is used with Spark, or the engine is unknown.
             StorageError: `cache_dir` cannot be written.
-            CorruptTableError: A file of the log is missing or damaged; it is named. On an executor Spark's own error
-                holds the message.
+            CorruptTableError: A file of the log is missing or damaged; the message names it. On executors, the
+                message is inside Spark's own error.
         """
         if metadata.is_spark(engine):
             return metadata.lifetimes(self._format, spark, cache_dir=cache_dir)
@@ -201,17 +201,17 @@ class Table:
     def file_changes(
         self, between: str | None = None, *, engine: str = "local", spark: SparkSession | None = None
     ) -> Frame | DataFrame:
-        """Return the CHANGES frame of versions, oldest first: the data files that each commit added and removed.
+        """Return the CHANGES frame, oldest first: the data files that each commit added and removed.
 
         Args:
-            between: Two refs `A..B`, both included; without A, the first version whose changes can be told.
-            engine: `local`, or `spark`: then a DataFrame of the same rows in no order, as by `lifetimes`.
-            spark: The session; without it the active one, or a local one that is started.
+            between: Two refs `A..B`, both included; A defaults to the first version whose changes are known.
+            engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `lifetimes`.
+            spark: The session. By default the active one; if there is none, a local session is started.
 
         Raises:
-            InvalidArgumentError: `between` is no range, or there is no such engine.
-            SnapshotNotFoundError: A ref names no version, or a commit is gone.
-            CorruptTableError: A file of the log is missing or damaged; it is named.
+            InvalidArgumentError: `between` is not a range, or the engine is unknown.
+            SnapshotNotFoundError: A ref matches no version, or a commit has expired.
+            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         is_spark, versions = metadata.is_spark(engine), VersionResolver(self, self._format).changed(between)
         if is_spark:
@@ -219,73 +219,72 @@ class Table:
         return Frame(self._format.changes(versions), title=f"Changes of {self.path}", noun="changes")
 
     def compare(self, a: int | str | datetime | Ref, b: int | str | datetime | Ref = "latest") -> Comparison:
-        """Return how version `b` differs from version `a`: manifests, files, schema, properties, partitions.
+        """Return the differences from version `a` to version `b`: manifests, files, schema, properties, partitions.
 
-        Each part is read when it is first asked for. Either version may be the newer one.
+        Each part is read at its first use. Either version may be the newer one.
 
         Raises:
-            InvalidArgumentError: A text is not a valid ref.
-            SnapshotNotFoundError: No version answers to one.
+            InvalidArgumentError: A ref is not valid.
+            SnapshotNotFoundError: A ref matches no version.
         """
         first, last = (self.at(ref).resolved for ref in (a, b))
         return Comparison(self.path, self._format, first, last, self._format.listing(0))
 
     def health(self, ref: int | str | datetime | Ref = "latest") -> Health:
-        """Return how well a version is kept: file sizes, small files, skew, deletes, sorted runs, manifests.
+        """Return the health of a version: file sizes, small files, skew, deletes, sorted runs, manifests.
 
-        A verdict, findings with their thresholds and what to do, and sizes by partition, bucket and level. What is
-        small or much is measured against the table's settings. Reads metadata only: what `Snapshot.files` and
-        `Snapshot.manifests` read.
+        A verdict, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
+        the settings of the table. Reads only metadata: that of `Snapshot.files` and `Snapshot.manifests`.
 
         Raises:
             InvalidArgumentError: The text is not a valid ref.
-            SnapshotNotFoundError: No version answers to it, or its files cannot be told any more.
-            CorruptTableError: A file of the metadata is missing or damaged; it is named.
+            SnapshotNotFoundError: No version matches, or its list of files has expired.
+            CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
         return read_health(self.at(ref).resolved, path=self.path)
 
     def health_history(self, between: str | None = None) -> Frame:
-        """Return the numbers of `health` at every version of a range `A..B`, or at all: HEALTH_HISTORY, newest first.
+        """Return HEALTH_HISTORY, newest first: the numbers of `health` at all versions, or those of a range `A..B`.
 
-        From `lifetimes`, which are read as there; every version is measured against the newest settings.
+        Computed from `lifetimes`, with the newest settings for every version.
 
         Raises:
-            InvalidArgumentError: The text is no range.
-            SnapshotNotFoundError: A ref names no version.
-            CorruptTableError: A file of the log is missing or damaged; it is named.
+            InvalidArgumentError: The text is not a range.
+            SnapshotNotFoundError: A ref matches no version.
+            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         versions = None if between is None else VersionResolver(self, self._format).between(between)
         return health_history(self._format, self.lifetimes(), versions, path=self.path)
 
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
-        """Return what a rule would take from the table and what holds the rest; nothing is deleted.
+        """Return the versions and files that a retention rule would remove, and what keeps the others. Deletes nothing.
 
-        As the engine's own command does it, which is told: Paimon's `sys.expire_snapshots`, Delta's VACUUM. What is not
-        given is the table's own setting. Reads what `lifetimes` does. Of Paimon also tags and consumers, changelogs
-        that would go, and what other branches use; of Delta the young commits, and a listing of every folder.
+        Follows the engine's own command, which the result contains: Paimon's `sys.expire_snapshots`, Delta's VACUUM.
+        Arguments default to the table's settings. Reads what `lifetimes` reads; for Paimon also tags, consumers,
+        changelogs that would expire and files of other branches; for Delta recent commits and a listing of each folder.
 
         Args:
-            keep: Keep versions up to this age, such as `7d` or `36h`; Delta: what was removed in that time.
-            keep_last: Keep at least so many of the newest versions; for Delta they become hours.
+            keep: Keep versions up to this age, such as `7d` or `36h`. For Delta: files removed within this time.
+            keep_last: Keep at least this many of the newest versions. For Delta it is converted to hours.
 
         Raises:
             InvalidArgumentError: The rule is not valid, or Delta would ignore it.
-            UnsupportedFeatureError: It cannot be told exactly.
-            CorruptTableError: A file of the log is missing or damaged; it is named.
+            UnsupportedFeatureError: The result cannot be determined exactly.
+            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         return retention_of(self._format, self.lifetimes(), keep=keep, keep_last=keep_last, path=self.path)
 
     def readability(self) -> Frame:
-        """Return READABILITY: for each version, newest first, whether it can be loaded, why not, and what is missing.
+        """Return READABILITY, newest first: whether each version can be loaded, why not, and which files are missing.
 
-        `history` says the same as far as it costs little. Reads what `lifetimes` does, a listing for each folder of
-        data files and, for Paimon, one of the manifests; no data file is opened.
+        `history` contains the part of this that is cheap. Reads what `lifetimes` reads, lists each folder of data files
+        and, for Paimon, that of the manifests. Opens no data file.
         """
         lifetimes, listing = self.lifetimes(), self._format.listing(0)
         return readability_frame(self._format, lifetimes, listing, path=self.path)
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
-        """Return the schema in force at a ref."""
+        """Return the schema at a ref."""
         return self.at(ref).schema
 
     def tags(self) -> Frame:
@@ -296,46 +295,46 @@ class Table:
     def branches(self) -> Frame:
         """Return the branches other than the main one, sorted: branch, forked_version, newest_version.
 
-        `forked_version` is the version of this table's history that the branch begins with, as the same commit; null
-        where none is proven: it was made without a tag or of another branch, its first version has expired, it cannot
-        be read, or it is the one that is open. `newest_version` counts in the branch's own history. Open one with
-        `branch=`. A listing, and for each branch a listing and at most two small files, and the tags where versions
-        have expired; of more than 100 branches there are only names.
+        `forked_version` is the version of this table's history at which the branch starts, with the same commit. It is
+        null if that is not certain: the branch was created without a tag or from another branch, its first version has
+        expired, it cannot be read, or it is the open branch. `newest_version` is a version of the branch itself. Open a
+        branch with `branch=`. Costs a listing; for each branch a listing and at most two small files; and the tags if
+        versions have expired. For more than 100 branches, only names are returned.
         """
         return branches_frame(self._format.branches(), path=self.path)
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:
-        """Return what `inspect` offers: names, whether each tells of a version, and what its rows are."""
+        """Return the metadata tables that `inspect` accepts: name, whether it accepts a version, and its rows."""
         return self._format.inspections
 
     def inspect(self, name: str, ref: int | str | datetime | Ref | None = None) -> Frame:
-        """Return a table of metadata under the name, and with the columns, that the format's own users know.
+        """Return a metadata table of the format, with the format's own name and columns.
 
-        `inspections` tells which there are; columns, types and order are the format's own. Of Paimon its system
-        tables, as `SELECT * FROM t$files` shows them: a TIMESTAMP(3) is timestamp[ms] without zone, the clock in UTC,
-        where Paimon shows that of its JVM's zone. Of Delta `history` and `detail` as DESCRIBE shows them, newest
-        first, and `properties`, `transactions` and `domains`. They cost metadata.
+        `inspections` lists them. Columns, types and order are the format's own. For Paimon: its system tables, as
+        `SELECT * FROM t$files` returns them; a TIMESTAMP(3) is timestamp[ms] without zone, in UTC, where Paimon uses
+        the zone of its JVM. For Delta: `history` and `detail` as DESCRIBE returns them, newest first, and
+        `properties`, `transactions` and `domains`. They read only metadata.
 
-        Paimon's audit_log, binlog, ro and row_tracking hold the table's own rows, in no order: they are read whole,
-        and held in memory, as by `to_arrow`. audit_log has the last event of every key with its `rowkind`, deleted
-        keys too.
+        Paimon's audit_log, binlog, ro and row_tracking contain the rows of the table, in no order. They are read as a
+        whole into memory, like `to_arrow`. audit_log contains the last event of each key with its `rowkind`, also for
+        deleted keys.
 
         Args:
             name: One of `inspections`.
-            ref: The version, for one that tells of a version; the latest without it.
+            ref: The version, for tables that describe one version; by default the latest.
 
         Raises:
-            InvalidArgumentError: There is no such table, or it tells of no version and a ref is given.
-            SnapshotNotFoundError: No version answers to the ref, or only its changelog is left.
-            UnsupportedFeatureError: Its rows need a feature that is not read; none has been read.
-            CorruptTableError: A file is missing or damaged; it is named.
+            InvalidArgumentError: The name is unknown, or a ref is used for a table that describes no single version.
+            SnapshotNotFoundError: No version matches the ref, or only its changelog is left.
+            UnsupportedFeatureError: The rows need a feature that is not supported; raised before any row is read.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         found = next((one for one in self.inspections if one.name == name), None)
         if found is None or not found.at_version:
             if found is not None and ref is not None:
                 raise InvalidArgumentError(
-                    f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
+                    f"{name} describes the table as a whole, not one version. Leave out {self.at(ref).version}."
                 )
             return Frame(self._format.inspect(name), title=f"{name} of {self.path}")
         snapshot = self.update() if ref is None else self.at(ref)
@@ -355,40 +354,40 @@ class Table:
         *,
         mode: ChangeMode = "auto",
     ) -> pa.Table:
-        """Return the rows that changed after version `a`, up to and with `b`, unmerged, by version.
+        """Return the rows that changed after version `a`, up to and including `b`, unmerged, by version.
 
-        The first column, `rowkind`, is +I, -U, +U or -D; then come the columns of the schema. What a commit only
-        rearranged, such as a compaction, is no change.
+        The first column, `rowkind`, is +I, -U, +U or -D; the columns of the schema follow. Commits that only rearrange
+        rows, such as compactions, contain no changes.
 
-        Paimon: as its `incremental-between`, read through audit_log, since 1.1, under the newest schema; of a version
-        by bucket, in the order of files and rows. Delta: as `readChangeFeed` from the version after `a`, under the
-        newest schema, with column mapping under that of `b`; of a version in no order. What no change data was
-        written for is derived: a row that was rewritten as it was comes as -D and as +I.
+        Paimon: like `incremental-between` through audit_log since 1.1, in the newest schema; within a version by
+        bucket, in the order of files and rows. Delta: like `readChangeFeed` from the version after `a`, in the newest
+        schema, or with column mapping in that of `b`; within a version in no order. If no change data was written,
+        changes are derived from files: a row that was rewritten unchanged is returned as -D and +I.
 
         Args:
-            a: The version before the first change; but for `diff` it may be one before the earliest: `earliest^`.
+            a: The version before the first change. Except for `diff`, it may be `earliest^`.
             b: The version of the last change.
-            columns: The columns to return behind `rowkind`, in order; all without it. Of Delta also `_change_type`,
-                `_commit_version` and `_commit_timestamp`, as its readers call them.
-            where: A condition in SQL, as DuckDB understands it, which may use `rowkind`. Files in which no row can
-                pass are not opened.
-            mode: `auto`: Paimon: diff between two tags, otherwise changelog where the table has a changelog-producer,
-                else delta. Delta: change data where it was written, otherwise derived.
-                `delta`: what files tell. Paimon: rows of files that APPEND commits added; COMPACT and OVERWRITE
-                commits are passed over, and level 0 too in tables with deletion vectors or merge-engine=first-row.
-                Delta: rows of files that were added or removed, or whose deletion vector changed.
-                `changelog`: what was recorded. Paimon: the changelogs of all commits but OVERWRITE. Delta: as `auto`,
-                if delta.enableChangeDataFeed was set for all of the versions.
-                `diff`, of Paimon: the state at `b` against that at `a` by primary key: rows that are new or other as
-                they are at `b`, rows that are gone as -D. Files that both have are set aside, as Paimon does: a row
-                written again with its old values is told, one that only a deletion vector took away is not. Holds
-                both states of a bucket in memory.
+            columns: The columns to return after `rowkind`, in order; by default all. For Delta also `_change_type`,
+                `_commit_version` and `_commit_timestamp`.
+            where: A condition in DuckDB's SQL. It may use `rowkind`. Files that cannot contain a matching row are not
+                opened.
+            mode: `auto`. Paimon: `diff` between two tags; otherwise `changelog` if the table has a
+                changelog-producer, else `delta`. Delta: change data if it was written, otherwise derived changes.
+                `delta`: changes of files. Paimon: rows of files added by APPEND commits; COMPACT and OVERWRITE commits
+                are skipped, and so is level 0 in tables with deletion vectors or merge-engine=first-row. Delta: rows
+                of files that were added or removed, or whose deletion vector changed.
+                `changelog`: recorded changes. Paimon: the changelogs of all commits except OVERWRITE. Delta: like
+                `auto`, if delta.enableChangeDataFeed was set at all of the versions.
+                `diff`, Paimon only: the state at `b` compared with that at `a` by primary key. New and changed rows
+                are returned as they are at `b`, missing rows as -D. Files of both versions are ignored, as in Paimon:
+                a row rewritten with its old values is returned, a row removed by a deletion vector alone is not.
+                Keeps both states of a bucket in memory.
 
         Raises:
-            InvalidArgumentError: A ref or an argument is not valid, `b` is before `a`, or nothing was recorded.
-            SnapshotNotFoundError: A version between does not exist, or what the mode reads of it has expired.
-            UnsupportedFeatureError: The mode needs a feature that is not read; nothing has been read.
-            CorruptTableError: A file is missing or damaged; it is named.
+            InvalidArgumentError: A ref or an argument is not valid, `b` is before `a`, or no changes were recorded.
+            SnapshotNotFoundError: A version between does not exist, or a file that the mode reads has expired.
+            UnsupportedFeatureError: The mode needs a feature that is not supported; raised before any row is read.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         start, end, settled = VersionResolver(self, self._format).span(a, b, mode)
         changes = self._format.row_changes(start, end, settled)
@@ -397,21 +396,21 @@ class Table:
         return read_changes(changes, columns, where)
 
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
-        """Return what a query gives, in which the table is called as its folder, or `this`; at any of its versions.
+        """Return the result of a query over versions of the table. Its name is that of its folder, or `this`.
 
-        `select * from this version as of 17 except select * from this`; `snapshot_explorer.sql` has all forms, takes
-        several tables, and tells of engines, results and errors.
+        `select * from this version as of 17 except select * from this`. `snapshot_explorer.sql` describes all forms,
+        engines, results and errors, and accepts several tables.
         """
         names = {"this": self} | {self.path.rstrip("/").rsplit("/", 1)[-1]: self}
         return sql(query, names, engine=engine, spark=spark)
 
     def tag_versions(self) -> Mapping[str, int]:
-        """Return each tag's version, sorted by name. Reads one small file per tag."""
+        """Return the version of each tag, sorted by name. Reads one small file per tag."""
         self._tags = self._format.tags()
         return self._tags
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return when each version was committed. Reads at most one small file per version."""
+        """Return the commit time of each version. Reads at most one small file per version."""
         return self._format.committed_at(versions)
 
     def changes(self, *args: Any, **options: Any) -> Frame | DataFrame:
@@ -432,7 +431,7 @@ class Table:
 
     @property
     def cached(self) -> Known:
-        """Return what is known of the table; asks the storage nothing."""
+        """Return the metadata that is in memory. No request."""
         current = self.current
         versions = self._versions or ((current.version,) if current.version is not None else ())
         if schema := current.cached_schema():
@@ -445,7 +444,7 @@ class Table:
         )
 
     def drawing(self) -> Drawing:
-        """Return how the table looks, from what is known."""
+        """Return the table as a drawing. No request."""
         known, newest = self.cached, self.current.version
         facts = {
             "format": self.format,
@@ -468,5 +467,5 @@ class Table:
 
 
 def _renamed(old: str, new: str) -> None:
-    """Warn of the name of an earlier release, which is kept for one more."""
+    """Warn that a deprecated name was used."""
     warnings.warn(f"Table.{old} is now Table.{new}.", DeprecationWarning, stacklevel=3)

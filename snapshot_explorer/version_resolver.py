@@ -1,4 +1,4 @@
-"""What refs need to know of a table: which versions there are, when they were committed, which tags name them."""
+"""`VersionResolver`: resolve refs and ranges to versions of a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,15 +26,15 @@ from snapshot_explorer.snapshot import Snapshot
 
 @runtime_checkable
 class SupportsTimeTravelRanges(Protocol):
-    """A format that reads the times of older versions from another clock than those of newer ones."""
+    """A format whose older versions get their commit times from another clock than newer ones."""
 
     def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
-        """Return the run of these versions that holds the last one committed at or before a time."""
+        """Return the range of these versions that contains the last one committed at or before a time."""
         ...
 
 
 class VersionSource(Protocol):
-    """A table that keeps what it has seen."""
+    """A table that caches its listing and tags."""
 
     def update(self, *, staleness_acceptable: bool = False) -> Snapshot:
         """Return the newest snapshot."""
@@ -45,17 +45,17 @@ class VersionSource(Protocol):
         ...
 
     def tag_versions(self) -> Mapping[str, int]:
-        """Return each tag's version."""
+        """Return the version of each tag."""
         ...
 
 
 class VersionResolver:
-    """A table's past as refs ask about it; each answer is asked for at most once."""
+    """The history of a table for resolving refs. Lists the log at most once."""
 
     def __init__(
         self, table: VersionSource, table_format: TableFormat, *, listed: tuple[int, ...] | None = None
     ) -> None:
-        """Bind to a table; with `listed`, refs name one of these versions, whether it can be loaded or not."""
+        """Bind to a table. With `listed`, refs match these versions, whether they can be loaded or not."""
         self._table = table
         self._format = table_format
         self._given = listed
@@ -66,7 +66,7 @@ class VersionResolver:
 
     @property
     def listed(self) -> tuple[int, ...]:
-        """Return all versions, also those of which nothing but the commit is left."""
+        """Return all versions, including those of which only the commit is left."""
         return self._listing.versions
 
     def listing(self) -> Listing:
@@ -74,19 +74,19 @@ class VersionResolver:
         return replace(self._listing, versions=self._listing.reachable if self._given is None else self._given)
 
     def latest(self) -> int | None:
-        """Return the newest version, None for a table without versions."""
+        """Return the newest version; None for a table without versions."""
         return self._table.update(staleness_acceptable=True).version
 
     def tags(self) -> Mapping[str, int]:
-        """Return each tag's version."""
+        """Return the version of each tag."""
         return self._table.tag_versions()
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return when each version was committed."""
+        """Return the commit time of each version."""
         return self._format.committed_at(versions)
 
     def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
-        """Return the run of these versions in which the last one committed by a time is looked for."""
+        """Return the range of these versions that is searched for the last one committed at or before a time."""
         if isinstance(self._format, SupportsTimeTravelRanges):
             return self._format.candidates_at(time, versions)
         return versions
@@ -102,8 +102,8 @@ class VersionResolver:
             until: Only versions committed at or before this time.
 
         Raises:
-            InvalidArgumentError: An argument is no range, or no time.
-            SnapshotNotFoundError: A ref names no version.
+            InvalidArgumentError: An argument is not a range, or not a time.
+            SnapshotNotFoundError: A ref matches no version.
         """
         versions = self.listed
         if between is not None and versions:
@@ -118,10 +118,10 @@ class VersionResolver:
         return versions[::-1]
 
     def changed(self, between: str | None = None) -> Sequence[int]:
-        """Return the existing versions of a range, oldest first, whose changes are asked for.
+        """Return the existing versions of a range whose changes are known, oldest first.
 
         Args:
-            between: As of `between`; but earliest on its left means the first version whose changes can be told.
+            between: As for `between`, except that earliest as A means the first version whose changes are known.
 
         Raises: as `between`.
         """
@@ -134,14 +134,14 @@ class VersionResolver:
     def span(
         self, a: int | str | datetime | Ref, b: int | str | datetime | Ref, mode: ChangeMode
     ) -> tuple[int, int, ChangeMode]:
-        """Return the versions of two refs between which rows change, and the mode: `diff` for `auto` and two tags.
+        """Return the versions before the first and of the last change, and the mode: `diff` for `auto` and two tags.
 
         Raises:
-            InvalidArgumentError: A text is not a valid ref, there is no such mode, or `b` is before `a`.
-            SnapshotNotFoundError: No version answers to a ref, or one between is not there.
+            InvalidArgumentError: A ref is not valid, the mode is unknown, or `b` is before `a`.
+            SnapshotNotFoundError: A ref matches no version, or a version between is missing.
         """
         if mode not in get_args(ChangeMode):
-            raise InvalidArgumentError(f"No mode is called {mode!r}. Modes: {', '.join(get_args(ChangeMode))}.")
+            raise InvalidArgumentError(f"{mode!r} is not a mode. Modes: {', '.join(get_args(ChangeMode))}.")
         first, last = (parse_ref(ref, tags=self.tags) for ref in (a, b))
         if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
             mode = "diff"
@@ -149,14 +149,14 @@ class VersionResolver:
         return start, end, mode
 
     def _existing(self, ref: Ref) -> int:
-        """Return the version that a ref names; a number must be that of a version, as it must where one is loaded."""
+        """Return the version of a ref. Unlike `resolve`, raises for a number that is not a version."""
         version = resolve(ref, self)
         if version not in self.listed:
             self._format.version(version)
         return version
 
     def _last_at(self, time: datetime) -> int | None:
-        """Return the last version committed at or before a time; None if all came after it."""
+        """Return the last version committed at or before a time; None if all are later."""
         try:
             return resolve(AsOf(time=time), VersionResolver(self._table, self._format, listed=self.listed))
         except NothingBeforeError:
@@ -166,5 +166,7 @@ class VersionResolver:
 def _time(name: str, given: str | datetime) -> datetime:
     ref = parse_ref(given)
     if not isinstance(ref, AsOf):
-        raise InvalidArgumentError(f"{name}={given!r} is not a time. Give one such as @2026-11-01, @3d or a datetime.")
+        raise InvalidArgumentError(
+            f"{name}={given!r} is not a time. Use a datetime, or text such as @2026-11-01 or @3d."
+        )
     return ref.time

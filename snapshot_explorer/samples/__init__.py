@@ -1,4 +1,4 @@
-"""Small real tables to try things on, shipped inside the package.
+"""Small real tables to try, included in the package.
 
 | name | what |
 |---|---|
@@ -26,7 +26,7 @@ __all__ = ["names", "path"]
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the samples, sorted: what `path` answers to. One listing of the package's folder."""
+    """Return the names of the samples, sorted. One listing of the package folder."""
     return tuple(
         sorted(
             entry.name
@@ -39,22 +39,22 @@ def names() -> tuple[str, ...]:
 def path(name: str) -> str:
     """Return the path of a fresh copy of a sample.
 
-    The copy lies in a temporary folder of its own, which is deleted when Python ends: a program may write to it
-    without spoiling the next call's. Copies a few hundred small files.
+    The copy is in its own temporary folder, which is deleted when Python exits: a program may write to it without
+    affecting the next call. Copies a few hundred small files.
 
     Args:
-        name: one of `names()`.
+        name: One of `names()`.
 
     Raises:
-        TableNotFoundError: no sample has that name.
+        TableNotFoundError: The sample does not exist.
     """
     available = names()
     if name not in available:
         near = difflib.get_close_matches(str(name), available, n=1) or available[:1]
         raise TableNotFoundError(
-            f"No sample is called {name!r}. Available: {', '.join(available)}. Try samples.path({near[0]!r})."
+            f"Sample {name!r} does not exist. Available: {', '.join(available)}. Try samples.path({near[0]!r})."
             if near
-            else f"No sample is called {name!r}: this installation holds none. Install snapshot-explorer again."
+            else f"Sample {name!r} does not exist: this installation contains none. Install snapshot-explorer again."
         )
     folder = tempfile.mkdtemp(prefix="snapshot-explorer-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -23,14 +23,14 @@ ORDERS = str(samples.path("orders"))
             {"versionAsOf": "3"},
             InvalidArgumentError,
             "no option 'versionAsOf'. Did you mean version? Options: path, version, branch, format, columns, where, "
-            "external_files. Storage options are given by registering SnapshotDataSource.with_storage_options",
+            "external_files. For storage options, register SnapshotDataSource.with_storage_options",
             id="an option of another source",
         ),
         pytest.param({"secret": "hush"}, InvalidArgumentError, "has no option 'secret'. Options:", id="a credential"),
         pytest.param({"version": "99"}, SnapshotNotFoundError, "Version 99 does not exist", id="no such version"),
         pytest.param({"version": "?"}, InvalidArgumentError, "'?'", id="no ref"),
         pytest.param({"columns": "order_ids"}, InvalidArgumentError, "Did you mean order_id?", id="no such column"),
-        pytest.param({"columns": ","}, InvalidArgumentError, "names no column. Give names", id="no column at all"),
+        pytest.param({"columns": ","}, InvalidArgumentError, "must contain column names, got", id="no column at all"),
         pytest.param({"where": "amount >"}, InvalidArgumentError, "is not SQL", id="no condition"),
         pytest.param({"branch": "nope"}, TableNotFoundError, "'nope'", id="no such branch"),
         pytest.param(
@@ -47,7 +47,7 @@ def test_an_option_that_makes_no_sense_is_refused(options, kind, message):
 
 
 def test_a_path_is_asked_for():
-    with pytest.raises(InvalidArgumentError, match="was given no path. Give the table's folder"):
+    with pytest.raises(InvalidArgumentError, match="needs a path to one table"):
         describe({}, {})
 
 

@@ -200,7 +200,7 @@ def test_a_table_whose_log_vanished_keeps_its_snapshot():
     management = manage(log)
     first, log.versions, log.now = management.current_snapshot, (), 5_000
 
-    with pytest.raises(TableNotFoundError, match="any more; version 1 was the newest. It stays the current one."):
+    with pytest.raises(TableNotFoundError, match="any more. Version 1 was the newest and remains current."):
         management.update()
     assert management.current_snapshot is first
     assert first.cached

@@ -52,7 +52,7 @@ def test_a_path_is_a_fresh_copy_each_time():
 
 def test_an_unknown_sample_names_the_nearest():
     with pytest.raises(
-        TableNotFoundError, match=r"No sample is called 'order'. Available: events, orders, payments. Try"
+        TableNotFoundError, match=r"Sample 'order' does not exist. Available: events, orders, payments. Try"
     ):
         samples.path("order")
 

@@ -403,7 +403,7 @@ def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_pa
         table.lifetimes(engine="spark", cache_dir=tmp_path)
     with pytest.raises(UnsupportedFeatureError, match="Statistics of files were asked for with engine='spark'"):
         table.current.files(engine="spark", statistics=True)
-    with pytest.raises(InvalidArgumentError, match="No partition key is called 'day'"):
+    with pytest.raises(InvalidArgumentError, match="'day' is not a partition key"):
         table.current.files({"day": "x"}, engine="spark")
 
 

@@ -157,9 +157,7 @@ def test_the_order_of_versions_matters(plain):
 
 
 def test_an_unknown_mode_is_told_the_modes(plain):
-    with pytest.raises(
-        errors.InvalidArgumentError, match="No mode is called 'all'. Modes: auto, delta, changelog, diff."
-    ):
+    with pytest.raises(errors.InvalidArgumentError, match="'all' is not a mode. Modes: auto, delta, changelog, diff."):
         plain.row_changes(1, 2, mode="all")
 
 

@@ -164,7 +164,7 @@ def test_history_can_be_searched_for_a_text(table, scenario):
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        ({"kind": "vacuum"}, "No kind of commit is called 'vacuum'. Kinds: append, overwrite, compact"),
+        ({"kind": "vacuum"}, "'vacuum' is not a kind of commit. Kinds: append, overwrite, compact"),
         ({"limit": -1}, "limit must be 0 or more, got -1."),
         ({"since": "latest"}, "since='latest' is not a time"),
     ],
@@ -239,7 +239,7 @@ def test_a_manifest_that_is_not_there_is_refused_with_the_nearest(table, version
 
 
 def test_a_partition_filter_on_a_table_without_partitions_is_refused(table):
-    with pytest.raises(InvalidArgumentError, match="No partition key is called 'dt'. The table is not partitioned"):
+    with pytest.raises(InvalidArgumentError, match="'dt' is not a partition key. The table is not partitioned"):
         table.current.files(partition={"dt": "2026-01-01"})
 
 
@@ -280,7 +280,7 @@ def test_changes_are_chosen_by_columns_and_conditions(table, version):
             "latest",
             "both",
             InvalidArgumentError,
-            "No mode is called 'both'. Modes: auto, delta, changelog",
+            "'both' is not a mode. Modes: auto, delta, changelog",
         ),
         ("earliest", 99, "auto", SnapshotNotFoundError, "Version .* does not exist"),
         ("earliest~2", "latest", "auto", SnapshotNotFoundError, "it goes back past the earliest"),
