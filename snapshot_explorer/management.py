@@ -93,7 +93,7 @@ class SnapshotManagement(Generic[S]):
         """The most recently loaded snapshot."""
 
     def snapshot_at_init(self) -> S:
-        """Return the newest snapshot, found by the format's hint; for a table without versions, one without a version."""
+        """Return the newest snapshot, found by the format's hint; without a version for a table without versions."""
         listing = self._list_log(None)
         if listing.latest is None:
             log.info("Creating initial snapshot without metadata, because the directory is empty")

@@ -334,7 +334,7 @@ class Table:
         if found is None or not found.at_version:
             if found is not None and ref is not None:
                 raise InvalidArgumentError(
-                    f"{name} describes the table as a whole, not one version. Leave out {self.at(ref).version}."
+                    f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
                 )
             return Frame(self._format.inspect(name), title=f"{name} of {self.path}")
         snapshot = self.update() if ref is None else self.at(ref)

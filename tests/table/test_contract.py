@@ -71,7 +71,9 @@ def test_a_version_that_is_not_there_is_refused_with_those_that_are(table, versi
 
 
 def test_a_time_before_the_first_commit_is_refused_with_the_first(table, version):
-    with pytest.raises(SnapshotNotFoundError, match=f"The earliest is {version(1)}, of 2026-01-01T00:01:00Z. Try earl"):
+    with pytest.raises(
+        SnapshotNotFoundError, match=f"The earliest is {version(1)}, committed at 2026-01-01T00:01:00Z. Try earl"
+    ):
         table.at(FIRST - timedelta(milliseconds=1))
 
 

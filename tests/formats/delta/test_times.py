@@ -144,7 +144,7 @@ def test_a_time_before_the_first_version_is_refused_with_what_there_is(table):
     with_times(table, 1_540_415_658_000, 1_540_415_659_000)
 
     with pytest.raises(
-        SnapshotNotFoundError, match="The earliest is 0, of 2018-10-24T21:14:18Z. Try earliest or @2018"
+        SnapshotNotFoundError, match="The earliest is 0, committed at 2018-10-24T21:14:18Z. Try earliest or @2018"
     ):
         open_table(table.url).at(at(1_540_415_657_999))
 
