@@ -1,7 +1,7 @@
 """Conditions on rows, written in SQL and evaluated by DuckDB over Arrow data.
 
-DuckDB sees only the columns that a condition reads and gives back only which rows pass, so that no value of the
-table goes through DuckDB's types. Its connection can reach no file, no network and no Python variable.
+DuckDB sees only the columns of the condition and returns only a mask, so no value of the table passes through
+DuckDB's types. Its connection has no access to files, the network or Python variables.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Bounds
 
 _COMPARED_NAMES = 2_000
-"""Names among which those like an unknown one are searched."""
+"""Names that are compared with an unknown one."""
 _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
 _BARE_PREFIX = "SELECT\n"
-_USAGE = "Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
+_USAGE = "Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL."
 _LOCKED = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -63,7 +63,7 @@ _REFUSED = {
 
 
 class _Session:
-    """A locked-down DuckDB connection, opened when first needed; threads get cursors of their own.
+    """A locked-down DuckDB connection, opened at first use. Each thread has its own cursor.
 
     A pickle of it is an unopened one.
     """
@@ -93,32 +93,32 @@ def _locked_connection() -> duckdb.DuckDBPyConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One of the conditions that are joined by AND."""
+    """One of several conditions joined by AND."""
 
     text: str
     """The condition as SQL."""
     columns: frozenset[str]
     """The columns that it reads."""
     form: data_skipping.Form
-    """What can be concluded from bounds."""
+    """The condition for data skipping by bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition on rows, in SQL. Implements `model.Predicate`; picklable; made by `condition`."""
+    """A condition on rows, in SQL. Implements `model.Predicate`. Picklable. `condition` creates it."""
 
     text: str
     """The condition as SQL."""
     columns: frozenset[str]
-    """The columns that it reads, as the table names them."""
+    """The columns that it reads, as spelled in the table's schema."""
     parts: tuple[Part, ...]
-    """What is joined by AND at the top."""
+    """The operands of the top-level AND."""
     _session: _Session = field(default_factory=_Session, repr=False, compare=False)
 
     def on(self, columns: frozenset[str]) -> Condition | None:
-        """Return the part of the condition that reads only these columns, None where there is none.
+        """Return the part of the condition that reads only these columns; None if there is none.
 
-        Parts that read no column at all are left to the whole condition.
+        Parts that read no column at all are left out.
         """
         kept = tuple(part for part in self.parts if part.columns and part.columns <= columns)
         if not kept:
@@ -131,10 +131,10 @@ class Condition:
         )
 
     def mask(self, rows: pa.Table) -> pa.BooleanArray:
-        """Return for each row whether it passes; a condition that is null does not pass.
+        """Return a mask of the rows that match. A condition that is null does not match.
 
         Raises:
-            InvalidArgumentError: A value cannot be evaluated, such as a text that is cast to a number.
+            InvalidArgumentError: The condition fails on a value, such as a cast of text to a number.
         """
         import duckdb
 
@@ -145,17 +145,17 @@ class Condition:
             except duckdb.Error as error:
                 raise InvalidArgumentError(
                     f"The condition {self.text!r} cannot be evaluated: {_sentence(error)}. "
-                    "TRY_CAST gives null where CAST fails."
+                    "TRY_CAST returns null where CAST fails."
                 ) from error
         if not needed:
             passes = pa.repeat(passes[0], rows.num_rows)
         return passes
 
     def ruled_out(self, bounds: Bounds) -> pa.StringArray:
-        """Return for each file the columns whose values rule it out, as text; null where some row may pass.
+        """Return for each file the columns whose values rule it out, as text; null where some row may match.
 
-        One query of DuckDB over all bounds; no value is looked at in Python. A bound that cannot be compared, such
-        as one that overflows in a cast, rules nothing out.
+        Runs one DuckDB query over all bounds, with no loop in Python. A bound that cannot be compared, for example
+        because a cast overflows, rules nothing out.
         """
         supported = [
             (part.form, part.columns) for part in self.parts if not isinstance(part.form, data_skipping.Unsupported)
@@ -166,16 +166,16 @@ class Condition:
             return file_skipping.ruled_out(cursor, supported, bounds)
 
     def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
-        """Return for each column of the schema the values of which a passing row has one; None if one has others.
+        """Return the only values of each column that matching rows can have; None if a column may have others.
 
-        The values are exactly those that DuckDB would find equal, in the column's Arrow type.
+        The values are exactly those that are equal for DuckDB, in the column's Arrow type.
         """
         with self._session.cursor() as cursor:
             return file_skipping.points(cursor, [part.form for part in self.parts], schema)
 
 
 def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> pa.BooleanArray:
-    """Return whether each row passes; one value where the condition reads no column."""
+    """Return a mask of the rows that match; one value if the condition reads no column."""
     query = f"SELECT coalesce(CAST((\n{text}\n) AS BOOLEAN), false)"
     if rows.num_columns:
         cursor.register(_ROWS, rows)
@@ -185,16 +185,16 @@ def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> p
 
 
 def condition(text: str, schema: pa.Schema) -> Condition:
-    """Return the condition that SQL text states on rows of a schema. Reads nothing.
+    """Return the condition for SQL text and the schema of the rows. Reads nothing.
 
     Args:
-        text: What may stand in a WHERE clause: `amount > 10 AND "group".name IS NULL`. Columns are found in any
-            case of letters; one that is there in this very spelling wins.
+        text: A WHERE clause without WHERE: `amount > 10 AND "group".name IS NULL`. Column names ignore case; an
+            exact match wins.
         schema: The Arrow schema of the rows.
 
     Raises:
-        InvalidArgumentError: The text is no condition, names a column that is not there, or asks for more than a
-            row's own values (a subquery, another table, an aggregate).
+        InvalidArgumentError: The text is not a condition, contains an unknown column, or needs more than the values
+            of one row (a subquery, another table, an aggregate).
     """
     session = _Session()
     with session.cursor() as cursor:
@@ -213,7 +213,7 @@ def condition(text: str, schema: pa.Schema) -> Condition:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Return DuckDB's parse tree of a condition; errors as `condition`."""
+    """Return DuckDB's parse tree of a condition. Raises as `condition`."""
     with _Session().cursor() as cursor:
         return _parse(cursor, text)
 
@@ -221,13 +221,13 @@ def parsed(text: str) -> dict[str, Any]:
 def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     """Return DuckDB's parse tree of the expression.
 
-    It is parsed in parentheses, so that it can be no more than one, and alone, so that they are its own that close.
+    It is parsed twice: in parentheses, to refuse more than one expression, and alone, to refuse unbalanced ones.
     """
     try:
         answer, bare_answer = _answer(cursor, f"{_PREFIX}{text}\n)"), _answer(cursor, f"{_BARE_PREFIX}{text}\n")
     except RecursionError as error:
         raise InvalidArgumentError("The condition is nested too deeply. Write it with fewer parentheses.") from error
-    # Where it is at fault itself, that is told, and not the parenthesis that we have added.
+    # An error of the expression itself is reported before one caused by the added parentheses.
     has_own_error = "position" in bare_answer
     if answer.get("error"):
         raise InvalidArgumentError(
@@ -244,9 +244,9 @@ def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     if tree.get("function_name") == "row":
         if not children(tree):
             raise InvalidArgumentError(
-                f"The condition {text!r} is empty. Write what would follow WHERE, or leave it out."
+                f"The condition {text!r} is empty. Write a WHERE clause without WHERE, or leave it out."
             )
-        raise InvalidArgumentError(f"{text!r} is a list of values and no condition. {_USAGE}")
+        raise InvalidArgumentError(f"{text!r} is a list of values, not a condition. {_USAGE}")
     return tree
 
 
@@ -261,7 +261,7 @@ def _has_clauses(node: dict[str, Any]) -> bool:
 
 
 def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
-    """Return the message of a text that does not parse, with the place in it."""
+    """Return the message for a syntax error, with its position."""
     message = str(answer.get("error_message", "it cannot be parsed")).strip().splitlines()[0]
     message += '"' if message.count('"') % 2 else ""  # of a token that goes on in the next line
     place = int(answer.get("position") or -1) - len(prefix)
@@ -271,7 +271,7 @@ def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
 
 
 def _columns(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
-    """Return the table's columns that an expression reads."""
+    """Return the columns that an expression reads, as spelled in the schema."""
     try:
         names = {name for name in _references(tree, schema, frozenset(), text) if name is not None}
     except RecursionError as error:
@@ -286,7 +286,7 @@ def _columns(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
 
 
 def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: str) -> Iterator[str | None]:
-    """Yield the columns that an expression names; `bound` are the parameters of enclosing lambdas."""
+    """Yield the columns in an expression; `bound` are the parameters of enclosing lambdas."""
     if isinstance(tree, list):
         for item in tree:
             yield from _references(item, schema, bound, text)
@@ -296,13 +296,13 @@ def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: st
     kind = str(tree.get("class", ""))
     if kind in _REFUSED:
         raise InvalidArgumentError(
-            f"The condition {text!r} holds {_REFUSED[kind]}. A condition reads the values of one row only."
+            f"The condition {text!r} contains {_REFUSED[kind]}. A condition reads the values of one row only."
         )
     if kind == "COLUMN_REF":
         yield _column(tree["column_names"], schema, bound, text)
         return
     if kind == "LAMBDA":
-        # `a -> 'x'` is parsed like a lambda although it may take a value out of JSON: so both are allowed for.
+        # `a -> 'x'` parses like a lambda, but may also extract a value from JSON: allow for both.
         parameters = frozenset(_names(tree.get("lhs")))
         yield from (found for found in (find(name, schema) for name in parameters) if found)
         bound |= parameters
@@ -331,22 +331,22 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
     if found is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
         return None
     if found is None:
-        raise InvalidArgumentError(f"The condition {text!r} names a {unknown_column('.'.join(names), schema.names)}")
+        raise InvalidArgumentError(unknown_column(".".join(names), schema.names, place=f" in the condition {text!r}"))
     return found
 
 
-def unknown_column(name: str, names: Iterable[str]) -> str:
-    """Return the end of a sentence that says that a column is not there, and which are."""
+def unknown_column(name: str, names: Iterable[str], *, place: str = "") -> str:
+    """Return the message for an unknown column, with similar names and those that exist."""
     known = list(names)
     alike = [one for one in known if one.casefold() == name.casefold()]
     near = alike or difflib.get_close_matches(name, known[:_COMPARED_NAMES], n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     shown = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
-    return f"column {name!r}, which is not in the table. {hint}Columns: {shown}."
+    return f"Unknown column {name!r}{place}. {hint}Columns: {shown}."
 
 
 def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: str) -> list[tuple[dict[str, Any], str]]:
-    """Return what is joined by AND at the top, each as a tree and as SQL."""
+    """Return the operands of the top-level AND, each as a tree and as SQL."""
     if tree.get("type") != "CONJUNCTION_AND":
         return [(tree, text)]
     texts = to_sql(cursor, tree["children"])
@@ -354,7 +354,7 @@ def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: st
 
 
 def _bind(cursor: duckdb.DuckDBPyConnection, text: str, schema: pa.Schema, columns: frozenset[str]) -> None:
-    """Have DuckDB check types and functions on no rows at all, in a WHERE clause: aggregates are errors there."""
+    """Check types and functions with DuckDB on an empty table, in a WHERE clause, where aggregates are errors."""
     import duckdb
 
     empty = pa.schema([item for item in schema if item.name in columns]).empty_table()
@@ -370,16 +370,16 @@ def _bind(cursor: duckdb.DuckDBPyConnection, text: str, schema: pa.Schema, colum
 
 
 def _sentence(error: Exception) -> str:
-    """Return the first line of what DuckDB says, without the word for the kind of error."""
+    """Return the first line of DuckDB's message, without the kind of error."""
     line = str(error).strip().splitlines()[0]
     return line.split("Error: ", 1)[-1].rstrip(".!")
 
 
 def passing(rows: pa.Table, predicate: Condition) -> pa.Table:
-    """Return the rows that pass."""
+    """Return the rows that match."""
     return rows.filter(predicate.mask(rows))
 
 
 def passing_count(rows: pa.Table, predicate: Condition) -> int:
-    """Return how many rows pass."""
+    """Return the number of rows that match."""
     return int(pc.sum(predicate.mask(rows), min_count=0).as_py())

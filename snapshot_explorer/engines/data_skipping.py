@@ -1,9 +1,9 @@
-"""What a condition lets be concluded of a file from the least and greatest value and the nulls of its columns.
+"""Data skipping: decide from the minimum, maximum and null count of columns whether a file may have matching rows.
 
-A parse tree becomes a `Form`: the comparisons of a column with constants that can be judged by bounds, joined by AND,
-OR and NOT; everything else is `Opaque` and concludes nothing. A form becomes SQL over bounds that is false only where
-no row of the file passes. DuckDB compares a bound with a constant exactly as the condition compares the column, since
-a bound has the column's type; what would make DuckDB cast the column in a way that does not keep its order is Opaque.
+A parse tree becomes a `Form`: comparisons of a column with constants that bounds can decide, joined by AND, OR and
+NOT; everything else is `Opaque`, which might match any file. A form becomes SQL over bounds that is false only if no
+row of the file matches. A bound has the type of its column, so DuckDB compares it with a constant exactly as the
+condition compares the column. A comparison for which DuckDB would cast the column without keeping its order is Opaque.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Constant:
     """A constant of the condition."""
 
     text: str
-    """How SQL spells it, in parentheses."""
+    """The constant as SQL, in parentheses."""
     kind: str
-    """The type that DuckDB gives it, without precision."""
+    """Its DuckDB type, without precision."""
     is_text: bool
-    """Whether it is a bare text, which takes the type of what it is compared with."""
+    """Whether it is a string literal, which DuckDB casts to the type it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
-    """A column less or greater than a constant."""
+    """A comparison of a column with a constant."""
 
     column: str
     operator: str
@@ -73,31 +73,31 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class StartsWith:
-    """A text that begins with another."""
+    """A test of a column for a prefix."""
 
     column: str
     text: str
     is_all: bool
-    """Whether every text with the prefix passes; otherwise it is only needed."""
+    """Whether the prefix is sufficient; otherwise it is only necessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """A column that is null."""
+    """A test of a column for null."""
 
     column: str
 
 
 @dataclass(frozen=True, slots=True)
 class IsTrue:
-    """A boolean column as a condition."""
+    """A boolean column used as a condition."""
 
     column: str
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite; null stays null."""
+    """The negation of a part; null stays null."""
 
     part: Form
 
@@ -118,7 +118,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """What bounds say nothing of."""
+    """An expression that bounds cannot decide."""
 
 
 Form: TypeAlias = Inequality | Between | StartsWith | IsNull | IsTrue | Not | And | Or | Unsupported
@@ -143,7 +143,7 @@ def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Sch
 
 
 def _column(tree: dict[str, Any], schema: pa.Schema) -> str | None:
-    """Return the column that an expression is, if it is nothing but that."""
+    """Return the column if the expression is just a column."""
     names = tree.get("column_names") or []
     return find(str(names[0]), schema) if tree.get("class") == "COLUMN_REF" and len(names) == 1 else None
 
@@ -178,7 +178,7 @@ def _ordering(column: str, operator: str, value: Constant) -> Form:
 def _column_and_constants(
     cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], values: Sequence[dict[str, Any]], schema: pa.Schema
 ) -> tuple[str, list[Constant]] | None:
-    """Return a column and the constants that it is compared with; None where its order may not be kept by that."""
+    """Return a column and the constants it is compared with; None if the comparison may not keep the column's order."""
     column = _column(tree, schema)
     if column is None or not values or not all(_is_constant(value) for value in values):
         return None
@@ -206,7 +206,7 @@ def _constants(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]
         return None
     try:
         kinds = cursor.execute(f"SELECT {', '.join(f'typeof({text})' for text in texts)}").fetchall()[0]
-    except duckdb.Error:  # a constant that cannot be cast: the condition itself will say so
+    except duckdb.Error:  # a constant that cannot be cast: evaluating the condition raises
         return None
     return [
         Constant(text=f"({text})", kind=str(kind).partition("(")[0], is_text=kind == "VARCHAR" and _is_bare(tree))
@@ -219,10 +219,10 @@ def _is_bare(tree: dict[str, Any]) -> bool:
 
 
 def _keeps_order(column: pa.DataType, values: Sequence[Constant]) -> bool:
-    """Return whether comparing the column with the values, alone or all at once, keeps the order of the column.
+    """Return whether comparing the column with the values, one by one or together, keeps the order of the column.
 
-    DuckDB brings column and values to one type. With several values of several types that type may be another than
-    for each alone, unless all are whole numbers and decimals, which compare by their value.
+    DuckDB casts column and values to one common type. For values of several types, that may be another type than for
+    each alone, unless all are integers and decimals, which compare by value.
     """
     kinds = {value.kind for value in values if not value.is_text}
     if pa.types.is_string(column) or pa.types.is_large_string(column):
@@ -241,14 +241,14 @@ def _keeps_order(column: pa.DataType, values: Sequence[Constant]) -> bool:
 
 
 def is_ordered(column: pa.DataType) -> bool:
-    """Return whether bounds of a type are compared at all."""
+    """Return whether bounds of a type can be compared."""
     is_plain = pa.types.is_boolean(column) or pa.types.is_string(column) or pa.types.is_large_string(column)
     is_number = pa.types.is_integer(column) or pa.types.is_floating(column) or pa.types.is_decimal(column)
     return bool(is_plain or is_number or pa.types.is_date(column) or pa.types.is_timestamp(column))
 
 
 def is_exact(column: pa.DataType, values: Sequence[Constant]) -> bool:
-    """Return whether two values of the column are equal to a constant only if they are one value."""
+    """Return whether at most one value of the column is equal to a constant."""
     if pa.types.is_integer(column) or pa.types.is_decimal(column):
         return all(value.is_text or value.kind in _EXACT for value in values)
     if pa.types.is_timestamp(column):
@@ -278,22 +278,22 @@ def _prefix(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """How SQL names what is known of a column in each file."""
+    """SQL expressions for the bounds of a column in each file."""
 
     lower: str | None
-    """Its least value or something below; None where nothing is known."""
+    """The minimum or a lower value; None if unknown."""
     upper: str | None
-    """Its greatest value or something above."""
+    """The maximum or a higher value."""
     has_value: str
-    """Whether it may hold a value."""
+    """Whether it may contain a value."""
     has_null: str
-    """Whether it may hold a null."""
+    """Whether it may contain a null."""
     is_float: bool
-    """Whether it may hold NaN, which is greater than all else and which bounds may leave out."""
+    """Whether it may contain NaN, which is greater than all other values and may be missing from bounds."""
 
 
 def might_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
-    """Return SQL that is true wherever the form may be true of some row, and never null."""
+    """Return SQL that is true if the form may be true for some row, and never null."""
     match what:
         case And(parts):
             return _joined(parts, might_match, known, "AND")
@@ -309,7 +309,7 @@ def might_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
 
 
 def might_not_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
-    """Return SQL that is true wherever the form may be false of some row, and never null."""
+    """Return SQL that is true if the form may be false for some row, and never null."""
     match what:
         case And(parts):
             return _joined(parts, might_not_match, known, "OR")
@@ -336,7 +336,7 @@ def _joined(
 def _comparison_sql(
     what: Inequality | Between | StartsWith | IsTrue, known: Mapping[str, ColumnBounds], *, passes: bool
 ) -> str:
-    """Return SQL for a comparison, which is neither true nor false of a null."""
+    """Return SQL for a comparison, which is neither true nor false for a null."""
     column = known.get(what.column)
     if column is None:
         return "true"
@@ -384,12 +384,12 @@ def _inequality_sql(operator: str, limit: Constant, column: ColumnBounds) -> str
 
 
 def quoted(text: str) -> str:
-    """Return a text as a constant of SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def equal_values(what: Form, column: str) -> tuple[Constant, ...]:
-    """Return the values of which the column must have one for the form to be true; none where it may have others."""
+    """Return the only values of the column for which the form can be true; none if others are possible."""
     match what:
         case Between(name, low, high) if name == column and low is high:
             return (low,)

@@ -1,4 +1,4 @@
-"""DuckDB's parse trees of SQL expressions, as JSON: what is in them, and back to SQL."""
+"""DuckDB's parse trees of SQL expressions, as JSON: read them, and convert them back to SQL."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def children(tree: dict[str, Any]) -> list[Any]:
-    """Return what a function is applied to; DuckDB renamed the list in version 2."""
+    """Return the arguments of a function. DuckDB 2 renamed the list."""
     found = list(tree.get("arguments") or tree.get("children") or [])
     return [child.get("expression", child) if isinstance(child, dict) else child for child in found]
 
 
 def find(name: str, schema: pa.Schema) -> str | None:
-    """Return the column that a name means: of this very spelling, or the only one in another case of letters."""
+    """Return the column with this name: the exact match, or the only match that differs in case."""
     if name in schema.names:
         return name
     alike = [str(column) for column in schema.names if column.lower() == name.lower()]
@@ -27,12 +27,12 @@ def find(name: str, schema: pa.Schema) -> str | None:
 
 
 def scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
-    """Return the one value of a query. All rows are fetched: DuckDB wants a result read to its end."""
+    """Return the single value of a query. Fetches all rows, since DuckDB needs results read to the end."""
     return str(cursor.execute(query, [parameter]).fetchall()[0][0])
 
 
 def to_sql(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -> list[str] | None:
-    """Return expressions as SQL; None if DuckDB does not spell one as an expression that can stand alone."""
+    """Return expressions as SQL; None if DuckDB does not print one as a complete expression."""
     statement = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", "SELECT 1"))
     wholes = []
     for tree in trees:

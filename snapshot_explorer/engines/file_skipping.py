@@ -1,4 +1,4 @@
-"""Files that a condition rules out, by what metadata says of their values; DuckDB compares, in one query."""
+"""Find files that a condition rules out by the bounds of their columns, with one DuckDB query."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ROWS = "__snapshot_bounds__"
 def ruled_out(
     cursor: duckdb.DuckDBPyConnection, parts: Sequence[tuple[data_skipping.Form, frozenset[str]]], bounds: Bounds
 ) -> pa.StringArray:
-    """Return for each file the columns of the first part that none of its rows can pass; null where there is none.
+    """Return for each file the columns of the first part that none of its rows can match; null if there is none.
 
     Args:
-        cursor: Where to compare.
-        parts: The conditions that are joined by AND, each with the columns that it reads.
-        bounds: What is known of the files. Of columns that are not there, nothing is.
+        cursor: Runs the query.
+        parts: The conditions joined by AND, each with the columns that it reads.
+        bounds: The bounds of the files. A missing column has unknown bounds.
     """
     import duckdb
 
@@ -41,7 +41,7 @@ def ruled_out(
     try:
         found = cursor.sql(query).to_arrow_table().column(0)
     except duckdb.Error:
-        # A bound that overflows in a cast, say: the condition itself will tell when it meets such a value.
+        # For example, a bound overflows in a cast. Evaluating the condition raises if a value does.
         return pa.nulls(rows.num_rows, pa.string())
     return pa.concat_arrays(found.cast(pa.string()).chunks)
 
@@ -49,7 +49,7 @@ def ruled_out(
 def points(
     cursor: duckdb.DuckDBPyConnection, forms: Sequence[data_skipping.Form], schema: pa.Schema
 ) -> list[pa.Array] | None:
-    """Return for each column the values of which one must be in a row that passes; None if a column may have others."""
+    """Return the only values of each column that matching rows can have; None if a column may have others."""
     found = []
     for column in schema:
         values = next((some for form in forms if (some := data_skipping.equal_values(form, column.name))), ())
@@ -61,7 +61,7 @@ def points(
 
 
 def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, data_skipping.ColumnBounds], pa.Table]:
-    """Return how SQL names the bounds of columns, and the table under whose names they are."""
+    """Return SQL expressions for the bounds of columns, and the table that they refer to."""
     names = ["rows"]
     arrays = [bounds.rows]
     known = {}
@@ -86,7 +86,7 @@ def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, data_skip
 def _cast(
     cursor: duckdb.DuckDBPyConnection, values: Sequence[data_skipping.Constant], column: pa.Field
 ) -> pa.Array | None:
-    """Return constants as values of a column; None if one is not exactly such a value."""
+    """Return constants in the type of a column; None if one has no exact value in that type."""
     import duckdb
 
     if not data_skipping.is_exact(column.type, values):

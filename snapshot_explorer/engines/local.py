@@ -1,4 +1,4 @@
-"""Splits to Arrow on this machine: read in threads, filtered by SQL conditions, in the order of the splits."""
+"""Read splits into Arrow on this machine: in threads, filtered by SQL conditions, in the order of the splits."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Split, SplitReader
 
 _THREADS = 8
-"""Splits read at once. More wait, so that memory holds few split's worth of rows beyond the result."""
+"""Splits read at once. This bounds the rows in memory beyond the result."""
 _BYTES_AT_ONCE = 512 * 2**20
-"""Size of the files of splits that are read at once, raw ones aside, which are streamed. A larger one is read alone."""
+"""Total size of splits read at once, except those that stream. A larger split is read alone."""
 
 _Result = TypeVar("_Result")
 
@@ -30,16 +30,16 @@ _Result = TypeVar("_Result")
 def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Table:
     """Return the rows of splits as one Arrow table.
 
-    Reads the columns of the scan and of its condition, and no more splits than its limit needs. Rows come in the order
-    of the splits; within a split in the format's order.
+    Reads the columns of the scan and of its condition, and only as many splits as its limit needs. Rows are in the
+    order of the splits; within a split, in the format's order.
 
     Args:
         reader: Reads the splits.
-        splits: What to read, as planned with the scan's condition.
-        scan: Which columns and rows; of a limit the first ones in the order above.
+        splits: The splits to read, planned with the scan's condition.
+        scan: Which columns and rows. A limit selects the first rows in the order above.
 
     Returns:
-        A table whose schema is that of the scan's columns, also when there are no rows.
+        A table with the schema of the scan's columns, also if there are no rows.
     """
     needed, limit = scan.needed.names, scan.limit
     found: list[pa.Table] = []
@@ -62,10 +62,10 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
 
 
 def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
-    """Return how many rows the splits hold, after any merge.
+    """Return the number of rows in the splits, after any merge.
 
-    Splits are counted by their metadata where it suffices; the others are read, in as few columns as the merge and the
-    condition need. The scan's columns and limit do not matter.
+    Counts from metadata if it is sufficient. Otherwise reads only the columns that the merge and the condition need.
+    Ignores the scan's columns and limit.
     """
     condition = scan.condition
     numbers = [split.rows if split.raw else split.counted for split in splits]
@@ -93,7 +93,7 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
 def _rows(
     batches: Iterator[pa.RecordBatch], *, condition: Condition | None, limit: int | None, stop: Event
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a split that pass, at least as many as the limit if there are; less once stopped."""
+    """Yield the matching rows of a split, at least up to the limit; fewer once stopped."""
     total = 0
     for batch in batches:
         table = pa.Table.from_batches([batch])
@@ -106,9 +106,9 @@ def _rows(
 
 
 def _in_order(splits: Sequence[Split], task: Callable[[Split], _Result], stop: Event) -> Generator[_Result, None, None]:
-    """Yield the task's results in the order of the splits, worked on in threads, only a few ahead.
+    """Yield the results of a task for each split, in order, from threads that work only a few splits ahead.
 
-    When the consumer stops, or is interrupted, what has not begun is dropped and the rest is told to stop.
+    If the consumer stops or is interrupted, pending splits are dropped and running ones are stopped.
     """
     waiting = deque(splits)
     ahead: deque[tuple[int, Future[_Result]]] = deque()
@@ -133,9 +133,9 @@ def _joined(tables: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
     """Return the tables as one of exactly the schema."""
     if not tables:
         return wanted.empty_table()
-    if not wanted.names:  # tables without columns cannot be joined, but they do have rows
+    if not wanted.names:  # tables without columns cannot be concatenated, but they have rows
         return pa.table({"rows": pa.nulls(sum(table.num_rows for table in tables))}).select([])
-    # Splits may differ in what may be null and in metadata; tables are joined only if they have one schema.
+    # Splits may differ in nullability and metadata; only tables with equal schemas can be concatenated.
     return pa.concat_tables([_under(wanted, table.select(wanted.names)) for table in tables])
 
 

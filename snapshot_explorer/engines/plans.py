@@ -1,4 +1,4 @@
-"""Plans of reading as rows of the frame PLAN."""
+"""Scan plans as rows of the frame PLAN."""
 
 import pyarrow as pa
 
@@ -7,7 +7,7 @@ from snapshot_explorer.model import ReadPlan
 
 
 def plan_rows(plan: ReadPlan) -> pa.Table:
-    """Return PLAN: a row per split that is read, then what is skipped."""
+    """Return PLAN: one row per split that is read, then rows for what is skipped."""
     read = [
         {
             "partition": list(split.partition.items()),

@@ -1,4 +1,4 @@
-"""What DuckDB's plan of a query says of the rows that it needs: columns, and what stands right above a scan."""
+"""Read projections, filters and limits from DuckDB's plan of a query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PREFIX = "plan__"
-"""How the names of columns in plans begin."""
+"""The prefix of column names in plans."""
 _SCAN = "ARROW_SCAN"
 _LIMITS = ("LIMIT", "STREAMING_LIMIT")
 _NAME = re.compile(r"plan__(\d+)__(?:\d+|rows)")
@@ -30,7 +30,7 @@ _TOKEN = re.compile(
     |\s+""",
     re.VERBOSE,
 )
-"""What a condition that is pushed may be made of: comparisons of columns with constants, and nothing that computes."""
+"""The tokens of a filter that can be pushed down: comparisons of columns with constants, without computation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,20 @@ class Scan:
     """A scan of a relation in a plan."""
 
     columns: tuple[str, ...]
-    """The names, in the plan, of the columns that it reads."""
+    """The columns that it reads, by their names in the plan."""
     condition: str | None
-    """The condition that its rows have to pass before anything else is done with them, as DuckDB spells it."""
+    """The filter directly above the scan, as DuckDB prints it."""
     limit: int | None = None
-    """How many of its rows are taken, whichever they are; None if all are."""
+    """A number of rows that is enough, no matter which; None if all are needed."""
 
 
 def column_name(number: int, at: int) -> str:
-    """Return the name that the column at a place of a relation has in plans."""
+    """Return the name in plans of a relation's column at a position."""
     return f"plan__{number}__{at}"
 
 
 def rows_name(number: int) -> str:
-    """Return the name that the rows of a relation have in plans, where they are only counted."""
+    """Return the name in plans that represents the rows of a relation if they are only counted."""
     return f"plan__{number}__rows"
 
 
@@ -62,12 +62,12 @@ def number_of(name: str) -> int | None:
 
 
 def scans(plan: object) -> Sequence[Scan]:
-    """Return the scans of a plan that DuckDB explained as JSON."""
+    """Return the scans of a plan in DuckDB's JSON format."""
     return tuple(_scans(plan, "", {}))
 
 
 def _scans(node: object, parent: str, parent_info: Mapping[str, Any]) -> Iterator[Scan]:
-    """Yield the scans in a part of a plan, below a node of this name that tells this."""
+    """Yield the scans in a part of a plan, below a node with this name and these details."""
     if isinstance(node, list):
         for child in node:
             yield from _scans(child, parent, parent_info)
@@ -86,26 +86,26 @@ def _scans(node: object, parent: str, parent_info: Mapping[str, Any]) -> Iterato
 
 
 def _limit(info: Mapping[str, Any]) -> int | None:
-    """Return how many rows a LIMIT with an OFFSET needs; None where that is computed, or there is no LIMIT."""
+    """Return the number of rows that LIMIT and OFFSET need; None if it is computed, or there is no LIMIT."""
     limit, offset = str(info.get("Limit", "")), str(info.get("Offset", "0"))
     return int(limit) + int(offset) if limit.isdecimal() and offset.isdecimal() else None
 
 
 def limit_of(found: Sequence[Scan]) -> int | None:
-    """Return how many rows are enough for all of a relation's scans; None if one takes all."""
+    """Return a number of rows that is enough for all scans of a relation; None if a scan needs all."""
     limits = [scan.limit for scan in found if scan.limit is not None]
     return max(limits) if limits and len(limits) == len(found) else None
 
 
 def condition_of(found: Sequence[Scan], names: Mapping[str, str], schema: pa.Schema) -> str | None:
-    """Return a condition in SQL that every row passes which one of a relation's scans needs; None if there is none.
+    """Return a condition in SQL that all rows match that a scan of the relation needs; None if there is none.
 
-    Only what is sure to mean the same outside of the query is used: comparisons of columns with constants of a fitting
-    type. Of other conditions nothing is lost, since the query evaluates all of its own.
+    Uses only comparisons of columns with constants of a compatible type, which mean the same outside the query.
+    Leaving out other filters is safe, since the query evaluates all of its filters again.
 
     Args:
         found: All scans of the relation.
-        names: The columns' own names by their names in the plan.
+        names: Column names by their names in the plan.
         schema: The relation's schema.
     """
     planned = pa.schema([schema.field(column).with_name(name) for name, column in names.items()])
@@ -117,12 +117,12 @@ def condition_of(found: Sequence[Scan], names: Mapping[str, str], schema: pa.Sch
 
 
 def _pushed(text: str | None, planned: pa.Schema) -> str | None:
-    """Return those parts of a condition that are sure to mean the same, with the plan's names."""
+    """Return the parts of a filter that mean the same outside the query, with the plan's names."""
     if text is None or not _NAME.search(text):
         return None
     try:
         parts = condition(text, planned).parts
-    except InvalidArgumentError:  # not a condition on a row's own values
+    except InvalidArgumentError:  # depends on more than the values of a row
         return None
     safe = [
         part.text
@@ -133,7 +133,7 @@ def _pushed(text: str | None, planned: pa.Schema) -> str | None:
 
 
 def _is_equivalent(form: data_skipping.Form) -> bool:
-    """Return whether bounds can be concluded from, with every part of it understood."""
+    """Return whether data skipping can use every part of a form."""
     match form:
         case data_skipping.And(parts) | data_skipping.Or(parts):
             return all(_is_equivalent(part) for part in parts)
@@ -156,14 +156,14 @@ def _has_plain_tokens(text: str, planned: pa.Schema) -> bool:
 
 
 def _is_exact(kind: pa.DataType) -> bool:
-    """Return whether DuckDB's spelling of a constant of the type is the constant itself."""
+    """Return whether DuckDB prints constants of the type without loss."""
     is_number = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
     is_time = pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.tz is None and kind.unit == "us")
     return bool(is_number or is_time or pa.types.is_string(kind))
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return the text with the columns' own names, quoted, and strings as they are."""
+    """Return the text with quoted column names in place of the plan's. Strings are unchanged."""
 
     def own(found: re.Match[str]) -> str:
         column = found["column"]

@@ -16,11 +16,11 @@ class Scan:
     columns: pa.Schema
     """The columns to return, in order."""
     needed: pa.Schema
-    """The columns to read: those to return, in the order of the table, then others that the condition needs."""
+    """The columns to read: those to return, in table order, then others that the condition needs."""
     condition: Condition | None = None
     """Which rows to keep; None for all."""
     limit: int | None = None
-    """How many rows to return at most; None for all."""
+    """The maximum number of rows to return; None for all."""
 
 
 def scan_of(
@@ -29,10 +29,10 @@ def scan_of(
     """Return a scan of rows with this schema. Reads nothing.
 
     Args:
-        schema: The Arrow schema of the rows, metadata columns included that may be named.
+        schema: The Arrow schema of the rows, including metadata columns.
         columns: Names of the columns to return, in order; all for None.
         where: A condition in SQL, as DuckDB understands it.
-        limit: How many rows to return at most.
+        limit: The maximum number of rows to return.
 
     Raises:
         InvalidArgumentError: A column does not exist or is named twice, the condition does not fit the schema, or the
@@ -52,12 +52,12 @@ def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     if columns is None:
         return schema.remove_metadata()
     if isinstance(columns, str):
-        raise InvalidArgumentError(f"columns is one text, {columns!r}. Give a list of names: [{columns!r}].")
+        raise InvalidArgumentError(f"columns must be a list of names, got {columns!r}. Write [{columns!r}].")
     known, seen = set(schema.names), set[str]()
     for name in columns:
         if name not in known:
-            raise InvalidArgumentError(f"The columns asked for name a {unknown_column(str(name), schema.names)}")
+            raise InvalidArgumentError(unknown_column(str(name), schema.names))
         if name in seen:
-            raise InvalidArgumentError(f"The column {name!r} is asked for twice. Name each column once.")
+            raise InvalidArgumentError(f"columns contains {name!r} twice. Write each column once.")
         seen.add(name)
     return pa.schema([schema.field(name) for name in columns])

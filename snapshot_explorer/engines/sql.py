@@ -1,8 +1,8 @@
-"""Queries in SQL, run by DuckDB over Arrow data of which only what they need is read.
+"""SQL queries, run by DuckDB over Arrow data, with projection and filter pushdown.
 
-A query is planned over empty tables first. The plan says which columns each scan reads, and which conditions stand
-right above it; only these are then read. The connection is a new one for each query, and reaches no file, no network
-and no Python variable.
+A query is first planned over empty tables. The plan contains the columns of each scan and the filters directly above
+it; only these columns and rows are then read. Each query has a new connection, without access to files, the network
+or Python variables.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ _LOCKED = {
     "temp_directory": "",
 }
 _NO_TYPE = ("TIME WITH TIME ZONE", "BIGNUM")
-"""DuckDB's types whose values do not survive in Arrow."""
+"""DuckDB types whose values Arrow cannot represent."""
 _UNREAD = "error('rows are read that the plan does not name')"
 _PLAN = "EXPLAIN (FORMAT json) "
 
 Failure: TypeAlias = Callable[[str, int | None], str]
-"""Makes a message of what an engine says and of the position in the query, in characters, if it says one."""
+"""Returns a message for an engine's message and the position in the query, in characters, if known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredRows:
-    """What a query needs of a relation's rows."""
+    """The columns and rows of a relation that a query needs."""
 
     columns: tuple[str, ...]
-    """The columns; none where the rows are only counted."""
+    """The columns; none if rows are only counted."""
     where: str | None = None
-    """A condition in SQL that the rows pass which are needed."""
+    """A condition in SQL that all needed rows match."""
     limit: int | None = None
-    """How many rows are enough, whichever they are; None if all are needed."""
+    """A number of rows that is enough, no matter which; None if all are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +59,11 @@ class Relation:
     """Rows that a query may read."""
 
     what: str
-    """What it is, for messages: `orders at version 17`."""
+    """A description for messages: `orders at version 17`."""
     schema: pa.Schema
     """The Arrow schema of the rows."""
     read: Callable[[Sequence[str], str | None, int | None], pa.Table]
-    """Returns columns of the rows; with a condition in SQL, at least of those that pass it; or so many of them."""
+    """Returns the required columns of at least the required rows."""
     count: Callable[[], int]
     """Returns the number of rows."""
 
@@ -77,22 +77,22 @@ def run(
     explain: bool = False,
     before: Callable[[Mapping[str, RequiredRows]], object] | None = None,
 ) -> pa.Table:
-    """Return what a query gives, as Arrow.
+    """Return the result of a query, as Arrow.
 
-    Types are as DuckDB gives them: sums of integers are decimal(38, 0), a timestamp of milliseconds or seconds with a
-    zone comes back in microseconds, a time of day in milliseconds too. Zones are UTC.
+    Types are DuckDB's: sums of integers are decimal(38, 0); timestamps with a zone in milliseconds or seconds, and
+    times in milliseconds, become microseconds. Zones are UTC.
 
     Args:
-        query: One reading statement of DuckDB.
-        relations: The tables that it may name, by their names, which need no quotes.
-        failure: Makes a message of what DuckDB says.
-        whole: Read all columns and rows, whatever the plan says.
+        query: One read-only DuckDB statement.
+        relations: The tables that it may use, by name; the names need no quotes.
+        failure: Returns the message for an error of DuckDB.
+        whole: Read all columns and rows, without pushdown.
         explain: The query is an EXPLAIN: nothing is read.
-        before: Told what is going to be read of which relation, before anything is. It may raise.
+        before: Called with the requirements of each relation before anything is read. It may raise.
 
     Raises:
-        InvalidArgumentError: DuckDB refuses the query, or fails at it.
-        UnsupportedFeatureError: The result has a type that Arrow has not.
+        InvalidArgumentError: DuckDB refuses the query, or fails to run it.
+        UnsupportedFeatureError: The result has a type that Arrow does not have.
     """
     import duckdb
 
@@ -104,7 +104,7 @@ def run(
         for view in views:
             view.show(connection, as_it_is=explain)
         if not explain:
-            # A query that uses names as those of the plan could be mistaken for it.
+            # The names of the query could be confused with those of the plan.
             plan = None if whole or pushdown.PREFIX in query.lower() else _planned(connection, query, failure)
             required = [view.required(plan) for view in views]
             if before is not None:
@@ -116,7 +116,7 @@ def run(
 
 @contextmanager
 def _translated(query: str, failure: Failure) -> Iterator[None]:
-    """Raise what DuckDB says as an error of ours."""
+    """Raise DuckDB's errors as InvalidArgumentError."""
     import duckdb
 
     try:
@@ -128,7 +128,7 @@ def _translated(query: str, failure: Failure) -> Iterator[None]:
 
 
 def _planned(connection: duckdb.DuckDBPyConnection, query: str, failure: Failure) -> Sequence[pushdown.Scan] | None:
-    """Return the scans of a query's plan; None if the plan does not say what each of them reads."""
+    """Return the scans of a query's plan; None if the columns of a scan are unknown."""
     with _translated(_PLAN + query, lambda sentence, at: failure(sentence, None if at is None else at - len(_PLAN))):
         rows = connection.execute(_PLAN + query).fetchall()
     try:
@@ -139,7 +139,7 @@ def _planned(connection: duckdb.DuckDBPyConnection, query: str, failure: Failure
 
 
 class _RelationView:
-    """A relation under its name in a connection: a view whose columns have names of their own in the plan."""
+    """A relation as a view in a connection. Its columns have generated names in the plan."""
 
     def __init__(self, number: int, name: str, relation: Relation) -> None:
         self._number = number
@@ -149,14 +149,14 @@ class _RelationView:
         twice = sorted(column for column in relation.schema.names if folded[column.lower()] > 1)
         if twice:
             raise InvalidArgumentError(
-                f"{relation.what} has columns whose names differ only in case: {', '.join(twice)}. DuckDB does not "
-                "tell them apart: read the rows with to_arrow(columns=[...]) instead."
+                f"{relation.what} has columns whose names differ only in case: {', '.join(twice)}. DuckDB ignores "
+                "case: read the rows with to_arrow(columns=[...]) instead."
             )
         self._plan_names = {pushdown.column_name(number, at): column for at, column in enumerate(relation.schema.names)}
         self._types: list[str] = []
 
     def show(self, connection: duckdb.DuckDBPyConnection, *, as_it_is: bool) -> None:
-        """Show the empty relation. Its first column stands in the plan for the number of rows."""
+        """Register the empty relation. In the plan, its first column represents the number of rows."""
         if as_it_is:
             connection.register(self.name, self._relation.schema.empty_table())
             return
@@ -168,7 +168,7 @@ class _RelationView:
         self._types = [str(kind) for kind in connection.table(self.name).types]
 
     def required(self, plan: Sequence[pushdown.Scan] | None) -> RequiredRows | None:
-        """Return what the plan reads, everything without one; None if it reads nothing."""
+        """Return what the plan reads; everything without a plan, None if it reads nothing."""
         if plan is None:
             return RequiredRows(columns=tuple(self._plan_names.values()))
         mine = [scan for scan in plan if pushdown.number_of(scan.columns[0]) == self._number]
@@ -182,7 +182,7 @@ class _RelationView:
         )
 
     def fill(self, connection: duckdb.DuckDBPyConnection, required: RequiredRows | None) -> None:
-        """Put in the rows that are wanted. What else the query reads after all fails it."""
+        """Register the required rows. If the query reads other columns or rows, it fails."""
         if required is None:
             self._show_rows(connection, 1, [], f" WHERE {_UNREAD} IS NULL")
         elif required.columns:
@@ -195,7 +195,7 @@ class _RelationView:
     def _show_rows(
         self, connection: duckdb.DuckDBPyConnection, rows: pa.Table | int, read: Sequence[str], where: str = ""
     ) -> None:
-        """Show rows, or a number of rows of which no column was read."""
+        """Register rows, or a number of rows without columns."""
         if isinstance(rows, int):
             rows = pa.table({pushdown.rows_name(self._number): pa.nulls(rows, pa.bool_())})
         connection.unregister(f"{self.name}__rows")
@@ -219,13 +219,13 @@ def _quoted(name: str) -> str:
 
 
 def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """Return the rows of a query, whose values are all exactly what DuckDB has."""
+    """Return the rows of a query, with exactly DuckDB's values."""
     answer = connection.sql(query)
     for name, kind in zip(answer.columns, answer.types, strict=True):
         lost = next((word for word in _NO_TYPE if word in str(kind)), None)
         if lost is not None:
             raise UnsupportedFeatureError(
-                f"The result's column {name!r} is a {lost}, which Arrow and pandas have not. Convert it in the "
+                f"The result's column {name!r} is a {lost}, which Arrow and pandas do not have. Convert it in the "
                 "query, such as CAST(... AS VARCHAR)."
             )
     rows: pa.Table = answer.to_arrow_table()
@@ -236,21 +236,21 @@ def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
             except pa.ArrowInvalid as error:
                 raise UnsupportedFeatureError(
                     f"The result's column {item.name!r} has an integer of more than 38 digits, which Arrow and pandas "
-                    "have not. Convert it in the query, such as CAST(... AS VARCHAR)."
+                    "do not have. Convert it in the query, such as CAST(... AS VARCHAR)."
                 ) from error
     return rows
 
 
 def _message(error: Exception, query: str, failure: Failure) -> str:
-    """Return what DuckDB says as one sentence."""
+    """Return DuckDB's message as one sentence."""
     import duckdb
 
     text = str(error).strip().split("Error: ", 1)[-1]
     fields = _json(text)
     sentence = str(fields.get("exception_message") or text).split("\n\tCandidate functions", 1)[0]
     if isinstance(error, duckdb.OutOfMemoryException):
-        # DuckDB's advice is about settings that are locked.
-        sentence = f"{sentence.splitlines()[0]}. Ask for fewer columns or rows, or use the engine spark"
+        # DuckDB's advice is to change settings, which are locked.
+        sentence = f"{sentence.splitlines()[0]}. Select fewer columns or rows, or use engine='spark'"
     sentence = " ".join(sentence.split()).rstrip(".!")
     position = str(fields.get("position", ""))
     at = None

@@ -74,7 +74,7 @@ def test_an_unknown_column_is_answered_with_the_nearest():
     with pytest.raises(InvalidArgumentError) as error:
         condition("nam = 'x'", ROWS.schema)
 
-    assert "names a column 'nam', which is not in the table. Did you mean name" in str(error.value)
+    assert "Unknown column 'nam' in the condition \"nam = 'x'\". Did you mean name" in str(error.value)
     assert "Columns: id, name" in str(error.value)
 
 
@@ -113,7 +113,7 @@ def test_a_syntax_error_is_one_sentence_that_names_the_place():
 
     assert str(error.value) == (
         "The condition 'id >> > 1' is not SQL: syntax error at or near \">\" (character 7). "
-        "Write what would follow WHERE, such as: amount > 10 AND name IS NULL."
+        "Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL."
     )
 
 
@@ -141,7 +141,7 @@ def test_what_is_no_sql_is_told_by_its_own_words(text, said, character):
     told = str(error.value)
     assert told.startswith(f"The condition {text!r} is not SQL: ")
     assert said in told
-    assert told.endswith(". Write what would follow WHERE, such as: amount > 10 AND name IS NULL.")
+    assert told.endswith(". Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL.")
     assert character is None or f" (character {character})." in told
 
 
@@ -155,9 +155,7 @@ def test_a_parenthesis_that_is_not_closed_is_not_told_by_the_one_that_we_add(tex
 
 @pytest.mark.parametrize("text", ["id > 1, 2", "(id > 1, 2)", "row(id)"])
 def test_a_list_of_values_is_no_condition(text):
-    with pytest.raises(
-        InvalidArgumentError, match="is a list of values and no condition. Write what would follow WHERE"
-    ):
+    with pytest.raises(InvalidArgumentError, match="is a list of values, not a condition. Write a WHERE clause"):
         condition(text, ROWS.schema)
 
 
@@ -237,7 +235,7 @@ def test_rows_that_fail_a_part_fail_the_whole(parts, columns):
 def test_a_value_that_can_not_be_cast_is_one_sentence():
     found = condition("cast(name as int) = 1", ROWS.schema)
 
-    with pytest.raises(InvalidArgumentError, match="cannot be evaluated: .*ann.* TRY_CAST gives null"):
+    with pytest.raises(InvalidArgumentError, match="cannot be evaluated: .*ann.* TRY_CAST returns null"):
         found.mask(ROWS)
 
 

@@ -126,9 +126,9 @@ def test_a_limit_of_zero_reads_nothing():
     ("arguments", "said"),
     [
         ({"limit": -1}, "limit must be 0 or more, got -1."),
-        ({"columns": ["id", "nam"]}, "name a column 'nam', which is not in the table. Did you mean name"),
-        ({"columns": ["id", "part", "id"]}, "column 'id' is asked for twice"),
-        ({"columns": "id"}, r"Give a list of names: \['id'\]"),
+        ({"columns": ["id", "nam"]}, "Unknown column 'nam'. Did you mean name"),
+        ({"columns": ["id", "part", "id"]}, "columns contains 'id' twice"),
+        ({"columns": "id"}, r"columns must be a list of names, got 'id'. Write \['id'\]"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused_before_reading(arguments, said):

@@ -259,8 +259,11 @@ def test_sums_of_integers_are_exact_decimals():
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("'12:00:00+02'::timetz", "The result's column 'x' is a TIME WITH TIME ZONE, which Arrow and pandas have not."),
-        ("[1::bignum]", "The result's column 'x' is a BIGNUM, which Arrow and pandas have not."),
+        (
+            "'12:00:00+02'::timetz",
+            "The result's column 'x' is a TIME WITH TIME ZONE, which Arrow and pandas do not have.",
+        ),
+        ("[1::bignum]", "The result's column 'x' is a BIGNUM, which Arrow and pandas do not have."),
         ("(2::hugeint * 85070591730234615865843651857942052863)", "has an integer of more than 38 digits"),
     ],
 )
@@ -313,7 +316,7 @@ def test_too_little_memory_is_told_without_advice_that_cannot_be_followed(monkey
         run("select list(range) from range(30000000)", {}, failure)
 
     assert str(raised.value).startswith("None: failed to allocate data of size")
-    assert str(raised.value).endswith("used). Ask for fewer columns or rows, or use the engine spark")
+    assert str(raised.value).endswith("used). Select fewer columns or rows, or use engine='spark'")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +345,7 @@ def test_columns_that_differ_in_case_only_are_refused_by_name():
         ran("select 1 from t", pa.table({"a": [1], "A": [2], "b": [3]}))
 
     assert str(raised.value) == (
-        "t at version 1 has columns whose names differ only in case: A, a. DuckDB does not tell them apart: read the "
+        "t at version 1 has columns whose names differ only in case: A, a. DuckDB ignores case: read the "
         "rows with to_arrow(columns=[...]) instead."
     )
 

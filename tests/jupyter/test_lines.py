@@ -125,7 +125,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot load --columns nope", ""),
         (
             "%snapshot load --columns ID",
-            "The columns asked for name a column 'ID', which is not in the table. Did you mean id? Columns: id, name.",
+            "Unknown column 'ID'. Did you mean id? Columns: id, name.",
         ),
         (
             '%snapshot load --columns ""',

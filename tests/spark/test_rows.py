@@ -274,7 +274,7 @@ def test_a_table_without_rows_has_its_columns(spark, tmp_path, numbers):
 def test_arguments_are_refused_before_spark_is_asked(spark, numbers):
     snapshot = open_table(str(numbers)).current
 
-    with pytest.raises(InvalidArgumentError, match="name a column 'ids', which is not in the table. Did you mean id?"):
+    with pytest.raises(InvalidArgumentError, match="Unknown column 'ids'. Did you mean id?"):
         snapshot.to_spark(spark, columns=["ids"])
     with pytest.raises(InvalidArgumentError, match="limit must be 0 or more, got -1. Leave it out for all rows."):
         snapshot.to_spark(spark, limit=-1)

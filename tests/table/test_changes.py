@@ -164,7 +164,7 @@ def test_an_unknown_mode_is_told_the_modes(plain):
 def test_an_unknown_column_is_told(plain):
     with pytest.raises(errors.InvalidArgumentError, match="'nope'"):
         plain.row_changes(1, 2, ["nope"])
-    with pytest.raises(errors.InvalidArgumentError, match="Give a list of names"):
+    with pytest.raises(errors.InvalidArgumentError, match="must be a list of names"):
         plain.row_changes(1, 2, "id")
 
 

@@ -181,7 +181,7 @@ def test_times_before_carried_ones_began_are_looked_for_among_the_older_versions
 
     assert [opened.at(at(millis)).version for millis in (70_000, 79_999, 80_000, 500_001, 10**12)] == [2, 2, 3, 4, 4]
     assert opened.at(f"@{at(80_000).isoformat()}~2").version == 1
-    with pytest.raises(SnapshotNotFoundError, match="The earliest is 0, of 1970-01-01T00:08:20Z"):
+    with pytest.raises(SnapshotNotFoundError, match="The earliest is 0, committed at 1970-01-01T00:08:20Z"):
         opened.at(at(69_999))
     assert opened.history(since=at(75_000))["version"].to_pylist() == [4, 3]
 
