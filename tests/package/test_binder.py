@@ -93,6 +93,6 @@ def test_the_quickstart_runs(environment, tmp_path):
 
 def test_without_java_spark_says_in_one_line_what_to_install(environment, tmp_path):
     assert environment.python(TO_SPARK, tmp_path) == (
-        "Spark was asked for, but no java is on the PATH. Install Java 17 or newer (openjdk-17-jre-headless on Debian)"
-        ", or give a session that runs elsewhere: to_spark(spark).\n"
+        "Spark needs Java, but no java is on the PATH. Install Java 17 or newer (openjdk-17-jre-headless on Debian)"
+        ", or pass a session that runs elsewhere: to_spark(spark).\n"
     )

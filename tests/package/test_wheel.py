@@ -65,7 +65,7 @@ print("", json.dumps({
     "spark": told,
 }), sep="\\n")
 '''
-MISSING = "Spark was asked for, but pyspark is not installed. Install it with: pip install 'snapshot-explorer[spark]'."
+MISSING = "Spark needs pyspark, which is not installed. Install it with: pip install 'snapshot-explorer[spark]'."
 
 
 @pytest.fixture(scope="module")

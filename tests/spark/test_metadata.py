@@ -392,16 +392,16 @@ def test_an_engine_that_is_not_known_is_refused(partitioned, of):
         "changes of a version": table.current.file_changes,
     }[of]
 
-    with pytest.raises(InvalidArgumentError, match="No engine for metadata is called 'dask'. Engines: local, spark."):
+    with pytest.raises(InvalidArgumentError, match="'dask' is not an engine for metadata. Engines: local, spark."):
         ask(engine="dask")
 
 
 def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_path):
     table = open_table(partitioned.root)
 
-    with pytest.raises(InvalidArgumentError, match="cache_dir was given with engine='spark', which keeps nothing"):
+    with pytest.raises(InvalidArgumentError, match="engine='spark' does not support cache_dir, since it keeps nothing"):
         table.lifetimes(engine="spark", cache_dir=tmp_path)
-    with pytest.raises(UnsupportedFeatureError, match="Statistics of files were asked for with engine='spark'"):
+    with pytest.raises(UnsupportedFeatureError, match="engine='spark' does not read the statistics of files"):
         table.current.files(engine="spark", statistics=True)
     with pytest.raises(InvalidArgumentError, match="'day' is not a partition key"):
         table.current.files({"day": "x"}, engine="spark")

@@ -515,19 +515,19 @@ OPENED = f"from snapshot_explorer import open_table\nopen_table({str(DATA / 'del
 
 
 def test_without_java_one_line_says_what_to_install(tmp_path):
-    message = "Install Java 17 or newer (openjdk-17-jre-headless on Debian), or give a session that runs elsewhere"
+    message = "Install Java 17 or newer (openjdk-17-jre-headless on Debian), or pass a session that runs elsewhere"
 
     nowhere = run(OPENED, PATH=str(tmp_path)).stderr.splitlines()[-1]
     wrong = run(OPENED, PATH=str(tmp_path), JAVA_HOME=str(tmp_path)).stderr.splitlines()[-1]
 
-    assert f"Spark was asked for, but no java is on the PATH. {message}" in nowhere
-    assert f"Spark was asked for, but JAVA_HOME is {tmp_path}, which has no bin/java. {message}" in wrong
+    assert f"Spark needs Java, but no java is on the PATH. {message}" in nowhere
+    assert f"Spark needs Java, but JAVA_HOME is {tmp_path}, which has no bin/java. {message}" in wrong
 
 
 def test_without_pyspark_one_line_says_what_to_install():
     said = run(f"import sys; sys.modules['pyspark'] = None\n{OPENED}").stderr.splitlines()[-1]
 
-    assert "Spark was asked for, but pyspark is not installed. Install it with: pip install" in said
+    assert "Spark needs pyspark, which is not installed. Install it with: pip install" in said
 
 
 def test_a_session_is_found_from_any_thread(spark):
@@ -556,7 +556,7 @@ spark.stop()
     home = {name: os.environ[name] for name in ("JAVA_HOME", "PATH", "HOME") if name in os.environ}
     done = run(code, **home)
 
-    said = "No Spark session is active: a local one is started, which uses all cores of this machine."
+    said = "No Spark session is active. Starting a local one, which uses all cores of this machine."
     assert done.stderr.count(said) == 1
     assert json.loads(done.stdout.splitlines()[-1])[:2] == ["127.0.0.1", "local[*]"]
 

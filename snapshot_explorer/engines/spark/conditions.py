@@ -1,7 +1,6 @@
-"""Conditions as Spark's own, so that its readers can use them: those that mean the same in both, and no others.
+"""Translate conditions to Spark columns, for its readers, if they mean the same in DuckDB and Spark.
 
-DuckDB's parse tree is translated where every part of it is known to be alike: comparisons of a column with a literal
-of its own kind, IN, BETWEEN, IS NULL, and AND, OR and NOT over them.
+Translates comparisons of a column with a literal of its own type, IN, BETWEEN, IS NULL, and AND, OR and NOT over them.
 """
 
 from __future__ import annotations
@@ -42,20 +41,20 @@ _MIRRORED = {
 _INTEGERS = frozenset((pa.int8(), pa.int16(), pa.int32(), pa.int64()))
 _TRUTHS = {"true": True, "false": False}
 _EXACT = 2**53
-"""Integers up to here are doubles too."""
+"""Up to here, doubles represent integers exactly."""
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 _DATE = re.compile(r"(?!0000)\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 class _NotTranslatableError(Exception):
-    """A part of the condition may mean another thing in Spark."""
+    """A part of the condition may have another meaning in Spark."""
 
 
 def translated(condition: Condition, schema: pa.Schema) -> Column | None:
-    """Return the condition on columns of a schema, which is null or false where rows do not pass.
+    """Return the condition as a Spark column; it is null or false for rows that do not match.
 
-    None where Spark might not mean the same.
+    None if it might have another meaning in Spark.
     """
     try:
         return _passes(parsed(condition.text), schema)
@@ -83,7 +82,7 @@ def _passes(tree: dict[str, Any], schema: pa.Schema) -> Column:
         first, *others = children(tree)
         column, column_type = _column(first, schema)
         if column_type == pa.float64():
-            raise _NotTranslatableError  # of many values Spark makes a hash table, in which -0.0 is not 0.0
+            raise _NotTranslatableError  # for many values Spark builds a hash table, in which -0.0 is not 0.0
         found = column.isin([_literal(other, column_type) for other in others])
         return found if kind == "COMPARE_IN" else ~found
     if kind == "COLUMN_REF":
@@ -119,7 +118,7 @@ def _column(tree: dict[str, Any], schema: pa.Schema) -> tuple[Column, pa.DataTyp
 
 
 def _literal(tree: dict[str, Any], kind: pa.DataType) -> Column:
-    """Return a constant to compare a column of a type with."""
+    """Return a constant that is compared with a column of a type."""
     from pyspark.sql import functions as f
 
     if tree.get("type") == "OPERATOR_CAST" and kind == pa.date32():

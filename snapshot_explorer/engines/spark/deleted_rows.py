@@ -1,7 +1,7 @@
-"""Rows but for those that deletion vectors take away, left out by Spark itself: by a join with bitmaps of their places.
+"""Leave out rows that deletion vectors delete, in Spark: by a join with bitmaps of row addresses.
 
-A row's place is made of its file's size and its position in the file, which Spark tells of parquet files. A bitmap is
-of a chunk of places, and each row looks up the one of its own chunk: a join of few rows, which Spark broadcasts.
+The address of a row combines the size of its file with its position in the file, which Spark provides for Parquet. A
+bitmap covers a chunk of addresses, and each row looks up the bitmap of its chunk: a small join that Spark broadcasts.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from snapshot_explorer.arrow.roaring import Positions
 
 METADATA = "_metadata"
-"""Spark's own column, of facts about a row's file."""
+"""Spark's metadata column about the file of a row."""
 MOST_ROWS = 2**31
 MOST_BYTES = 2**32
-"""Limits of files whose deleted rows are left out: the product of both is a long."""
+"""Limits for files whose deleted rows are left out: the product of both fits a long."""
 _CHUNKS = (6, 8, 10, 12, 14, 16)
-"""How many places a chunk may have, as powers of two: few where few rows are deleted, far from each other."""
+"""Sizes of a chunk, as powers of two: small chunks suit few deleted rows that are far apart."""
 _WORD = 6
 """Bits of a long, as a power of two."""
 _ENTRY_BYTES = 64
-"""What a chunk takes in Spark's hash table beside its bits."""
+"""The bytes of a chunk in Spark's hash table, without its bits."""
 
 
 def bitmap_bytes(gone: Sequence[Positions]) -> int:
-    """Return about how much memory of each executor it takes to leave these rows out."""
+    """Return an estimate of the memory that leaving out these rows needs on each executor."""
     return _bitmap_bytes(gone, _chunk(gone))
 
 
@@ -49,15 +49,15 @@ def _bitmap_bytes(gone: Sequence[Positions], chunk: int) -> int:
 def without_deleted_rows(
     spark: SparkSession, rows: DataFrame, sizes: Sequence[int], gone: Sequence[Positions]
 ) -> DataFrame:
-    """Return the rows of parquet files but for those deleted; an error at a file of a size that none had.
+    """Return the rows of Parquet files without deleted ones. Spark fails on a file with an unknown size.
 
     Args:
         spark: The session.
-        rows: The rows, as a scan of the files gives them.
-        sizes: How large each file is, below `MOST_BYTES`: no two alike.
-        gone: The positions of the deleted rows of each, ascending and below `MOST_ROWS`.
+        rows: A scan of the files.
+        sizes: The size of each file, below `MOST_BYTES`. All differ.
+        gone: The positions of the deleted rows of each file, ascending and below `MOST_ROWS`.
 
-    Source: spark docs, "File metadata column"; ParquetRowIndexUtil, which counts rows that are not read too.
+    Source: spark docs, "File metadata column"; ParquetRowIndexUtil, which also counts rows that are not read.
     """
     from pyspark.sql import functions as f
 
@@ -66,19 +66,21 @@ def without_deleted_rows(
     width = _chunk(gone)
     bitmaps = spark.createDataFrame(_bitmaps(sizes, gone, width).rename_columns([chunk, words]))
     size = f.col(f"{METADATA}.file_size")
-    changed = f.raise_error(f.lit("A data file has another size than when the DataFrame was made. Make it anew."))
+    changed = f.raise_error(
+        f.lit("The size of a data file has changed since the DataFrame was created. Create it again.")
+    )
     row_place = f.when(size.isin(list(sizes)), size * f.lit(MOST_ROWS) + f.col(f"{METADATA}.row_index"))
     placed = rows.select("*", row_place.otherwise(changed.cast("bigint")).alias(place))
     placed = placed.withColumn(chunk, f.shiftright(place, width))
     word = f.shiftright(place, _WORD).bitwiseAND(f.lit((1 << width - _WORD) - 1)).cast("int")
     bit = f.getbit(f.get(words, word), f.col(place).bitwiseAND(f.lit((1 << _WORD) - 1)).cast("int"))
-    # Where nothing of a chunk is deleted, it has no bitmap.
+    # A chunk without deleted rows has no bitmap.
     kept = placed.join(f.broadcast(bitmaps), chunk, "left").where(f.coalesce(bit, f.lit(0)) == 0)
     return kept.drop(place, chunk, words)
 
 
 def _bitmaps(sizes: Sequence[int], gone: Sequence[Positions], width: int) -> pa.Table:
-    """Return the number of each chunk in which rows are deleted, and its bits as longs, the lowest bit first."""
+    """Return the number of each chunk with deleted rows, and its bits as longs, lowest bit first."""
     places = (positions + size * MOST_ROWS for size, positions in zip(sizes, gone, strict=True))
     chunks, words = zip(*starmap(_bits, ((each, width) for each in places)), strict=True)
     flat = np.concatenate(words)
@@ -87,7 +89,7 @@ def _bitmaps(sizes: Sequence[int], gone: Sequence[Positions], width: int) -> pa.
 
 
 def _bits(places: Positions, width: int) -> tuple[Positions, Positions]:
-    """Return the chunks of ascending places, and the words of all of them one after the other."""
+    """Return the chunks of ascending addresses, and the words of all chunks, concatenated."""
     chunks, at = np.unique(places >> width, return_inverse=True)
     words = np.zeros(len(chunks) << width - _WORD, np.int64)
     if len(places):

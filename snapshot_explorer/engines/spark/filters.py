@@ -1,7 +1,7 @@
-"""Spark's pushed filters as conditions in SQL, for sparing partitions, buckets and files.
+"""Translate Spark's pushed filters to SQL conditions, to skip partitions, buckets and files.
 
-Spark applies every filter again to the rows it gets, so a filter that is left out here costs time and no row. One that
-is translated must be true wherever Spark finds it true.
+Spark applies every filter again, so leaving one out here costs only time. A translated filter must be true wherever it
+is true in Spark.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 _COMPARED = {"EqualTo": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
 _SEARCHED = {"StringStartsWith": "starts_with", "StringEndsWith": "ends_with", "StringContains": "contains"}
 _MOST_VALUES = 1000
-"""How many values of an IN are translated: more are slow to parse and hardly spare a file."""
+"""The maximum number of values of an IN: more are slow to parse and rarely skip a file."""
 _DIGITS = 38
-"""The most digits of DuckDB's decimals."""
+"""The maximum number of digits of DuckDB's decimals."""
 
 
 def pushed_condition(filters: Iterable[object], schema: pa.Schema, where: Condition | None = None) -> Condition | None:
-    """Return a condition that every row passes that passes all filters and `where`; None if nothing can be spared.
+    """Return a condition that all rows match that match all filters and `where`; None if nothing can be skipped.
 
     Args:
         filters: Filters of `pyspark.sql.datasource`, joined by AND.
         schema: The Arrow schema of the table's rows.
-        where: A condition that is joined to them.
+        where: A condition that is joined to them by AND.
     """
     found = where
     for text in filter(None, (sql(each, schema) for each in filters)):
         try:
             found = condition(text if found is None else f"(\n{found.text}\n) AND {text}", schema)
         except InvalidArgumentError:
-            continue  # such as columns whose names differ in case alone
+            continue  # for example, columns whose names differ only in case
     return found
 
 
 def sql(found: object, schema: pa.Schema) -> str | None:
-    """Return a filter as a condition that is true and false on the same rows; None where there is none."""
+    """Return a filter as a condition that is true and false for the same rows; None if there is none."""
     kind = type(found).__name__
     if kind == "Not":
         child = sql(getattr(found, "child"), schema)  # noqa: B009 - known by its name: PySpark 4.0 has no filters
@@ -56,7 +56,7 @@ def sql(found: object, schema: pa.Schema) -> str | None:
 
 
 def _column(path: tuple[str, ...], schema: pa.Schema) -> pa.Field | None:
-    """Return the column that a filter is on; None for a field of a struct, or a column that Spark sees otherwise."""
+    """Return the column of a filter; None for a field of a struct, or a column with another type in Spark."""
     return schema.field(path[0]) if len(path) == 1 and schema.names.count(path[0]) == 1 else None
 
 
@@ -79,7 +79,7 @@ def _on(kind: str, column: pa.Field, value: Any) -> str | None:
 
 
 def _literal(value: Any, kind: pa.DataType) -> str | None:
-    """Return a value in DuckDB's SQL if it is of the column's own type, so that both compare alike; else None."""
+    """Return a value as SQL for DuckDB if it has the column's type, so that both compare alike; else None."""
     match value:
         case bool():
             return str(value) if pa.types.is_boolean(kind) else None

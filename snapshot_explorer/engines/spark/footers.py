@@ -1,4 +1,4 @@
-"""What a data file really holds, by its footer: the proof that Spark's reader gives its rows as the format does.
+"""Read from a footer which columns of a data file Spark's reader reads exactly as the format does.
 
 Source: spark ParquetToSparkSchemaConverter, ParquetVectorUpdaterFactory, DataSourceUtils; orc OrcUtils.
 """
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
 
 _SPARK = b"org.apache.spark."
 _TODAYS_CALENDAR = (3, 1)
-"""From this version of Spark on, files say so where they are by the old calendar."""
+"""Since this version of Spark, metadata of a file states whether it uses the old calendar."""
 _OF_HIVE = "_col"
-"""How all columns begin in ORC files that Spark takes for those of an old Hive: it goes by their places, among the
-columns that are asked for."""
+"""The prefix of all columns in ORC files of an old Hive. Spark matches their columns by position, among the selected
+columns."""
 _ORC = frozenset(
     (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary())
 )
-"""Types of ORC files that all readers take alike."""
+"""ORC types that all readers read alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
-    """The columns of a file that Spark's reader gives as Arrow's does."""
+    """The columns of a file that Spark's reader reads as Arrow's does."""
 
     rows: int
-    """How many rows it has."""
+    """The number of rows."""
     size_bytes: int
-    """How large it is."""
+    """The size of the file."""
     columns: Mapping[str, pa.DataType]
-    """The Arrow type of each such column, by its exact name."""
+    """The Arrow type of each of these columns, by its exact name."""
     folded: frozenset[str]
-    """The names of all columns, in small letters."""
+    """The names of all columns, in lower case."""
 
 
 def footer(file: NativeFile) -> Footer | None:
-    """Return what a file on this machine holds; None where it cannot be read, or where its names are ambiguous."""
-    from pyarrow import orc  # noqa: PLC0415 - loaded when the first file is looked at: it takes time
+    """Return the columns of a local file; None if it cannot be read, or its names are ambiguous."""
+    from pyarrow import orc  # noqa: PLC0415 - loaded for the first file: it takes time
     from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
 
     try:
-        size = os.stat(file.address or "").st_size  # noqa: PTH116 - a Path costs more than the question
+        size = os.stat(file.address or "").st_size  # noqa: PTH116 - a Path costs more than the call
         if file.kind == "orc":
             reader = orc.ORCFile(file.address)
             if all(name.startswith(_OF_HIVE) for name in reader.schema.names):
@@ -60,13 +60,13 @@ def footer(file: NativeFile) -> Footer | None:
         with pq.ParquetFile(file.address) as parquet:
             return _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
     except (pa.ArrowException, OSError, ValueError):
-        return None  # the format's own reader says what is wrong
+        return None  # the format's own reader raises the error
 
 
 def _found(rows: int, size: int, columns: Mapping[str, pa.DataType], schema: pa.Schema) -> Footer | None:
     folded = frozenset(name.lower() for name in schema.names)
     if len(folded) != len(schema.names):
-        return None  # Spark finds columns in any case of letters
+        return None  # Spark ignores the case of column names
     return Footer(rows=rows, size_bytes=size, columns=columns, folded=folded)
 
 
@@ -78,7 +78,7 @@ def _of_parquet(reader: pq.ParquetFile) -> dict[str, pa.DataType]:
         kind = _as_spark_reads(field.type)
         if kind is None or (old and _is_temporal(kind)):
             continue
-        # Lists and maps may be laid out in several ways, of which only the standard one is read alike everywhere.
+        # Lists and maps have several layouts. All readers agree only on the standard one.
         mine = [path for path in paths if path == field.name or path.startswith(f"{field.name}.")]
         if mine == list(_leaves(kind, field.name)):
             columns[field.name] = kind
@@ -95,12 +95,12 @@ def _is_of_old_calendar(keys: Mapping[bytes, bytes]) -> bool:
 
 
 def _as_spark_reads(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in which Spark gives a column that Arrow takes for this one; None where that is not certain."""
+    """Return the type that Spark reads for a column with this Arrow type; None if it is uncertain."""
     plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
     if plain in _ORC or plain == pa.date32() or pa.types.is_decimal128(plain):
         return plain
     if pa.types.is_timestamp(plain):
-        # INT96, which says nothing of zones, is one of nanoseconds here.
+        # INT96 has no zone; Arrow reads it as nanoseconds.
         return pa.timestamp(plain.unit, tz=None if plain.tz is None else "UTC") if plain.unit in ("ms", "us") else None
     if pa.types.is_struct(plain):
         parts = [_as_spark_reads(item.type) for item in plain]

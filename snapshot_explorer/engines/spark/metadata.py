@@ -1,7 +1,7 @@
-"""Metadata as Spark DataFrames: files, changes and lifetimes, read and put together on executors.
+"""Metadata as Spark DataFrames: files, changes and lifetimes, read and combined on executors.
 
-The driver lists the log and plans; rows never come to it. A DataFrame is lazy: each time it is used, the log is read
-again. Rows are those of the frames of the local engine, in no order.
+The driver lists the log and plans; it never receives rows. DataFrames are lazy: each action reads the log again. Rows
+equal those of the local engine's frames, in no order.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class SupportsDistributedMetadata(Protocol):
-    """A format whose metadata can be read in many places at once: in units, each read apart from the others."""
+    """A format whose metadata can be read on many machines at once, in independent tasks."""
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        """Return the units whose RECORDS give the live files of a version.
+        """Return the tasks whose RECORDS contain the live files of a version.
 
-        Raises: as `TableVersion.files`, but for what is read only with the units.
+        Raises: as `TableVersion.files`, except for errors in what the tasks read.
         """
         ...
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
-        """Return the units whose RECORDS give what commits changed; for lifetimes with times, and files of rows alone.
+        """Return the tasks whose RECORDS contain the changes of commits; for lifetimes, with times and only data files.
 
-        The versions ascend. A unit is of versions without a gap.
+        The versions ascend. A task covers versions without a gap.
 
-        Raises: as `TableFormat.changes` and `committed_at`, but for what is read only with the units.
+        Raises: as `TableFormat.changes` and `committed_at`, except for errors in what the tasks read.
         """
         ...
 
     def task_reader(self) -> Reader:
-        """Return what reads a unit. Picklable, storage options included."""
+        """Return the function that reads a task. Picklable, including storage options."""
         ...
 
 
 ENGINES = ("local", "spark")
-"""What may be asked to read metadata."""
+"""The engines that can read metadata."""
 
 _RUN = pa.schema(
     [
@@ -69,23 +69,23 @@ _RUN = pa.schema(
         pa.field("until_at", frames.UTC_MILLIS),
     ]
 )
-"""What a record gets of the run of versions that it is in: which one, when the version of a state was committed, and
-the first version of the next run with its time."""
+"""Columns that are added to each record for its run of versions: the number of the run, the commit time of the
+version of a state, and the first version of the next run with its time."""
 
 
 def is_spark(engine: str) -> bool:
-    """Return whether an engine is Spark, and not the local one.
+    """Return whether an engine is Spark, not the local one.
 
     Raises:
-        InvalidArgumentError: It is neither.
+        InvalidArgumentError: The engine is unknown.
     """
     if engine not in ENGINES:
-        raise InvalidArgumentError(f"No engine for metadata is called {engine!r}. Engines: {', '.join(ENGINES)}.")
+        raise InvalidArgumentError(f"{engine!r} is not an engine for metadata. Engines: {', '.join(ENGINES)}.")
     return engine == "spark"
 
 
 def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSession | None = None) -> DataFrame:
-    """Return CHANGES of versions as a DataFrame. Lists on the driver; the commits are read on executors.
+    """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors.
 
     Raises: as `SupportsDistributedMetadata.change_tasks`, and as `sessions.session`.
     """
@@ -103,21 +103,20 @@ def files(
     partition: Mapping[str, str | None] | None = None,
     statistics: bool = False,
 ) -> DataFrame:
-    """Return FILES of a version as a DataFrame; none for no version.
+    """Return FILES of a version as a DataFrame; empty if the version is None.
 
     Args:
         table_format: The table.
         version: The version.
-        spark: The session; without it as `sessions.session` says.
+        spark: The session; None as for `sessions.session`.
         partition: Keep files whose partition has these values, as text; None is the null partition.
-        statistics: Refused: only the local engine tells statistics.
+        statistics: Refused: only the local engine reads statistics.
 
     Raises: as `SupportsDistributedMetadata.state_tasks`, and as `sessions.session`.
     """
     if statistics:
         raise UnsupportedFeatureError(
-            "Statistics of files were asked for with engine='spark', which tells files without them. "
-            "Leave out statistics=True, or engine='spark'."
+            "engine='spark' does not read the statistics of files. Leave out statistics=True, or engine='spark'."
         )
     used, supported = session(spark), _supporting_distribution(table_format)
     if version is None:
@@ -134,21 +133,21 @@ def files(
 def lifetimes(
     table_format: TableFormat, spark: SparkSession | None = None, *, cache_dir: str | PathLike[str] | None = None
 ) -> DataFrame:
-    """Return LIFETIMES as a DataFrame, those of `lifetimes.read_lifetimes`.
+    """Return LIFETIMES as a DataFrame, with the rows of `lifetimes.read_lifetimes`.
 
-    On the driver the log is listed, and what tells the first version of each run of versions without a gap is planned.
+    The driver lists the log and plans the tasks for the first version of each run of versions without a gap.
 
     Args:
         table_format: The table.
-        spark: The session; without it as `sessions.session` says.
-        cache_dir: Refused: nothing is kept.
+        spark: The session; None as for `sessions.session`.
+        cache_dir: Refused: nothing is cached.
 
     Raises: as `SupportsDistributedMetadata.state_tasks` and `change_tasks`, and as `sessions.session`.
     """
     if cache_dir is not None:
         raise InvalidArgumentError(
-            "cache_dir was given with engine='spark', which keeps nothing on this machine. Leave it out, and write the "
-            "DataFrame where it is to be found again."
+            "engine='spark' does not support cache_dir, since it keeps nothing on this machine. Leave it out. To keep "
+            "the DataFrame, write it to a table of your own."
         )
     used, supported = session(spark), _supporting_distribution(table_format)
     prefetch = _prefetch(used, supported)
@@ -166,22 +165,22 @@ def lifetimes(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """Versions of which each is the one before it and what its commit changed."""
+    """Versions without a gap: each one is its predecessor plus the changes of its commit."""
 
     first: int
     """The first version."""
     at: datetime | None
-    """When it was committed, where something says so."""
+    """The commit time of the first version; None if it is not known before the tasks run."""
     state: StateTasks
-    """What tells its files."""
+    """The tasks for the files of the first version."""
     rest: Sequence[int]
-    """The versions behind it."""
+    """The versions after the first."""
 
 
 def _first_states(
     table_format: TableFormat, supported: SupportsDistributedMetadata, prefetch: Prefetch
 ) -> Iterator[_Run]:
-    """Yield the runs of versions, each from the first on whose files can be told."""
+    """Yield the runs of versions, each from the first version with known files."""
     listing = table_format.listing(0)
     for run in listing.runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
@@ -194,7 +193,7 @@ def _first_states(
 
 
 def _run_values(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]:
-    """Return the values of _RUN that all records of a run get."""
+    """Return the values of _RUN for the records of a run."""
     until, until_at = (None, None) if following is None else (following.first, following.at)
     return {"run": place, "at": run.at, "until": until, "until_at": until_at}
 
@@ -207,14 +206,14 @@ def _supporting_distribution(table_format: TableFormat) -> SupportsDistributedMe
     found: Any = table_format
     if not isinstance(found, SupportsDistributedMetadata):
         raise UnsupportedFeatureError(
-            f"The metadata of {table_format.name} tables is not read on Spark: the format does not tell it in pieces. "
-            "Leave out engine='spark'."
+            f"engine='spark' cannot read the metadata of {table_format.name} tables: the format does not split it into "
+            "tasks. Leave out engine='spark'."
         )
     return found
 
 
 _ROWS = 8_192
-"""Rows of a batch that Spark is handed."""
+"""The maximum number of rows in a batch for Spark."""
 
 
 def records(
@@ -226,7 +225,7 @@ def records(
         spark: The session, classic or Connect.
         read: Reads the records of a task.
         tasks: The tasks, each with values that are added to all of its records.
-        more: The schema of these values.
+        more: The schema of the added values.
     """
     schema = pa.schema([*RECORDS, *more])
     return on_executors(spark, partial(_records, read, schema), tasks, spark_schema(schema))
@@ -242,7 +241,7 @@ def prefetched(spark: SparkSession, read: Reader, tasks: Sequence[MetadataTask])
 def _records(
     read: Reader, schema: pa.Schema, task_and_values: tuple[MetadataTask, Mapping[str, Any]]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task with its values added. Runs on executors."""
+    """Yield the records of a task with the added values. Runs on executors."""
     task, values = task_and_values
     for table in read(task):
         for name, value in values.items():

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def live(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
-    """Return those records of states that are live files: adds that no remove takes away.
+    """Return the records of live files: adds without a later remove.
 
     Args:
         records: RECORDS of one or more states, and further columns.
-        keeps_last_add: Of several adds of one file the last one stands for all, since the first one's version.
+        keeps_last_add: Several adds of one file count as the last one, starting at the version of the first.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as f
@@ -50,7 +50,7 @@ def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
 
     begins = states.withColumns({"is_state": f.lit(True), "committed_at": f.col("at")})  # noqa: FBT003 - a value
     others = changes.where(f.col("list") == "delta").withColumn("is_state", f.lit(False))  # noqa: FBT003 - a value
-    # In Paimon a deletion vector changes while its file stays; where there are no levels it tells files apart.
+    # In Paimon a deletion vector changes while its file remains; without levels it is part of the file's key.
     vector = f.when(f.col("level").isNull(), f.col("deletion_vector"))
     newest = Window.partitionBy("path", "level", vector).orderBy(f.desc("version"), f.desc("place"))
     event = f.struct("version", "committed_at", "change", "run", "is_state", f.struct(*FACTS).alias("facts"))
@@ -58,7 +58,7 @@ def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
     neighbors = {"after": f.lag("event").over(newest), "before": f.lead("event").over(newest)}
     transitions = events.withColumns(neighbors).withColumns({"ends": _end_of(), "begins": _begins()})
     up_to_here = newest.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    # The next end is the earliest of all that come later.
+    # The next end is the earliest of all later ones.
     ended = transitions.withColumn("removed", f.min("ends").over(up_to_here)).where("begins")
     lasting = ended.where(f.col("removed").isNull() | (f.col("removed.version") > f.col("version")))
     return lasting.withColumns(
@@ -96,7 +96,7 @@ def _begins() -> Column:
 
 
 def _is_continuous(earlier: str, later: str) -> Column:
-    """Return whether nothing is unknown between two events of a file: no version that begins a run has it not."""
+    """Return whether two events of a file are in one run, or all runs that begin between them have the file."""
     from pyspark.sql import functions as f
 
     next_one = f.col(f"{later}.is_state") & (f.col(f"{later}.run") == f.col(f"{earlier}.run") + 1)
@@ -104,7 +104,7 @@ def _is_continuous(earlier: str, later: str) -> Column:
 
 
 def _has_same_facts(one: str, other: str) -> Column:
-    """Return whether two events are of a file with the same facts, nulls among themselves too."""
+    """Return whether two events have the same attributes of a file; nulls are equal."""
     from pyspark.sql import functions as f
 
     return f.col(f"{one}.facts").eqNullSafe(f.col(f"{other}.facts"))

@@ -1,9 +1,9 @@
-"""Rows by Spark's own parquet and ORC readers, where these give exactly what the format means.
+"""Read rows with Spark's own Parquet and ORC readers where they return exactly the rows of the format.
 
-That is proven file by file, by their footers: a file's column is of the very type that the table has, or of a narrower
-number that every value keeps. Whatever is not proven is left to the format's own reader.
+Footers prove this file by file: a column of the file has the type of the table, or a narrower number type that widens
+without loss. The format's own reader reads all other files.
 
-Rows that deletion vectors take away from parquet files are left out by Spark too (`deleted_rows`).
+Spark also leaves out the rows that deletion vectors delete from Parquet files (`deleted_rows`).
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ log = logger_of(__name__)
 
 @runtime_checkable
 class SupportsNativeFiles(Protocol):
-    """A version that can say where other readers of parquet and ORC find its rows."""
+    """A version whose rows other readers of Parquet and ORC can read."""
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
-        """Return a split cut into one per file, in order; the split itself where its files belong together."""
+        """Return one split per file, in order; the split itself if its files must be read together."""
         ...
 
     def native_files(self, split: Split) -> NativeRows | None:
-        """Return where other readers find the rows of a split; None where they would return others. Reads nothing."""
+        """Return the files of a split for other readers; None if they would return other rows. Reads nothing."""
         ...
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        """Return for each part, a file each, the positions of the deleted rows. Reads the deletion vectors.
+        """Return the positions of the deleted rows of each part. Reads the deletion vectors.
 
         Args:
-            parts: Results of `split_by_file`, of splits that have `native_files`.
-            rows: How many rows each file has.
+            parts: Results of `split_by_file`, one file each, for splits that have `native_files`.
+            rows: The number of rows of each file.
         """
         ...
 
@@ -78,66 +78,67 @@ _FEW_FILES = 32
 """Files that Spark lists at once; for more it runs a job, with a task for each
 (spark.sql.sources.parallelPartitionDiscovery.threshold)."""
 _MOST_FILES = 20_000
-"""Files that are looked at, if they are large: footers are read first, and Spark's listing is to be waited for too."""
+"""The maximum number of large files. Reading footers and Spark's listing take time for each file."""
 _LARGE_BYTES = 4 * 2**20
-"""Average size from which Spark's readers save more than its listing costs (spark.sql.files.openCostInBytes)."""
+"""The average file size above which Spark's readers save more than its listing costs
+(spark.sql.files.openCostInBytes)."""
 _MOST_GROUPS = 32
-"""Scans that are put together: each costs Spark a plan of its own."""
+"""The maximum number of scans in a union. Spark plans each one."""
 _MOST_DELETED = 2**23
-"""Deleted rows that Spark leaves out: their positions are decoded here, 8 bytes each."""
+"""The maximum number of deleted rows that Spark leaves out. Their positions are decoded here, 8 bytes each."""
 _MAX_BITMAP_BYTES = 64 * 2**20
-"""Bytes that each executor holds to leave them out."""
+"""The maximum memory for them on each executor."""
 _THREADS = 8
 _PLAIN_PATH = re.compile(r"/[\w./=+@,\- %]*", re.ASCII)
-"""Paths in which Spark sees no pattern."""
+"""Paths that Spark does not read as a glob pattern."""
 _IGNORED_NAME = re.compile(r"[_.].*|.*\._COPYING_")
-"""Names of files that Spark passes over without a word."""
+"""Names of files that Spark silently skips."""
 _OPTIONS = {
     "mergeSchema": "false",
-    "recursiveFileLookup": "true",  # otherwise folders would be taken for partition columns
+    "recursiveFileLookup": "true",  # otherwise Spark reads folder names as partition columns
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
     "orc.force.positional.evolution": "false",
-    "parquet.page.verify-checksum.enabled": "true",  # where pages carry one
+    "parquet.page.verify-checksum.enabled": "true",  # if pages contain one
 }
 _UNSAFE_FILTER_TYPES = (pa.float32(), pa.float64(), pa.timestamp("ms", tz="UTC"))
-"""Types of values that Spark's readers overlook where a filter is pushed to them. They pass over files whose statistics
-leave out NaN, which is greater than any number; look bit by bit for 0.0 where there is -0.0; and cut a filter's
-time to milliseconds. Source: spark ParquetFilters; parquet-format, "Statistics"."""
+"""Types for which Spark's readers miss rows if a filter is pushed down. They skip files whose statistics leave out NaN,
+which is greater than any number; compare 0.0 and -0.0 bit by bit; and truncate the time of a filter to milliseconds.
+Source: spark ParquetFilters; parquet-format, "Statistics"."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """Where a column comes from: a column of the file, or else a constant."""
+    """The source of a column: a column of the file, or a constant."""
 
     name: str | None = None
     """The name in the file; None for a constant."""
     kind: pa.DataType
-    """The type in the file, or of the table."""
+    """The type in the file; for a constant, the type in the table."""
     constant: Any = None
-    """The value, for Spark."""
+    """The constant, as a value for Spark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """Files that one scan reads."""
+    """The files of one scan."""
 
     kind: str
     """parquet or orc."""
     sources: tuple[_Source, ...]
-    """Where each column comes from."""
+    """The source of each column."""
     paths: list[str] = field(default_factory=list)
     """The files."""
     splits: list[Split] = field(default_factory=list)
-    """The same files for the format's reader."""
+    """The same files as splits of the format."""
     sizes: list[int] = field(default_factory=list)
-    """How large each is: no two alike where rows are deleted."""
+    """The size of each file. All differ if rows are deleted."""
     gone: list[Positions] = field(default_factory=list)
-    """The positions of the deleted rows of each: of all files, or of none."""
+    """The positions of the deleted rows of each file; empty if no file has any."""
 
 
 def frames(
@@ -149,18 +150,18 @@ def frames(
     needed: pa.Schema,
     condition: Condition | None,
 ) -> tuple[list[DataFrame], list[Split]]:
-    """Return DataFrames of the rows that Spark's readers give exactly, and the splits that are left.
+    """Return DataFrames of the rows that Spark's readers read exactly, and the remaining splits.
 
-    Only files of this machine are looked at, and only if there are up to 32, or up to 20,000 of 4 MB on average: each
-    footer is read here, by eight threads, and Spark lists them. Of smaller ones that takes longer than it saves. Up to
-    32 scans are made, of the files that are most bytes: a scan reads files of one partition and one schema.
+    Considers only local files, and at most 32 files, or at most 20,000 with an average of 4 MB: eight threads read the
+    footers here, and Spark lists the files, which takes longer than it saves for smaller files. Creates at most 32
+    scans, for the files with the most bytes: a scan reads files of one partition and one schema.
 
     Args:
         spark: The session.
-        version: The version that the splits are of.
-        splits: What to read.
-        wanted: The columns to give.
-        needed: The same and those of the condition.
+        version: The version of the splits.
+        splits: The splits to read.
+        wanted: The columns to return.
+        needed: These columns and those of the condition.
         condition: Which rows to keep.
     """
     passes = None if condition is None else translated(condition, needed)
@@ -184,7 +185,7 @@ def frames(
 
 
 def _is_worthwhile(splits: Sequence[Split]) -> bool:
-    """Return whether Spark's readers may save more than looking at the files costs."""
+    """Return whether Spark's readers may save more than inspecting the files costs."""
     files = sum(len(split.files) for split in splits)
     return files <= _FEW_FILES or (
         files <= _MOST_FILES and sum(split.size_bytes for split in splits) >= files * _LARGE_BYTES
@@ -193,16 +194,16 @@ def _is_worthwhile(splits: Sequence[Split]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _VerifiedFile:
-    """A file that Spark's readers may read."""
+    """A file that Spark's readers may read, as one split."""
 
     split: Split
-    """It alone."""
+    """The split with only this file."""
     file: NativeFile
-    """Where it is."""
+    """Its path and format."""
     footer: Footer
-    """What it holds."""
+    """The columns and size from its footer."""
     sources: tuple[_Source, ...]
-    """Where each column comes from."""
+    """The source of each column."""
 
 
 def _groups(
@@ -218,7 +219,7 @@ def _groups(
             continue
         sources = ((item.name, str(item.kind), type(item.constant), repr(item.constant)) for item in one.sources)
         key: tuple[object, ...] = (one.file.kind, *sources)
-        if len(positions):  # of those of one size each goes to another group
+        if len(positions):  # files of equal size go to different groups
             alike[key, one.footer.size_bytes] += 1
             key = (*key, alike[key, one.footer.size_bytes])
         group = groups.setdefault(key, _Group(kind=one.file.kind, sources=one.sources))
@@ -232,7 +233,7 @@ def _groups(
 def _verified_files(
     version: SupportsNativeFiles, splits: Sequence[Split], schema: pa.Schema
 ) -> tuple[list[_VerifiedFile], list[Split]]:
-    """Return the files that hold what the table has, and the splits of the others. Reads their footers."""
+    """Return the files whose columns match the table, and the splits of the others. Reads the footers."""
     rest: list[Split] = []
     files: list[tuple[Split, NativeFile, pa.Table | None]] = []
     for split in splits:
@@ -258,9 +259,9 @@ def _verified_files(
 def _deleted_positions(
     version: SupportsNativeFiles, files: Sequence[_VerifiedFile], schema: pa.Schema
 ) -> list[Positions | None]:
-    """Return the deleted positions of each file, maybe none; None where Spark cannot leave the rows out.
+    """Return the deleted positions of each file, possibly none; None if Spark cannot leave the rows out.
 
-    Reads the deletion vectors, if they are of few rows.
+    Reads the deletion vectors if they delete few rows.
     """
     supported = [one for one in files if one.file.deleted and _has_row_positions(one)]
     if sum(one.file.deleted for one in supported) > _MOST_DELETED or METADATA in {
@@ -275,7 +276,7 @@ def _deleted_positions(
 
 
 def _has_row_positions(one: _VerifiedFile) -> bool:
-    """Return whether Spark tells of each row where in the file it is."""
+    """Return whether Spark provides the position of each row in its file."""
     return (
         one.file.kind == "parquet"
         and one.footer.size_bytes < MOST_BYTES
@@ -285,7 +286,7 @@ def _has_row_positions(one: _VerifiedFile) -> bool:
 
 
 def _is_readable_path(address: str | None) -> bool:
-    """Return whether Spark reads a path as it stands."""
+    """Return whether Spark reads a path literally."""
     if address is None or not _PLAIN_PATH.fullmatch(address):
         return False
     return _IGNORED_NAME.fullmatch(address.rpartition("/")[2]) is None
@@ -297,7 +298,7 @@ def _footers(files: Sequence[NativeFile]) -> list[Footer | None]:
 
 
 def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Source | None]:
-    """Return the source of each partition column; None for one that has no literal in Spark."""
+    """Return the source of each partition column; None for a value that has no literal in Spark."""
     found: dict[str, _Source | None] = {}
     if partition is None:
         return found
@@ -315,13 +316,13 @@ def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Sour
 def _sources(
     file: NativeFile, file_footer: Footer, constants: dict[str, _Source | None], schema: pa.Schema
 ) -> tuple[_Source, ...] | None:
-    """Return where each column comes from; None if one has no source of which it is certain."""
+    """Return the source of each column; None if the source of a column is uncertain."""
     found = [_source(column, file, file_footer, constants) for column in schema]
     if None in found:
         return None
     sources = tuple(one for one in found if one is not None)
     if not any(one.name for one in sources) and any(column.name not in constants for column in schema):
-        return None  # whether a file may lack all that is asked for, the format's own reader finds out
+        return None  # the format's own reader checks whether a file may lack all selected columns
     return sources
 
 
@@ -331,7 +332,7 @@ def _source(
     if column.name in constants:
         return constants[column.name]
     if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):
-        return None  # Spark cannot be told that such a column is never null
+        return None  # there is no way to declare in Spark that this column is never null
     stored = file.names[column.name]
     if stored is None:
         return _Source(kind=column.type)
@@ -344,15 +345,15 @@ def _source(
 
 
 def _has_unsafe_filter_type(kind: pa.DataType) -> bool:
-    """Return whether a struct has fields, at any depth, on which Spark would push filters that it must not push."""
+    """Return whether a struct has fields, at any depth, for which a pushed filter would miss rows."""
     fields = kind if pa.types.is_struct(kind) else ()
     return any(one.type in _UNSAFE_FILTER_TYPES or _has_unsafe_filter_type(one.type) for one in fields)
 
 
 def _keeps(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether a value of a file is the table's as it is, or a number of fewer bits.
+    """Return whether a type of a file is the table's, or a number with fewer bits.
 
-    Parts that are never null in the table may be in the file, and Spark casts no such value.
+    Fields that are never null in the table may be null in the file, and Spark does not cast such values.
     """
     if kind in _INTEGERS and wanted in _INTEGERS:
         return bool(kind.bit_width <= wanted.bit_width)
@@ -364,7 +365,7 @@ def _keeps(kind: pa.DataType, wanted: pa.DataType) -> bool:
 def _scanned(
     spark: SparkSession, group: _Group, needed: pa.Schema, wanted: pa.Schema, passes: Column | None
 ) -> DataFrame | None:
-    """Return the rows of a group; None where Spark does not see its files, or would give them another schema."""
+    """Return the rows of a group; None if Spark cannot access its files, or would read another schema."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
@@ -385,7 +386,7 @@ def _scanned(
         rows = rows.select(*(_never_null(kind, f.col(quoted(kind.name))).alias(kind.name) for kind in theirs))
         if rows.schema == theirs:
             return rows
-        log.debug("Spark gives %s where %s is wanted", rows.schema, theirs)
+        log.debug("Spark reads the schema %s, but the table has %s", rows.schema, theirs)
     except AnalysisException as error:
         log.info("Spark's own readers do not see the files of the table: %s", str(error).splitlines()[0])
     return None
@@ -399,27 +400,29 @@ def _column(source: _Source, kind: Any) -> Column:
         values = f.col(quoted(source.name)).cast(kind.dataType)
         if source.kind not in _UNSAFE_FILTER_TYPES:
             return values
-        # The same values in a form of which Spark pushes no filter to its readers.
+        # The same values in an expression for which Spark pushes no filter down.
         if pa.types.is_timestamp(source.kind):
             return f.timestamp_micros(f.unix_micros(values))
         return f.nanvl(values, f.lit(math.nan).cast(kind.dataType))
     value = f.lit(source.constant).cast(kind.dataType)
-    # Spark knows that a literal is not null; the column may be.
+    # For Spark, a literal is never null; the column may be.
     return f.nullif(value, f.lit(None).cast(kind.dataType)) if kind.nullable else value
 
 
 def _never_null(kind: Any, values: Column) -> Column:
-    """Return values of a column that is never null in a way that Spark knows of it, and fails where one is."""
+    """Return values that Spark knows are never null. Spark fails if one is null."""
     from pyspark.sql import functions as f
 
     if kind.nullable:
         return values
-    error = f.raise_error(f.lit(f"The column {kind.name} is never null by the schema, but a data file holds a null."))
+    error = f.raise_error(
+        f.lit(f"The column {kind.name} is never null by the schema, but a data file contains a null.")
+    )
     return f.coalesce(values, error.cast(kind.dataType), f.lit(_stand_in(kind.dataType)).cast(kind.dataType))
 
 
 def _stand_in(kind: Any) -> object:
-    """Return a value that Spark casts to a type and knows to be there; of what is cast from text it is not sure."""
+    """Return a value cast to a type that Spark knows is not null, which it does not for a cast from text."""
     from pyspark.sql import types
 
     match kind:

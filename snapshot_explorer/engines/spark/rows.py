@@ -1,7 +1,7 @@
 """Rows of a version as a lazy Spark DataFrame.
 
-Files whose rows Spark's own readers give exactly are read by them (`native`). All other splits are read by the format
-itself, on the executors. Both give the same columns, types and nullability, and are put one below the other.
+Spark's own readers read the files for which they are exact (`native`). The format's reader reads all other splits on
+the executors. Both return the same columns, types and nullability, and are combined by a union.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Split, SplitReader
 
 _DUMMY = pa.schema([pa.field("row", pa.null())])
-"""The columns of rows without columns, until Spark drops them."""
+"""A placeholder column for rows without columns, until Spark drops it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How the rows of a split are read. Picklable; it holds the storage with its options, so it has no text."""
+    """Reads the rows of a split. Picklable. It contains the storage with its options, so it has no repr."""
 
     reader: SplitReader
     """Reads the splits."""
     needed: tuple[str, ...]
-    """The columns that are read: those wanted and those of the condition."""
+    """The columns to read: those to return and those of the condition."""
     condition: Condition | None
-    """Which rows to keep."""
+    """The condition on rows; None for all."""
     limit: int | None
-    """How many rows are wanted of a task at most."""
+    """The maximum number of rows per task; None for all."""
     schema: pa.Schema
-    """The Arrow schema for Spark; without columns, that of rows alone."""
+    """The Arrow schema for Spark; without columns, that of the placeholder."""
 
     def __repr__(self) -> str:
         return f"Reading(schema={self.schema.names})"
 
 
 def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spark: SparkSession | None) -> DataFrame:
-    """Return the rows of splits as a lazy DataFrame; arguments as `local.to_arrow`, and the session.
+    """Return the rows of splits as a lazy DataFrame. Arguments as for `local.to_arrow`, and the session.
 
-    Nothing is cached and no row is read. The DataFrame reads the splits that were planned, whatever is committed later.
-    Of up to 32 files, or of up to 20,000 that are large, the footers are read here, and the deletion vectors; more than
-    32 are listed by a job of Spark's own. `tests/benchmarks/spark_rows.py plan` measures what 100,000 files cost.
+    Caches nothing and reads no rows. The DataFrame reads the planned splits, whatever is committed later. For up to 32
+    files, or up to 20,000 large ones, footers and deletion vectors are read here; Spark lists more than 32 with a job.
+    `tests/benchmarks/spark_rows.py plan` measures the cost for 100,000 files.
 
     Raises:
-        UnsupportedFeatureError: A column is of a type that Spark cannot hold.
-        CorruptTableError: A data file is not there; on the local disk, or of few files elsewhere.
-        MissingDependencyError: There is no PySpark or no Java.
+        UnsupportedFeatureError: A column has a type that Spark does not have.
+        CorruptTableError: A data file is missing. Checked on the local disk, and elsewhere for few files.
+        MissingDependencyError: PySpark or Java is not installed.
     """
     wanted, condition, limit = scan.columns, scan.condition, scan.limit
     _check_there(version, splits)
@@ -94,7 +94,7 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
 
 
 def _check_there(version: TableVersion, splits: Sequence[Split]) -> None:
-    """Raise what the format raises where a data file is not there, before Spark is asked to do anything."""
+    """Raise the format's error if a data file is missing, before Spark does anything."""
     gone = set(version.missing_files(splits))
     for split in splits if gone else ():
         for piece in version.split_by_file(split) if gone.intersection(split.files) else ():

@@ -1,7 +1,7 @@
-"""Arrow schemas as Spark's: types, nullability and values.
+"""Convert Arrow schemas to Spark: types, nullability and values.
 
-What Spark has a type for comes in it. What it has none for comes as text: a time of day, and timestamps finer than
-microseconds, in ISO form with a fraction as long as the value needs, and a Z where it is in UTC. So no digit is lost.
+Values without a Spark type become text: times of day, and timestamps finer than microseconds, in ISO format with all
+digits of the fraction, and a Z for UTC. No digit is lost.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 VARIANT = {b"variant": b"true"}
-"""What marks the metadata of a variant, in Spark and in the formats' Arrow types."""
+"""The marker of a variant in field metadata, in Spark and in the formats' Arrow types."""
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as Spark reads it, whatever characters it has."""
+    """Return a column name, quoted for Spark."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -32,7 +32,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
     """Return the Spark schema of rows.
 
     Raises:
-        UnsupportedFeatureError: A column is of a type that Spark cannot hold.
+        UnsupportedFeatureError: A column has a type that Spark does not have.
     """
     from pyspark.sql.types import StructField, StructType
 
@@ -40,7 +40,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def spark_type(kind: pa.DataType, name: str = "") -> DataType:
-    """Return the Spark type of values; the column's name is for the message where there is none."""
+    """Return the Spark type of values. The column's name is used in the error if there is none."""
     from pyspark.sql import types as spark
 
     if is_text(kind):
@@ -78,26 +78,26 @@ def spark_type(kind: pa.DataType, name: str = "") -> DataType:
     }.get(kind)
     if found is None:
         raise UnsupportedFeatureError(
-            f"The column {name!r} is of type {kind}, which Spark cannot hold. Leave it out with columns=[...], or "
+            f"The column {name!r} has the type {kind}, which Spark does not have. Leave it out with columns=[...], or "
             "load it with to_arrow()."
         )
     return found()
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Return whether values of a type come as text, since Spark has no type that holds them."""
+    """Return whether values of a type become text, since Spark has no type for them."""
     return bool(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"))
 
 
 def has_text(kind: pa.DataType) -> bool:
-    """Return whether a type is, or holds, one whose values come as text, or variants."""
+    """Return whether a type is or contains one whose values become text, or a variant."""
     if is_text(kind) or is_variant(kind):
         return True
     return any(has_text(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def is_variant(kind: pa.DataType) -> bool:
-    """Return whether a type is that of variants."""
+    """Return whether a type is a variant."""
     if not pa.types.is_struct(kind) or {item.name for item in kind} != {"value", "metadata"}:
         return False
     return any((item.metadata or {}).get(b"variant") == VARIANT[b"variant"] for item in kind)
@@ -108,7 +108,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def arrow_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the Arrow schema in which batches of rows are handed to Spark."""
+    """Return the Arrow schema of batches for Spark."""
     return pa.schema([pa.field(field.name, _arrow_type(field.type), nullable=field.nullable) for field in schema])
 
 
@@ -135,13 +135,13 @@ def _arrow_type(kind: pa.DataType) -> pa.DataType:
 
 
 def spark_batch(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """Return columns as a batch for Spark; `schema` is that of `arrow_schema`."""
+    """Return columns as a batch for Spark, with the schema from `arrow_schema`."""
     values = [_as(values, field.type) for values, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(values, schema=schema)
 
 
 def _as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return values in the Arrow type that Spark takes."""
+    """Return values in the Arrow type that Spark accepts."""
     kind = values.type
     if kind.equals(wanted, check_metadata=True):
         return values
@@ -160,7 +160,7 @@ def _as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _texts(values: pa.Array) -> pa.Array:
-    """Return times of day, or timestamps of nanoseconds, in ISO form; zeros at the end of a fraction are left out."""
+    """Return times of day or nanosecond timestamps in ISO format, without trailing zeros in the fraction."""
     kind: Any = values.type
     if pa.types.is_time(kind):
         texts = values.cast(pa.string())

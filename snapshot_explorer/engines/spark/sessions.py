@@ -1,4 +1,4 @@
-"""Which Spark session is used: the one given, the active one, or a local one that is started and said so."""
+"""Find the Spark session to use: the one passed, the active one, or a new local one, with a notice."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 log = logger_of(__name__)
 
-STARTED = "No Spark session is active: a local one is started, which uses all cores of this machine."
-"""Said where a session is started."""
+STARTED = "No Spark session is active. Starting a local one, which uses all cores of this machine."
+"""The notice before a session starts."""
 _FOREIGN = (
     "The Spark session runs its Python workers with {other}, this is {this}: they fail unless they find "
     'snapshot_explorer there. Set os.environ["PYSPARK_PYTHON"] = sys.executable before the session starts.'
 )
 _PARALLELISM = 16
-"""Tasks at once where nobody tells."""
+"""The number of parallel tasks if it is unknown."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Nothing outside this machine has business with a session that nobody asked for.
+    # Other machines must not reach a session that starts implicitly.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -39,15 +39,14 @@ _SETTINGS = {
 
 
 def session(given: SparkSession | None = None, *, notify: Callable[[str], object] = log.warning) -> SparkSession:
-    """Return the session given, otherwise the active one, otherwise a local one that is started.
+    """Return the session passed, otherwise the active one, otherwise a new local one.
 
     Args:
         given: The session, classic or Connect.
-        notify: Called with `STARTED` if a session is started, and with a warning if a local one runs another Python.
+        notify: Called with `STARTED` if a session starts, and with a warning if a local one runs another Python.
 
     Raises:
-        MissingDependencyError: PySpark is not installed, or there is no Java to start a session with, or it does not
-            start.
+        MissingDependencyError: PySpark or Java is not installed, or the session does not start.
     """
     found = given if given is not None else active()
     if found is not None:
@@ -66,16 +65,16 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
 
 
 def foreign_python(master: str | None, executable: str) -> str | None:
-    """Return the Python of a local session's workers where it is of another environment than this one."""
+    """Return the Python of a local session's workers if it belongs to another environment than this one."""
     if master is None or not master.startswith("local"):
         return None  # a cluster has environments of its own
     path = shutil.which(executable) or executable
-    # The interpreters of one environment lie beside each other, and links to them lead to a place that many share.
+    # Compare folders without resolving links: interpreters of several environments may link to the same file.
     return None if os.path.dirname(path) == os.path.dirname(sys.executable) else path  # noqa: PTH120 - as above
 
 
 def active() -> SparkSession | None:
-    """Return the active session; None where there is none.
+    """Return the active session; None if there is none.
 
     Raises:
         MissingDependencyError: PySpark is not installed.
@@ -84,17 +83,16 @@ def active() -> SparkSession | None:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingDependencyError(
-            "Spark was asked for, but pyspark is not installed. "
-            "Install it with: pip install 'snapshot-explorer[spark]'."
+            "Spark needs pyspark, which is not installed. Install it with: pip install 'snapshot-explorer[spark]'."
         ) from error
     from pyspark.errors import PySparkRuntimeError
 
     try:
-        # That of the thread, otherwise the one that any thread has made.
+        # The session of this thread, otherwise one of any thread.
         found = SparkSession.active()
     except PySparkRuntimeError:
         return None
-    is_stopped = not is_connect(found) and found.sparkContext._jsc is None  # noqa: SLF001 - nothing public tells it
+    is_stopped = not is_connect(found) and found.sparkContext._jsc is None  # noqa: SLF001 - there is no public accessor
     return None if is_stopped else found
 
 
@@ -104,7 +102,7 @@ def _check_java() -> None:
     if path is None:
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java is on the PATH"
         raise MissingDependencyError(
-            f"Spark was asked for, but {where}. Install Java 17 or newer (openjdk-17-jre-headless on Debian), or give "
+            f"Spark needs Java, but {where}. Install Java 17 or newer (openjdk-17-jre-headless on Debian), or pass "
             "a session that runs elsewhere: to_spark(spark)."
         )
 
@@ -112,7 +110,7 @@ def _check_java() -> None:
 def _started() -> SparkSession:
     from pyspark.sql import SparkSession
 
-    # Executors of a local session run in the interpreter that asks, which has this package.
+    # Executors of a local session run this interpreter, which has this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[*]").appName("snapshot_explorer")
     for name, value in _SETTINGS.items():
@@ -124,18 +122,18 @@ def _started() -> SparkSession:
     except (RuntimeError, OSError) as error:  # PySparkRuntimeError is a RuntimeError
         reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise MissingDependencyError(
-            f"A local Spark session was to be started, but Spark says: {reason}. Check that Java is 17 or newer, "
-            "or give a session: to_spark(spark)."
+            f"The local Spark session did not start: {reason}. Check that Java is 17 or newer, "
+            "or pass a session: to_spark(spark)."
         ) from error
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Return whether a session is one of Spark Connect."""
+    """Return whether a session uses Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Return how many tasks Spark runs at once; a guess where the session does not tell."""
+    """Return the number of tasks that Spark runs at once; a guess if the session does not provide it."""
     if not is_connect(spark):
         return int(spark.sparkContext.defaultParallelism)
     for name in ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"):
@@ -147,21 +145,21 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Leave out PySpark's warning of new versions of pandas, which is not used here."""
+    """Suppress PySpark's warning about new versions of pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         yield
 
 
 _LEAST, _MOST = 512, 16 * 1024
-"""Mebibytes for a session. With less Spark does not start."""
+"""The minimum memory of a session, in mebibytes. Spark does not start with less."""
 
 
 def session_mebibytes(root: Path = Path("/")) -> int:
-    """Return how many mebibytes a local session takes: a quarter of what this process may have.
+    """Return the memory of a local session in mebibytes: a quarter of the memory of this process.
 
     Args:
-        root: The root of the file system, in which Linux tells the limits.
+        root: The root of the file system, for the files with Linux's limits.
     """
     found = [*_of_machine(), *_of_groups(root)]
     return min(_MOST, max(_LEAST, min(found, default=0) // 4 // 2**20))
@@ -175,7 +173,7 @@ def _of_machine() -> Iterator[int]:
 
 
 def _of_groups(root: Path) -> Iterator[int]:
-    """Yield the limits, in bytes, of the control groups that this process is in: its own and those above.
+    """Yield the memory limits, in bytes, of the control groups of this process: its own and its parents.
 
     Source: Linux docs, "Control Group v2", memory.max; "Memory Resource Controller" (v1), memory.limit_in_bytes.
     """
@@ -189,9 +187,9 @@ def _of_groups(root: Path) -> Iterator[int]:
             continue
         folder, name = ("memory", "memory.limit_in_bytes") if controllers else ("", "memory.max")
         own = PurePosixPath(path)
-        # A container sees its own group as the root, whatever its path is called outside.
+        # In a container, its own group is the root, whatever its path outside.
         for group in (own, *own.parents):
             try:
                 yield int((root / "sys/fs/cgroup" / folder / group.relative_to("/") / name).read_text())
             except (OSError, ValueError):
-                continue  # there is none, or it is "max"
+                continue  # there is no limit, or it is "max"

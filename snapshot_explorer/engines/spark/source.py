@@ -1,8 +1,8 @@
-"""The classes that Spark's data source API asks for. They travel to Spark's Python workers as they are written here.
+"""The classes for Spark's data source API.
 
-Spark pickles an inner class by value. So a worker can make these, and say in a sentence what is missing, even if the
-package is not installed there. For that their methods name nothing of this module: all else is imported by name, in
-`home`, the module that knows what a source reads.
+Spark pickles an inner class by value. A worker can therefore create these classes, and raise a readable error, even if
+the package is not installed there. This requires that their methods use nothing of this module: they import the
+functions of the source by name, from the module `home`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
 
     Args:
         home: The module that has `describe`, `check_schema`, `reading`, `plan` and `bound`.
-        storage_options: What fsspec takes. It travels inside the class, which Spark shows nowhere.
+        storage_options: Options for fsspec. They are stored in the class, which Spark never displays.
 
     Raises:
-        MissingDependencyError: PySpark is not installed, or is older than data sources in Python.
+        MissingDependencyError: PySpark is not installed, or too old for Python data sources.
     """
     try:
         from pyspark.sql import datasource
     except ImportError as error:
         raise MissingDependencyError(
-            "A data source for Spark was asked for, but pyspark 4.0 or newer is not installed. "
-            "Install it with: pip install 'snapshot-explorer[spark]'."
+            "The Spark data source needs pyspark 4.0 or newer, which is not installed. Install it with: pip install "
+            "'snapshot-explorer[spark]'."
         ) from error
     call = _caller(home, _NOT_ON_DRIVER)
     reader = _reader_class(datasource, call, _caller(_EXECUTORS, NOT_ON_EXECUTOR))
@@ -54,8 +54,8 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
 
 def _caller(module: str, missing_message: str) -> Callable[..., Any]:
     def call(function: str, *arguments: object) -> Any:
-        """Return what a function of the module returns; errors of the package come without the way they took."""
-        from importlib import import_module  # noqa: PLC0415 - nothing of this module is there on a worker
+        """Call a function of the module; errors of the package have no traceback."""
+        from importlib import import_module  # noqa: PLC0415 - a worker does not have this module
 
         try:
             errors = import_module("snapshot_explorer.errors")
@@ -72,7 +72,7 @@ def _caller(module: str, missing_message: str) -> Callable[..., Any]:
 
 def _hidden(options: Mapping[str, Any]) -> dict[str, Any]:
     class Hidden(dict[str, Any]):
-        """Storage options, which do not show in a traceback with locals."""
+        """Storage options, which a traceback with locals does not display."""
 
         def __repr__(self) -> str:
             return f"<{len(self)} storage options>"
@@ -82,7 +82,7 @@ def _hidden(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor: Callable[..., Any]) -> Any:
     class Reader(datasource.DataSourceReader):  # type: ignore[misc, name-defined] # loaded only where it is used
-        """Reads one version, in as many tasks as its size asks for."""
+        """Reads one version, in tasks according to its size."""
 
         def __init__(self, described: bytes, schema: StructType) -> None:
             self.described = described
@@ -92,11 +92,11 @@ def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor:
                 self._offer_filters(super().pushFilters)
 
         def _offer_filters(self, inherited: Any) -> None:
-            """Let Spark push filters where it does so.
+            """Let Spark push filters if this is enabled.
 
-            Where spark.sql.python.filterPushdown.enabled is off, which it is unless set, Spark refuses every reader
-            that has a `pushFilters` of its own, lest its filters be forgotten. Here none is: Spark applies them
-            all again. So Spark, which tells by `__func__`, finds the inherited one.
+            If spark.sql.python.filterPushdown.enabled is off, which is the default, Spark refuses every reader that
+            overrides `pushFilters`, since it might drop filters. This reader drops none: Spark applies all of them
+            again. Spark checks `__func__`, and here finds the inherited function.
             """
 
             def push(filters: list[object]) -> list[object]:
@@ -111,7 +111,7 @@ def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor:
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
             if partition.value is None:
-                return iter(())  # nothing is to be read: Spark makes up a task
+                return iter(())  # without partitions, Spark creates an empty task
             found: Iterator[pa.RecordBatch] = on_executor("run", self.function, partition.value)
             return found
 
@@ -125,15 +125,15 @@ def _source_class(
         """Any version of a Paimon or Delta table, as `spark.read.format("snapshot")`.
 
         `spark.dataSource.register(SnapshotDataSource)`, then `.option("version", "17").load(path)`. Options:
-        `version` (any ref; the newest version without it), `branch`, `format` (paimon or delta), `columns` (names with
-        commas between), `where` (a condition in SQL, as `to_arrow` takes it) and `external_files` (allow or refuse, as
-        `open_table` takes it). A ref is resolved when Spark analyses
-        the query: when the DataFrame is made, and over Spark Connect anew at each action. Storage options are given to
-        `with_storage_options`, never as options: Spark may show those in plans and logs.
+        `version` (any ref; the newest version by default), `branch`, `format` (paimon or delta), `columns` (names
+        separated by commas), `where` (a condition in SQL, as in `to_arrow`) and `external_files` (allow or refuse, as
+        in `open_table`). Spark resolves a ref when it analyzes the query: when the DataFrame is created, and over
+        Spark Connect again at each action. Pass storage options to `with_storage_options`, never as options: Spark may
+        display those in plans and logs.
 
-        Rows, types and nullability are those of `Snapshot.to_spark`. Spark reads all columns of the source, as its
-        interface for Python does not tell which are needed: `columns` does. Filters of the DataFrame spare partitions,
-        buckets and files where spark.sql.python.filterPushdown.enabled is set (PySpark 4.1); `where` always does.
+        Rows, types and nullability are those of `Snapshot.to_spark`. Spark reads all columns of the source, since its
+        Python API has no projection; use `columns` to select some. Filters of the DataFrame skip partitions, buckets
+        and files if spark.sql.python.filterPushdown.enabled is set (PySpark 4.1); `where` always does.
         """
 
         described: bytes | None = None
@@ -144,7 +144,7 @@ def _source_class(
 
         @classmethod
         def with_storage_options(cls, options: Mapping[str, Any]) -> type[DataSource]:
-            """Return the class to register for tables whose storage needs credentials or settings; see `open_table`."""
+            """Return a class to register for tables whose storage needs credentials or settings; see `open_table`."""
             made: type[DataSource] = call("bound", options)
             return made
 
@@ -154,7 +154,7 @@ def _source_class(
             return found
 
         def reader(self, schema: StructType) -> DataSourceReader:
-            if self.described is None:  # Spark asks for no schema where the user gave one
+            if self.described is None:  # Spark does not call `schema` if the user provides one
                 self.described, own = call("describe", dict(self.options), storage_options)
                 call("check_schema", schema, own)
             found: DataSourceReader = reader_class(self.described, schema)

@@ -1,4 +1,4 @@
-"""Queries in SQL, given to Spark over DataFrames that stand in no catalog."""
+"""Run SQL queries on Spark over DataFrames that are not in a catalog."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _ESCAPED = "spark.sql.parser.escapedStringLiterals"
 
 
 def stand_ins(spark: SparkSession, count: int) -> Sequence[str]:
-    """Return names to stand for DataFrames in a query's text, as long as those that Spark's Python puts there."""
+    """Return placeholder names for DataFrames in a query, with the length of those that PySpark generates."""
     prefix = "_pyspark_connect_temp_view_" if is_connect(spark) else "_pyspark_"
     return [f"{prefix}{uuid.uuid4().hex}" for _ in range(count)]
 
 
 def reads_backslashes(spark: SparkSession) -> bool:
-    """Return whether a backslash in a string is an escape, as it is unless a setting says otherwise."""
+    """Return whether a backslash in a string literal is an escape, which a setting can turn off."""
     return (spark.conf.get(_ESCAPED) or "false").lower() != "true"
 
 
@@ -37,13 +37,13 @@ def run(
     frames: Mapping[str, DataFrame],
     failure: Callable[[str, int | None], str],
 ) -> DataFrame:
-    """Return what a query gives, as a lazy DataFrame. Nothing stays registered.
+    """Return the result of a query as a lazy DataFrame. Registers nothing.
 
     Args:
         spark: The session, the one of the frames.
         text: The query.
-        frames: The DataFrames by their stand-ins in the text.
-        failure: Makes a message of what Spark says and of the position in the text, in characters, if it says one.
+        frames: The DataFrames by their placeholders in the text.
+        failure: Returns a message for Spark's message and the position in the text, in characters, if known.
 
     Raises:
         InvalidArgumentError: Spark refuses the query.
@@ -56,21 +56,21 @@ def run(
         marked = marked.replace(stand_in, f"{{frame_{number}}}")
         named[f"frame_{number}"] = frame
     try:
-        # Without any frame the braces of the text would stay doubled.
+        # Without frames, Spark does not format the text: its braces would remain doubled.
         return spark.sql(marked, **(named or {"no_frame": ""}))
     except PySparkException as error:
         raise InvalidArgumentError(failure(_sentence(error), _position(error, text))) from error
 
 
 def _sentence(error: PySparkException) -> str:
-    """Return what Spark says, without its codes, its plan and its stack."""
+    """Return Spark's message, without its codes, plan and stack trace."""
     text = str(error).strip().split("SQLSTATE:", 1)[0].split("\n== SQL", 1)[0].split("\n'", 1)[0]
     text = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text)
     return _VIEW.sub("a table", " ".join(text.split())).rstrip(".")
 
 
 def _position(error: PySparkException, text: str) -> int | None:
-    """Return where in the text the error is; None if Spark does not say, or says what is not there."""
+    """Return the position of the error in the text; None if Spark provides none, or one outside the text."""
     for context in error.getQueryContext():
         if context.contextType().name == "SQL":
             at = context.startIndex()

@@ -1,7 +1,7 @@
-"""Work for executors: what a task is, how tasks reach them, and how the package does.
+"""Tasks for executors: pack splits into tasks, and ship tasks and the package.
 
-Tasks travel inside the function that Spark ships anyway, as compressed pickles: neither `explain` nor the UI nor a
-log shows what is in them, storage options included.
+Tasks are part of the function that Spark ships, as compressed pickles: `explain`, the UI and logs do not display their
+contents, such as storage options.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
-"""Compressed size of the files of a task, as of Spark's own (spark.sql.files.maxPartitionBytes)."""
+"""The compressed size of the files of a task, as for Spark's own tasks (spark.sql.files.maxPartitionBytes)."""
 _OPEN_BYTES = 4 * 2**20
-"""What opening a file counts, as with Spark (spark.sql.files.openCostInBytes)."""
+"""The cost of opening a file, as in Spark (spark.sql.files.openCostInBytes)."""
 NOT_ON_EXECUTOR = (
     "snapshot_explorer cannot be imported on a Spark executor: {error}. The executors need the package and what it "
     "depends on. Install it in their image or environment (pip install snapshot-explorer), or ship a packed "
     "environment with spark.addArtifacts(..., archive=True) or --archives; --py-files ships the package alone."
 )
-"""What an executor says that lacks the package."""
+"""The message of an executor without the package."""
 
 
 def on_executors(
     spark: SparkSession, function: Callable[..., Iterator[pa.RecordBatch]], tasks: Iterable[object], schema: StructType
 ) -> DataFrame:
-    """Return a lazy DataFrame of what a function gives for each task, a Spark task each, in their order.
+    """Return a lazy DataFrame of the results of a function for each task, in order, with one Spark task each.
 
     Args:
         spark: The session, classic or Connect.
-        function: Takes a task and yields batches in the Arrow types of the schema (`schemas.spark_batch`). It must be
-            picklable by name, such as a function of a module of this package or a `functools.partial` of one. What it
-            is bound to is kept on the executor from task to task.
-        tasks: Whatever is picklable. Pickled at once.
+        function: Yields batches in the Arrow types of the schema for a task (`schemas.spark_batch`). It must be
+            picklable by name, such as a function of a module of this package or a `functools.partial` of one. Its
+            bound arguments stay on the executor between tasks.
+        tasks: Any picklable objects. Pickled at once.
         schema: The columns.
     """
     parts = [packed(task) for task in tasks]
@@ -59,10 +59,10 @@ def on_executors(
 def _work(
     function: bytes, parts: Sequence[bytes], missing_message: str
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    # Spark ships an inner function by value: it must name nothing of this module, which may not be there.
+    # Spark ships an inner function by value: it must use nothing of this module, which an executor may lack.
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            from snapshot_explorer.engines.spark.executors import run  # noqa: PLC0415 - it may not be there
+            from snapshot_explorer.engines.spark.executors import run  # noqa: PLC0415 - an executor may lack it
         except ImportError as error:
             raise ImportError(missing_message.format(error=error)) from None
         for batch in batches:
@@ -73,12 +73,12 @@ def _work(
 
 
 def packs(splits: Iterable[Split], parallelism: int, cut: Callable[[Split], Iterable[Split]]) -> list[list[Split]]:
-    """Return splits put together to tasks, in their order: each of up to 128 MB, or as small as keeps all cores busy.
+    """Return splits packed into tasks, in order: each up to 128 MB, or smaller to keep all cores busy.
 
     Args:
-        splits: What to read.
-        parallelism: How many tasks Spark runs at once.
-        cut: Gives the parts of a split that may be read on their own; asked for splits that are too large for a task.
+        splits: The splits to read.
+        parallelism: The number of tasks that Spark runs at once.
+        cut: Returns the parts of a split that can be read independently; called for splits too large for a task.
     """
     splits = list(splits)
     total = sum(_weight(split) for split in splits)
