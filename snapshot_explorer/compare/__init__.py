@@ -1,4 +1,4 @@
-"""How two versions of a table differ: manifests, files, schema, properties, partitions."""
+"""Compare two versions of a table: manifests, files, schema, properties, partitions."""
 
 from snapshot_explorer.compare.comparison import PARTS, Comparison
 from snapshot_explorer.compare.manifests import entries_of, find_manifest

@@ -1,4 +1,4 @@
-"""`Comparison`: how two versions of a table differ."""
+"""`Comparison`: the differences between two versions of a table."""
 
 from __future__ import annotations
 
@@ -49,30 +49,30 @@ log = logger_of(__name__)
 
 @runtime_checkable
 class SupportsManifestHistory(Protocol):
-    """A format that records which manifest each commit wrote as its delta."""
+    """A format that records the delta manifests of each commit."""
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
-        """Return the paths of the manifests that these commits wrote as their deltas; None if some are gone.
+        """Return the paths of the delta manifests of these commits; None if some no longer exist.
 
-        Reads the delta lists of all of them at once.
+        Reads all delta lists at once.
         """
         ...
 
 
 @runtime_checkable
 class SupportsRecordedProperties(Protocol):
-    """A version that keeps the properties that were recorded with it, though others are in force."""
+    """A version with recorded properties that may differ from those in force."""
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:
-        """Return the properties that were recorded with the version."""
+        """Return the properties recorded with the version."""
         ...
 
 
 _PAGE = 2_000
-"""Versions whose changes are read at a time."""
+"""The number of versions whose changes are read at a time."""
 PARTS = ("summary", "commits", "schema", "properties", "partitions", "files", "manifests")
-"""What a comparison has to tell."""
+"""The parts of a comparison."""
 _DRAWN = ("summary", "schema", "properties", "partitions", "files")
 _EMPTY_TEXTS = {
     "commits": "No commits lie between.",
@@ -85,29 +85,29 @@ _EMPTY_TEXTS = {
 
 
 class Comparison:
-    """How version B of a table differs from version A. Draws itself; each part is read when it is first asked for.
+    """The differences from version A to version B of a table. Displays itself. Each part is read at first use.
 
-    Either may be the newer one. The direction is from A to B in every part: what only B has is added, what only A has
-    is removed. The same version twice differs in nothing.
+    Either may be the newer one. All parts go from A to B: what only B has is added, what only A has is removed.
+    Comparing a version with itself returns no differences.
     """
 
     def __init__(
         self, path: str, table_format: TableFormat, a: TableVersion, b: TableVersion, listing: Listing
     ) -> None:
-        """Bind to two versions; `Table.compare` is the way to get one.
+        """Bind to two versions. Use `Table.compare` to get a comparison.
 
         Args:
             path: The table's location, for titles.
             table_format: The table.
             a: The version to compare with.
-            b: The version that is told of.
+            b: The version that is described.
             listing: All versions of the table.
         """
         self._path = path
         self._format = table_format
         self._a, self._b = a, b
         self.a, self.b = _number_of(a), _number_of(b)
-        """The version to compare with, and the one that is told of."""
+        """Version A, to compare with, and version B."""
         older, newer = sorted((self.a, self.b))
         self._between = listing.between(older, newer)
         self._missing = listing.missing_between(older, newer)
@@ -118,8 +118,8 @@ class Comparison:
     def commits(self) -> Frame:
         """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.
 
-        They are what was recorded, whichever is the newer one; where that is A, the title says that B is without them.
-        Costs what `Table.history` costs.
+        They are commits as recorded, whichever version is newer; if A is, the title states that B does not include
+        them. Costs the same as `Table.history`.
         """
         rows = self._format.commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
         total = len(self._between) + self._missing
@@ -129,11 +129,11 @@ class Comparison:
 
     @cached_property
     def manifests(self) -> Frame:
-        """Return what becomes of each manifest from A to B: COMPARED_MANIFESTS.
+        """Return the status of each manifest from A to B: COMPARED_MANIFESTS.
 
-        Where B is the newer one, the status says how: added, rewritten, merged away or left behind. Where B is the
-        older one, a manifest is added or removed. Reads the manifest lists of both, and, where B is the newer one, the
-        delta lists of the commits between if its base has new manifests.
+        If B is newer, the status is added, rewritten, merged away, left behind or carried over. If B is older, a
+        manifest is added, removed or carried over. Reads the manifest lists of both versions. If B is newer and its
+        base has new manifests, also reads the delta lists of the commits between.
         """
         a, b = self._a.manifests(), self._b.manifests()
         recorded = self._format if isinstance(self._format, SupportsManifestHistory) else None
@@ -147,16 +147,16 @@ class Comparison:
         return Frame(rows, title=self._title("Manifests"), noun="manifests", drawn=drawn)
 
     def entries(self, manifest: str) -> Frame:
-        """Return the entries of one of the manifests: ENTRIES, in order; of Delta of a commit or a checkpoint's file.
+        """Return the entries of a manifest: ENTRIES, in order; for Delta, of a commit or a checkpoint file.
 
-        They are what the manifest records, whichever of A and B is the newer one; the title says which of the two name
-        it. Reads the manifest.
+        They are the entries as recorded, whichever version is newer; the title states which of the two list the
+        manifest. Reads the manifest.
 
         Args:
-            manifest: Its path, as `manifests` spells it, its name, or an end that no other one has.
+            manifest: Its path as in `manifests`, its name, or an unambiguous suffix.
 
         Raises:
-            InvalidArgumentError: Neither version has one that is called so, or it holds no data files.
+            InvalidArgumentError: Neither version has this manifest, or it contains no data files.
         """
         rows = self.manifests.to_arrow()
         known = rows["path"].to_pylist()
@@ -171,7 +171,7 @@ class Comparison:
     def files(self) -> Frame:
         """Return the data files that differ: COMPARED_FILES. Reads both versions' files, and the commits between.
 
-        Partition columns are called as in B.
+        Partition columns have their names in B.
         """
         rows = files_frame(self._difference, self._changes, backwards=self._backwards)
         return Frame(
@@ -183,22 +183,22 @@ class Comparison:
 
     @cached_property
     def partitions(self) -> Frame:
-        """Return what differs by partition and bucket: COMPARED_PARTITIONS. Reads as `files` does."""
+        """Return the differences by partition and bucket: COMPARED_PARTITIONS. Reads as `files` does."""
         rows = partitions_frame(self._difference)
         noun = "partitions and buckets that differ"
         return Frame(rows, title=self._title("Partitions"), noun=noun, drawn=non_empty_columns(rows))
 
     @cached_property
     def schema(self) -> Frame:
-        """Return how the schemas differ, by field id: COMPARED_SCHEMAS. Reads a schema each."""
+        """Return the differences of the schemas, by field id: COMPARED_SCHEMAS. Reads one schema per version."""
         rows = compare_schemas(self._a.schema, self._b.schema)
         return Frame(rows, title=self._title("Schema"), noun="changes of the schema", drawn=non_empty_columns(rows))
 
     @cached_property
     def properties(self) -> Frame:
-        """Return how the properties differ: COMPARED_PROPERTIES, as they were recorded with each version.
+        """Return the differences of the properties recorded with each version: COMPARED_PROPERTIES.
 
-        In Paimon the newest ones are in force at every version, whatever was recorded with it.
+        In Paimon the newest properties are in force at every version, whatever was recorded with it.
         """
         rows = compare_properties(_recorded(self._a), _recorded(self._b))
         return Frame(rows, title=self._title("Properties"), noun="changes of properties")
@@ -210,7 +210,7 @@ class Comparison:
 
     @cached_property
     def proven(self) -> str:
-        """Return a sentence on what the metadata proves of the rows. Reads as `files` does, and the commits."""
+        """Return a sentence on what metadata proves about the rows. Reads as `files` does, and the commits."""
         if self.a == self.b:
             return "A version is the same as itself."
         kinds = None if self._missing else set(self.commits["kind"].to_pylist())
@@ -219,34 +219,34 @@ class Comparison:
         return f"{sentence} The schema differs." if len(self.schema) else sentence
 
     def showing(self, *names: str) -> Comparison:
-        """Return the same comparison, drawn with these parts only: summary, commits, schema, ...
+        """Return the same comparison, displayed with only these parts: summary, commits, schema, ...
 
         Raises:
-            InvalidArgumentError: There is no part of that name.
+            InvalidArgumentError: A part is unknown.
         """
         for name in names:
             if name not in PARTS:
-                raise InvalidArgumentError(f"No part is called {name!r}. Parts: {', '.join(PARTS)}.")
+                raise InvalidArgumentError(f"{name!r} is not a part. Parts: {', '.join(PARTS)}.")
         other = copy(self)
         other._shown = names  # noqa: SLF001 - a copy of this object
         return other
 
     def drawing(self) -> Drawing:
-        """Return how the comparison looks: what is proven, and the parts in which something differs."""
+        """Return the drawing: the verdict, and the parts with differences."""
         parts: list[Part] = []
         for name in self._shown or _DRAWN:
             parts += [one for one in self._section(name) if not isinstance(one, Line) or one not in parts]
         return Drawing(title=self._title(self._path), parts=tuple(parts))
 
     def picture(self) -> Picture:
-        """Return files and bytes by part, and by partition, as a figure with the comparison beside it.
+        """Return a figure of files and bytes by part and by partition, with the comparison.
 
-        Of partitions and buckets those with the most files that differ are drawn. Reads as `files` does.
+        Draws the partitions and buckets with the most files that differ. Reads as `files` does.
         """
         return Picture(self.drawing(), self._figure)
 
     def figure(self) -> go.Figure:
-        """Return the figure alone, of plotly; see `picture`."""
+        """Return only the plotly figure; see `picture`."""
         return self._figure()
 
     def _figure(self) -> go.Figure:
@@ -260,7 +260,7 @@ class Comparison:
         return mimebundle(self.drawing())
 
     def _section(self, name: str) -> Sequence[Part]:
-        """Return how a part looks; an error where it cannot be told."""
+        """Return the drawing of a part, or of the error if it cannot be read."""
         try:
             if name == "summary":
                 return [*self._facts(), *self.summary.drawing().parts]
@@ -305,7 +305,7 @@ class Comparison:
 
     @cached_property
     def _changes(self) -> pa.Table | None:
-        """Return what the commits between changed; None if some of it is gone."""
+        """Return the changes of the commits between; None if some no longer exist."""
         if not self._is_whole:
             return None
         if not self._between:
@@ -325,11 +325,11 @@ class Comparison:
 
     @property
     def _is_whole(self) -> bool:
-        """Return whether all commits between the versions are there, with what they did."""
+        """Return whether all commits between the versions exist, with their changes."""
         return not self._missing and not set(self._between).intersection(self._stateless)
 
     def _delta_manifests(self, recorded: SupportsManifestHistory | None) -> Collection[str] | None:
-        """Return which manifests the commits between wrote as their deltas; None if some are gone."""
+        """Return the delta manifests of the commits between; None if some no longer exist."""
         if recorded is None or not self._is_whole:
             return None
         return recorded.delta_manifests(self._between)
@@ -337,7 +337,7 @@ class Comparison:
 
 def _number_of(version: TableVersion) -> int:
     if version.number is None:
-        raise SnapshotNotFoundError("The table has no version yet, so that there is nothing to compare.")
+        raise SnapshotNotFoundError("The table has no version yet, so there is nothing to compare.")
     return version.number
 
 

@@ -1,4 +1,4 @@
-"""How the data files of two versions differ, in all, and by partition and bucket."""
+"""Compare the data files of two versions, in total and by partition and bucket."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,45 +18,45 @@ _KEY = ("path", "level", "deletion_vector")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDifference:
-    """The data files of versions A and B, side by side."""
+    """The data files of versions A and B, matched with each other."""
 
     a: pa.Table
     """FILES of A."""
     b: pa.Table
     """FILES of B."""
     of_a: npt.NDArray[np.int64]
-    """For each file of A the place of the same file in B, -1 where it has none."""
+    """For each file of A the index of the same file in B; -1 if there is none."""
     of_b: npt.NDArray[np.int64]
-    """For each file of B the place of the same file in A."""
+    """For each file of B the index of the same file in A; -1 if there is none."""
     moved: _Mask
-    """For each file of B whether A has it at another level."""
+    """For each file of B, whether A has it at another level."""
     deleted: _Mask
-    """For each file of B whether A has it with another deletion vector."""
+    """For each file of B, whether A has it with another deletion vector."""
 
     @property
     def removed(self) -> pa.Table:
-        """Return the files of A that B has not."""
+        """Return the files that only A has."""
         return self.a.filter(pa.array(self.of_a < 0))
 
     @property
     def added(self) -> pa.Table:
-        """Return the files of B that A has not."""
+        """Return the files that only B has."""
         return self.b.filter(pa.array(self.of_b < 0))
 
     @property
     def shared(self) -> pa.Table:
-        """Return the files of B that A has too, at whatever level, with whatever deletion vector."""
+        """Return the files of B that A also has, at any level, with any deletion vector."""
         return self.b.filter(pa.array(self.of_b >= 0))
 
     def before(self, chosen: _Mask) -> pa.Table:
-        """Return, for files of B that A has too, the same files as A has them."""
+        """Return the rows of A for files of B that A also has."""
         return self.a.take(pa.array(self.of_b[chosen]))
 
 
 def compare_files(a: pa.Table, b: pa.Table) -> FileDifference:
-    """Return the FILES of two versions side by side.
+    """Return the FILES of two versions, matched with each other.
 
-    A file is the same where its path is; where a version has a path twice, where level and deletion vector are too.
+    Files match by path; if a version has a path twice, by path, level and deletion vector.
     """
     both = pa.concat_tables([a.select(_KEY), b.select(_KEY)])
     codes = group_ids([both.column("path")])
@@ -67,7 +67,7 @@ def compare_files(a: pa.Table, b: pa.Table) -> FileDifference:
     before, after = a.take(pa.array(of_b[existing])), b.filter(pa.array(existing))
     moved, deleted = np.zeros(len(b), np.bool_), np.zeros(len(b), np.bool_)
     moved[existing] = _differs(before, after, "level")
-    # The same vector may be written again elsewhere, where levels are: then its rows tell, which only grow in number.
+    # With levels, the same vector may be written again elsewhere. Then compare its row counts, which only grow.
     where, rows = _differs(before, after, "deletion_vector"), _differs(before, after, "deleted_rows")
     counted = _valid(after, "level") & (_valid(after, "deleted_rows") | _valid(before, "deleted_rows"))
     deleted[existing] = np.where(counted, rows, where | rows)
@@ -75,7 +75,7 @@ def compare_files(a: pa.Table, b: pa.Table) -> FileDifference:
 
 
 def with_partition_names(files: pa.Table, names: Mapping[str, str]) -> pa.Table:
-    """Return FILES whose partition columns are called otherwise; `names` gives the new name of each old one."""
+    """Return FILES with renamed partition columns; `names` maps old names to new ones."""
     if not names:
         return files
     partition = single_chunk(files.column("partition"))
@@ -87,7 +87,7 @@ def with_partition_names(files: pa.Table, names: Mapping[str, str]) -> pa.Table:
 
 
 def _places(these: Codes, those: Codes) -> npt.NDArray[np.int64]:
-    """Return for each of these codes where it is among those, -1 where it is not."""
+    """Return the index of each code among others; -1 if it is not there."""
     found = pc.index_in(pa.array(these), pa.array(those))
     places: npt.NDArray[np.int64] = pc.fill_null(found, -1).to_numpy().astype(np.int64)
     return places
@@ -105,7 +105,7 @@ def _differs(before: pa.Table, after: pa.Table, name: str) -> _Mask:
 
 
 def files_frame(difference: FileDifference, changes: pa.Table | None, *, backwards: bool) -> pa.Table:
-    """Return COMPARED_FILES: what is removed, added, moved, or has rows deleted; files that are alike are left out.
+    """Return COMPARED_FILES: files that are removed, added, moved, or have deleted rows. Leaves out equal files.
 
     Args:
         difference: The files.
@@ -124,9 +124,9 @@ def files_frame(difference: FileDifference, changes: pa.Table | None, *, backwar
 
 
 def _part(files: pa.Table, word: str, changes: pa.Table | None, event: str, before: pa.Table | None = None) -> pa.Table:
-    """Return the rows of one kind of change, with the commit that did it: the last to add or remove the file."""
+    """Return the rows of one kind of change, with its commit: the last to add or remove the file."""
     data_change, version = _reasons(files, changes, event)
-    # With levels, no change of a file tells of its deletion vector.
+    # With levels, changes of a file do not contain its deletion vector.
     is_known = (
         single_chunk(files.column("level").is_null())
         if word == "deletions"
@@ -146,20 +146,20 @@ def _part(files: pa.Table, word: str, changes: pa.Table | None, event: str, befo
 
 
 def _reasons(files: pa.Table, changes: pa.Table | None, event: str) -> tuple[pa.Array, pa.Array]:
-    """Return whether the commit that added or removed each file changed data, and which it was."""
+    """Return for each file whether the commit that added or removed it changed data, and its version."""
     if changes is None or not len(changes):
         return pa.nulls(len(files), pa.bool_()), pa.nulls(len(files), pa.int64())
     events = changes.filter(pc.equal(changes["change"], event))
     names = ("path", "level")
     codes = group_ids(pa.concat_tables([events.select(names), files.select(names)]).columns)
-    # Of equal codes the last one is found first.
+    # The last of equal codes is found first.
     last = _places(codes[len(events) :], codes[: len(events)][::-1])
     found = pa.array(len(events) - 1 - last, mask=last < 0)
     return single_chunk(events.column("data_change")).take(found), single_chunk(events.column("version")).take(found)
 
 
 def partitions_frame(difference: FileDifference) -> pa.Table:
-    """Return COMPARED_PARTITIONS: partitions and buckets in which something differs, in the order of their paths."""
+    """Return COMPARED_PARTITIONS: partitions and buckets with differences, ordered by path."""
     parts = [difference.removed, difference.added, difference.shared]
     files = pa.concat_tables([part.select(["partition", "bucket", "rows", "size_bytes"]) for part in parts])
     kinds = np.repeat(np.arange(3), [len(part) for part in parts])
@@ -167,7 +167,7 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
     _, firsts, of_rows = np.unique(groups, return_index=True, return_inverse=True)
     count = len(firsts)
     deleted = _more_deleted(difference)
-    grown = _summed(deleted, of_rows[kinds == 2], count)  # noqa: PLR2004 - the third part, of what is shared
+    grown = _summed(deleted, of_rows[kinds == 2], count)  # noqa: PLR2004 - the third part: shared files
     columns: dict[str, pa.Array] = {
         "partition": single_chunk(files.column("partition")).take(pa.array(firsts)),
         "bucket": single_chunk(files.column("bucket")).take(pa.array(firsts)),
@@ -188,7 +188,7 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
 
 
 def _in_order(files: pa.Table, places: npt.NDArray[np.int64]) -> pa.Array:
-    """Return the order of some partitions and buckets, by their text and number."""
+    """Return the order of partitions and buckets, by text and number."""
     some = files.take(pa.array(places)).select(["partition", "bucket"]).to_pylist()
     keys = [
         ([(name, value is not None, value or "") for name, value in one["partition"]], one["bucket"] or 0)
@@ -198,19 +198,19 @@ def _in_order(files: pa.Table, places: npt.NDArray[np.int64]) -> pa.Array:
 
 
 def _more_deleted(difference: FileDifference) -> pa.Array:
-    """Return, for each shared file, how many rows more its deletion vector removes in B than in A; null if unknown."""
+    """Return for each shared file how many more rows its deletion vector deletes in B than in A; null if unknown."""
     both = difference.of_b >= 0
     rows = [
         pc.if_else(single_chunk(files["deletion_vector"]).is_null(), 0, single_chunk(files["deleted_rows"]))
         for files in (difference.before(both), difference.b.filter(pa.array(both)))
     ]
-    # Of a file whose vector is the same one, it does not matter how many rows that removes.
+    # For files with the same vector, the number of its rows does not matter.
     same = pa.array(~difference.deleted[both])
     return pc.if_else(same, pa.scalar(0, pa.int64()), pc.subtract(rows[1], rows[0]))
 
 
 def _summed(values: pa.Array, groups: npt.NDArray[np.int64], count: int) -> pa.Array:
-    """Return the sum of the values of each group; null where one is null."""
+    """Return the sum of the values of each group; null if one is null."""
     sums, unknown = np.zeros(count, np.int64), np.zeros(count, np.bool_)
     np.add.at(sums, groups, pc.fill_null(values, 0).to_numpy())
     unknown[groups[values.is_null().to_numpy(zero_copy_only=False)]] = True
@@ -218,7 +218,7 @@ def _summed(values: pa.Array, groups: npt.NDArray[np.int64], count: int) -> pa.A
 
 
 def total_deleted(difference: FileDifference) -> tuple[int | None, int | None]:
-    """Return how many rows more, and how many fewer, deletion vectors of shared files remove in B; None if unknown."""
+    """Return how many more, and how many fewer, rows the vectors of shared files delete in B; None if unknown."""
     more = _more_deleted(difference)
     if more.null_count:
         return None, None
@@ -227,10 +227,10 @@ def total_deleted(difference: FileDifference) -> tuple[int | None, int | None]:
 
 
 def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
-    """Return COMPARED: files, rows and bytes of A and B, and what is shared, removed and added.
+    """Return COMPARED: files, rows and bytes of A and B, and of shared, removed and added files.
 
-    Where deletion vectors of shared files differ, a part tells of these files: how many, and how many rows more than
-    in A their vectors remove, fewer if that is negative.
+    If deletion vectors of shared files differ, a part contains the number of these files and how many more rows than
+    in A their vectors delete; fewer if negative.
 
     Args:
         difference: The files.
@@ -259,5 +259,5 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
 
 
 def total(files: pa.Table, name: str) -> int | None:
-    """Return the sum of a column; None where a value is not known."""
+    """Return the sum of a column; None if a value is unknown."""
     return None if files[name].null_count else pc.sum(files[name]).as_py() or 0

@@ -1,4 +1,4 @@
-"""How the manifest lists of two versions differ: what became of each manifest, and what it holds."""
+"""Compare the manifest lists of two versions: the status of each manifest, and its entries."""
 
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
@@ -12,9 +12,9 @@ from snapshot_explorer.frames import Frame, non_empty_columns
 
 _STATES = ("base", "delta")
 _MAX_NAMED = 3
-"""How many manifests a message names."""
+"""The maximum number of manifests in a message."""
 _MAX_COMPARED = 1_000
-"""Among how many manifests one is looked for that is called alike."""
+"""The maximum number of manifests that are searched for a similar name."""
 CARRIED, ADDED, REMOVED = "carried over", "added", "removed"
 MERGED, REWRITTEN, LEFT = "merged away", "rewritten", "left behind"
 
@@ -22,20 +22,20 @@ MERGED, REWRITTEN, LEFT = "merged away", "rewritten", "left behind"
 def compare_manifests(
     a: pa.Table, b: pa.Table, *, delta_paths: Collection[str] | None, backwards: bool, merges: bool
 ) -> pa.Table:
-    """Return what became of each manifest: COMPARED_MANIFESTS, those of B in list order, then those that only A has.
+    """Return the status of each manifest: COMPARED_MANIFESTS, those of B in list order, then those that only A has.
 
-    The direction is from A to B, as given. `carried over`: both name it. Where B is the newer one: `added`: a commit
-    between wrote it as its delta, or changelog. `rewritten`: only B names it, and it was made of others. `merged away`:
-    only A names it, its entries are in others now. `left behind`: a changelog of A's commit, which no later version
-    names. Null: that it was not carried over is all that is known. Where B is the older one, no commit leads from A to
-    B: what only B names is `added`, what only A names is `removed`.
+    The direction is from A to B. `carried over`: both list it. If B is newer: `added`: a commit between wrote it as its
+    delta or changelog. `rewritten`: only B lists it, and it was merged from others. `merged away`: only A lists it, and
+    its entries are in others now. `left behind`: a changelog of A's commit, which no later version lists. Null: not
+    carried over, otherwise unknown. If B is older, no commit leads from A to B: manifests that only B lists are
+    `added`, those that only A lists are `removed`.
 
     Args:
         a: MANIFESTS of A.
         b: MANIFESTS of B.
-        delta_paths: Paths of the manifests that the commits between wrote as their deltas; None if some are unknown.
+        delta_paths: Paths of the delta manifests of the commits between; None if some are unknown.
         backwards: Whether A is the newer one.
-        merges: Whether a base may name deltas of earlier commits; otherwise all in it is made of others.
+        merges: Whether a base may list deltas of earlier commits; otherwise all of it is merged from others.
     """
     before, after = _lists(a), _lists(b)
     made = frozenset[str]() if not merges else delta_paths
@@ -65,7 +65,7 @@ def _lists(manifests: pa.Table) -> Mapping[str, str]:
 
 
 def _plain_status(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Return which of A and B name a manifest."""
+    """Return which of A and B list a manifest."""
     if path in before and path in after:
         return CARRIED
     return ADDED if path in after else REMOVED
@@ -74,7 +74,7 @@ def _plain_status(path: str, before: Mapping[str, str], after: Mapping[str, str]
 def _status(
     path: str, before: Mapping[str, str], after: Mapping[str, str], delta_paths: Collection[str] | None
 ) -> str | None:
-    """Return what became of a manifest, by the lists that name it in A and in B, the newer one."""
+    """Return the status of a manifest, from the lists that contain it in A and in B, the newer one."""
     old, new = before.get(path), after.get(path)
     if old is not None and new is not None:
         return CARRIED
@@ -96,15 +96,15 @@ def entries_of(version: TableVersion, path: str, *, note: str = "") -> Frame:
 
 
 def find_manifest(name: str, paths: Sequence[str], *, owner: str) -> str:
-    """Return the path of the manifest that is asked for: by its path, its name, or an end that no other one has.
+    """Return the path of a manifest, found by its path, its name, or an unambiguous suffix.
 
     Args:
         name: The path, the file name, or an unambiguous suffix.
         paths: The manifests.
-        owner: Whose they are, for messages.
+        owner: The version or versions that list them, for messages.
 
     Raises:
-        InvalidArgumentError: None is called so, or several are.
+        InvalidArgumentError: None matches, or several do.
     """
     if name in paths:
         return name
@@ -117,12 +117,12 @@ def find_manifest(name: str, paths: Sequence[str], *, owner: str) -> str:
             f" and {len(named) - _MAX_NAMED:,} more" if len(named) > _MAX_NAMED else ""
         )
         raise InvalidArgumentError(
-            f"{len(named):,} manifests of {owner} end with {name!r}: {some}. Give more of the name."
+            f"{len(named):,} manifests of {owner} end with {name!r}: {some}. Use a longer part of the name."
         )
     near = get_close_matches(_name(name), [_name(path) for path in paths[:_MAX_COMPARED]], 1, cutoff=0)
     hint = f" The nearest is {near[0]}." if near else ""
     known = f"See manifests, which lists all {len(paths):,}." if paths else "There are none."
-    raise InvalidArgumentError(f"No manifest of {owner} is called {name!r}.{hint} {known}")
+    raise InvalidArgumentError(f"{name!r} is not a manifest of {owner}.{hint} {known}")
 
 
 def _name(path: str) -> str:

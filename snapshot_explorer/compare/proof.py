@@ -1,4 +1,4 @@
-"""What the metadata of two versions proves of their rows, in a sentence."""
+"""State in a sentence what the metadata of two versions proves about their rows."""
 
 from collections.abc import Collection
 
@@ -14,11 +14,11 @@ _REARRANGING_KINDS = {"compact", "analyze"}
 def proven(
     difference: FileDifference, files: pa.Table, changes: pa.Table | None, kinds: Collection[str] | None, *, keyed: bool
 ) -> str:
-    """Return a sentence on how much the rows of two versions can differ, under one schema.
+    """Return a sentence on how many rows of two versions can differ, under one schema.
 
-    A row that differs is in a file that only one of them has, or was deleted by a vector that changed; in a table with
-    a primary key it may be in a file that left level 0, too, since readers may pass over that level. That a commit only
-    rearranged a file proves nothing alone: the file may hold rows that a commit before it brought.
+    A row that differs is in a file that only one version has, or a changed vector deletes it. In a table with a primary
+    key, it may also be in a file that left level 0, since readers may skip that level. A commit that only rearranged a
+    file proves nothing alone: the file may contain rows of an earlier commit.
 
     Args:
         difference: The files.
@@ -59,15 +59,15 @@ def _all_shared(files: int) -> str:
 
 
 def _involves_level_0(files: pa.Table) -> bool:
-    """Return whether files of level 0, or that wait for their bucket, are among those that differ."""
+    """Return whether files of level 0, or in a postponed bucket, are among those that differ."""
     level_0 = [pc.equal(files[name], 0) for name in ("level", "level_before")] + [pc.less(files["bucket"], 0)]
     return any(pc.any(one).as_py() for one in level_0)
 
 
 def _keeps_rows(files: pa.Table, changes: pa.Table | None, *, keyed: bool) -> bool:
-    """Return whether compactions kept all rows: writers of Paimon call a commit one too that only deletes by a vector.
+    """Return whether compactions kept all rows: in Paimon, a commit that only deletes by a vector is also a compaction.
 
-    Without a primary key, what they wrote must have as many rows as what they took away.
+    Without a primary key, they must add as many rows as they remove.
     """
     if pc.any(pc.equal(files["change"], "deletions")).as_py():
         return False
@@ -83,19 +83,19 @@ def _keeps_rows(files: pa.Table, changes: pa.Table | None, *, keyed: bool) -> bo
 def _max_changed_rows(
     difference: FileDifference, files: pa.Table, changes: pa.Table | None, *, may_reveal_rows: bool
 ) -> int | None:
-    """Return how many rows can have changed at most; None if that is not known."""
+    """Return the maximum number of rows that can have changed; None if unknown."""
     whole = pc.is_in(files["change"], pa.array(["removed", "added"]))
     if may_reveal_rows:
-        # Also of a file of which rows were deleted as it moved, all others may have come to light.
+        # A file that moved and had rows deleted may have made all of its other rows visible.
         whole = pc.or_(whole, pc.fill_null(pc.not_equal(files["level"], files["level_before"]), fill_value=False))
     deleted = total_deleted(difference)
     if None in deleted:
-        # Some do not say how many: at most all.
+        # An unknown number of deleted rows is at most all rows.
         deleted = (total(files.filter(pc.equal(files["change"], "deletions")), "rows"), 0)
     parts = [total(files.filter(whole), "rows"), *deleted]
     bounds = [sum(part for part in parts if part is not None)] if None not in parts else []
     if changes is not None and all(part["level"].null_count == len(part) for part in (difference.a, difference.b)):
-        # Without levels all that changes data is told file by file, deletion vectors too.
+        # Without levels, the log records every data change per file, including deletion vectors.
         data_changes = changes.filter(pc.fill_null(changes["data_change"], fill_value=True))
         changed_rows = total(data_changes, "rows")
         bounds += [] if changed_rows is None else [changed_rows]

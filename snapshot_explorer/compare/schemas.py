@@ -1,4 +1,4 @@
-"""How two schemas, or two sets of properties, differ."""
+"""Compare two schemas, or two sets of properties."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,15 +17,14 @@ _WIDER = (
     ("binary", "varbinary", "bytes"),
     ("date", "timestamp", "timestamp_ntz"),
 )
-"""Names of types, each of which holds all that those before it on its line hold."""
+"""Type names. Each contains all values of those before it on its line."""
 _TYPE = re.compile(r"([a-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.DOTALL)
 
 
 def compare_schemas(a: TableSchema, b: TableSchema) -> pa.Table:
-    """Return how schema `b` differs from `a`: COMPARED_SCHEMAS, a row per change, none for equal schemas.
+    """Return the changes from schema `a` to `b`: COMPARED_SCHEMAS, a row per change, none for equal schemas.
 
-    Columns are the same where their field ids are; where one of the schemas has none, as a Delta table before column
-    mapping, where their names are. A change is
+    Columns match by field id; if a schema has none, as in a Delta table before column mapping, by name. A change is
     added, dropped, renamed, widened (every value fits), narrowed, retyped, nullable, not null, comment, reordered
     (the names of the columns that both have, in order), primary key or partition key.
     """
@@ -36,7 +35,7 @@ def compare_schemas(a: TableSchema, b: TableSchema) -> pa.Table:
 
 
 def compare_properties(a: Mapping[str, str], b: Mapping[str, str]) -> pa.Table:
-    """Return how properties `b` differ from `a`: COMPARED_PROPERTIES, sorted by name."""
+    """Return the changes from properties `a` to `b`: COMPARED_PROPERTIES, sorted by name."""
     rows = [
         ("added" if name not in a else "removed" if name not in b else "changed", name, a.get(name), b.get(name))
         for name in sorted(a.keys() | b.keys())
@@ -46,7 +45,7 @@ def compare_properties(a: Mapping[str, str], b: Mapping[str, str]) -> pa.Table:
 
 
 def partition_names(a: TableSchema, b: TableSchema) -> dict[str, str]:
-    """Return the names that partition columns of `a` have in `b`, where they are others."""
+    """Return the new names of partition columns that were renamed from `a` to `b`."""
     before, after = ({column.id: column.name for column in schema.columns} for schema in (a, b))
     both = [(name, after.get(number)) for number, name in before.items() if number is not None]
     return {name: new for name, new in both if name in a.partition_keys and new not in (None, name)}
@@ -105,7 +104,7 @@ def _bare(kind: str) -> str:
 
 
 def _retyping(before: str, after: str) -> str:
-    """Return whether all values of a type fit another, the reverse, or neither."""
+    """Return whether one type widens or narrows to another, or neither."""
     wider, narrower = _fits(before, after), _fits(after, before)
     if wider == narrower:
         return "retyped"
@@ -122,7 +121,7 @@ def _fits(narrow: str, wide: str) -> bool:
     if not order or order.index(one[1]) > order.index(other[1]):
         return False
     lengths = _sizes(one), _sizes(other)
-    # A length where there was one before, as of CHAR and VARCHAR, must not shrink.
+    # The length of a type with a length, such as CHAR and VARCHAR, must not shrink.
     return lengths[1] == () or lengths[0] == () or lengths[0] <= lengths[1]
 
 
@@ -131,7 +130,7 @@ def _sizes(kind: re.Match[str]) -> tuple[int, ...]:
 
 
 def _size_fits(name: str, narrow: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Return whether the sizes of a type, such as its length, leave room for those of another."""
+    """Return whether the parameters of a type, such as its length, are at least those of another."""
     if name == "decimal":
         digits, scale = (*narrow, 0, 0)[:2]
         more, finer = (*wide, 0, 0)[:2]
@@ -153,7 +152,7 @@ def _keys(a: TableSchema, b: TableSchema) -> Iterator[_Row]:
     ):
         names = {_key(column): column.name for column in b.columns}
         now = {column.name: names.get(_key(column), column.name) for column in a.columns}
-        # A key column that only got another name is the same key.
+        # A key column that was only renamed is the same key.
         if tuple(now.get(name, name) for name in before) != after:
             yield word, None, None, _name_list(before) or None, _name_list(after) or None
 

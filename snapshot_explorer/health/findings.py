@@ -1,4 +1,4 @@
-"""What a version's numbers say of its health: findings, each with the threshold that it is measured against."""
+"""Health findings of a version: each compares a measured number with thresholds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from snapshot_explorer.model import MaintenanceSettings
 from snapshot_explorer.render.cells import size
 
 STATES = ("act", "watch", "unknown", "ok")
-"""How pressing a finding is, the most pressing first."""
+"""The states of a finding, the most urgent first."""
 _POSTPONED = -2
 _MERGEABLE = (50, 0.2), (1_000, 0.5)
-"""Files to spare, and what part of all files they are: both must be reached, to watch and to act."""
+"""Thresholds to watch and to act: a number of mergeable files, and their share of all files. Both must be reached."""
 _SMALL_GROUPS = (100, 0.5), (10_000, 0.5)
 _SKEW = 10
 _LARGE = 10
-"""How many files of the target size the largest partition and bucket holds before its skew counts."""
+"""The size of the largest partition and bucket from which skew counts, as a number of files of the target size."""
 _MOST_DELETED = 0.5
 _DELETE_RECORDS = 0.2
 _MANIFESTS = 2, 10
-"""Small manifests, as multiples of what the engine lets come together."""
+"""Small manifests, as multiples of the engine's threshold."""
 _COMMITS = (100, 2), (1_000, 10)
-"""Commits since the checkpoint: at least so many, and so many times the interval."""
+"""Commits since the checkpoint: a minimum, and a multiple of the interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,27 +33,27 @@ class Finding:
     """A row of HEALTH_FINDINGS; see there for the columns."""
 
     finding: str
-    """What was looked at."""
+    """The name of the finding."""
     value: float | None
-    """The number."""
+    """The measured number."""
     watch_from: float
-    """From where on it is to be watched."""
+    """The threshold to watch."""
     act_from: float | None = None
-    """From where on something is to be done."""
+    """The threshold to act."""
     found: str
     """The number in words."""
     threshold: str
-    """What is measured against."""
+    """The thresholds in words."""
     meaning: str
-    """What it costs."""
+    """The consequence."""
     advice: str
-    """What to do."""
+    """The recommended action."""
     is_large_enough: bool = True
-    """Whether the table is large enough for the threshold to mean something; it is in order otherwise."""
+    """Whether the table is large enough for the threshold. Otherwise the state is ok."""
 
     @property
     def description(self) -> str:
-        """Return all of it in words: the number, the threshold, and where it is not in order what to do."""
+        """Return the finding in words: the number, the threshold, and unless it is ok, the recommended action."""
         passed = self.value is not None and self.value >= self.watch_from
         small = ", which does not matter in so small a table" if passed and not self.is_large_enough else ""
         more = f" {self.meaning} {_as_command(self.advice)}" if self.state in ("act", "watch") else ""
@@ -74,16 +74,18 @@ class Finding:
 def findings_of(
     partitions: pa.Table, levels: pa.Table, manifests: pa.Table, settings: MaintenanceSettings
 ) -> tuple[Finding, ...]:
-    """Return the findings of a version, the most pressing first.
+    """Return the findings of a version, the most urgent first.
 
-    Thresholds are the engine's own where it has one; the others are meant to leave tables alone that nobody would
-    touch: those of few files, and by ratios those of less than one small file.
+    Thresholds are the engine's own if it has one. The others exclude tables that need no maintenance: those with few
+    files, and for ratios those smaller than one small file.
 
     Args:
         partitions: HEALTH_PARTITIONS.
         levels: HEALTH_LEVELS.
         manifests: MANIFESTS of the version.
-        settings: What is measured against.
+
+        settings: The settings that thresholds derive from.
+
 
     Source: paimon UniversalCompaction.pick, MergeTreeCompactManager.shouldWaitForLatestCompaction,
     ManifestFileMerger; delta docs, "Best practices"; paimon docs, "Data Distribution".
@@ -104,7 +106,7 @@ def findings_frame(findings: Sequence[Finding]) -> pa.Table:
 
 
 def verdict(findings: Sequence[Finding], *, is_empty: bool) -> str:
-    """Return a sentence on what is most pressing."""
+    """Return a sentence on the most urgent findings."""
     by_state = {state: [one for one in findings if one.state == state] for state in STATES}
     watched = ", ".join(one.finding for one in by_state["watch"])
     if by_state["act"]:
@@ -119,7 +121,7 @@ def verdict(findings: Sequence[Finding], *, is_empty: bool) -> str:
 
 
 def noun_of(partitions: pa.Table) -> tuple[str, str]:
-    """Return what the groups of HEALTH_PARTITIONS are, for several and for one."""
+    """Return the noun for the groups of HEALTH_PARTITIONS, plural and singular."""
     has_buckets = partitions["bucket"].null_count < len(partitions)
     has_partitions = not has_buckets or any(partitions["partition"].slice(0, 1).to_pylist())
     names = [name for name, there in (("partition", has_partitions), ("bucket", has_buckets)) if there]
@@ -288,7 +290,7 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) 
 
 
 def _as_command(advice: str) -> str:
-    """Return advice as a sentence: a command is run, words stand as they are."""
+    """Return advice as a sentence: a command becomes an instruction to run it, words are unchanged."""
     is_command = advice.split(" ", 1)[0].isupper()
     return f"Run {advice}" if is_command else advice.removesuffix(".") + "."
 

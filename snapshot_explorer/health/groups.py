@@ -1,4 +1,4 @@
-"""The files of each partition and bucket, by numbers."""
+"""Group the files of a version by partition and bucket."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,38 +16,38 @@ Mask = npt.NDArray[np.bool_]
 
 
 def mergeable(count: Ints, size_bytes: Ints, target_bytes: int) -> Ints:
-    """Return how many files less there would be if so many, of so many bytes, were merged to files of a size.
+    """Return the number of files that merging would save, from the number of small files and their bytes.
 
-    Files that are alone, and those whose bytes fill as many files anyway, spare none.
+    A single file saves none, nor do files whose bytes fill as many files of the target size.
     """
     merged = np.maximum(1, -(-size_bytes // target_bytes))
     return np.where(count > 1, np.maximum(0, count - merged), 0)
 
 
 def only_several(count: Ints) -> Ints:
-    """Return the numbers that are more than one, and 0 in place of others: one small file is merged with nothing."""
+    """Return the numbers, with 0 in place of 1: a single small file has nothing to merge with."""
     return np.where(count > 1, count, 0)
 
 
 def middle(low: Ints, high: Ints) -> Ints:
-    """Return the median, rounded down, between the two values in the middle, which may be one."""
+    """Return the mean of the two middle values, rounded down."""
     return low + (high - low) // 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """Files by partition and bucket, in the order in which these come first."""
+    """Files grouped by partition and bucket, in the order of first appearance."""
 
     files: pa.Table
     """FILES."""
     of_files: Ints
-    """For each file the number of its partition and bucket."""
+    """The group number of each file."""
     firsts: Ints
-    """For each of them the place of its first file."""
+    """The index of the first file of each group."""
 
     @property
     def count(self) -> int:
-        """Return how many partitions and buckets there are."""
+        """Return the number of groups."""
         return len(self.firsts)
 
     @cached_property
@@ -56,24 +56,24 @@ class Groups:
         return numbers(self.files, "size_bytes")[0]
 
     def counted(self, chosen: Mask) -> Ints:
-        """Return how many of the files are chosen in each."""
+        """Return the number of chosen files in each group."""
         return np.bincount(self.of_files[chosen], minlength=self.count).astype(np.int64)
 
     def summed(self, values: Ints, chosen: Mask | None = None) -> Ints:
-        """Return the sum of values of the files, or of those chosen, in each."""
+        """Return the sum of the values of all or the chosen files in each group."""
         sums = np.zeros(self.count, np.int64)
         some = slice(None) if chosen is None else chosen
         np.add.at(sums, self.of_files[some], values[some])
         return sums
 
     def total(self, name: str) -> pa.Array:
-        """Return the sum of a column in each; null where one of its values is."""
+        """Return the sum of a column in each group; null if one of its values is."""
         values, unknown = numbers(self.files, name)
         return pa.array(self.summed(values), mask=self.counted(unknown) > 0)
 
     @cached_property
     def spread(self) -> tuple[Ints, Ints, Ints]:
-        """Return the least, median and greatest size of the files of each."""
+        """Return the minimum, median and maximum file size of each group."""
         ordered = self.sizes[np.lexsort((self.sizes, self.of_files))]
         counts = np.bincount(self.of_files, minlength=self.count)
         ends = np.cumsum(counts)
@@ -83,7 +83,7 @@ class Groups:
 
     @cached_property
     def sorted_runs(self) -> Ints:
-        """Return how many sorted runs each has: files of level 0, and higher levels that have files.
+        """Return the number of sorted runs of each group: files of level 0, plus higher levels with files.
 
         Postponed buckets have none: their files wait for a bucket.
 
@@ -98,7 +98,7 @@ class Groups:
 
 
 def groups_of(files: pa.Table) -> Groups:
-    """Return files by partition and bucket."""
+    """Return files grouped by partition and bucket."""
     if not len(files):
         return Groups(files=files, of_files=np.zeros(0, np.int64), firsts=np.zeros(0, np.int64))
     codes = group_ids([pa.array(codes_of_maps(files.column("partition"))), files.column("bucket")])
@@ -109,13 +109,13 @@ def groups_of(files: pa.Table) -> Groups:
 
 
 def numbers(files: pa.Table, name: str) -> tuple[Ints, Mask]:
-    """Return the values of a column, 0 for null, and which are null."""
+    """Return the values of a column, with 0 for null, and a mask of nulls."""
     column = single_chunk(files.column(name))
     unknown = column.is_null().to_numpy(zero_copy_only=False)
     return pc.fill_null(column, 0).cast(pa.int64()).to_numpy(), unknown
 
 
 def is_valid(files: pa.Table, name: str) -> Mask:
-    """Return in which rows a column is not null."""
+    """Return a mask of the rows in which a column is not null."""
     valid: Mask = single_chunk(files.column(name).is_valid()).to_numpy(zero_copy_only=False)
     return valid

@@ -1,4 +1,4 @@
-"""The numbers of a table's health at every version, from when its files came and went."""
+"""Health numbers at every version, computed from the lifetimes of files."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def health_history(
 
     Args:
         table_format: The table.
-        lifetimes: Those of its files.
-        versions: Which versions; None for all that the lifetimes know. Others have no row.
+        lifetimes: The lifetimes of its files.
+        versions: The versions; None for all versions of the lifetimes. Others have no row.
         path: The table's location, for the title.
 
     Raises:
-        UnsupportedFeatureError: The format does not tell of upkeep.
+        UnsupportedFeatureError: The format has no settings for maintenance.
     """
     title = f"Health of {path} over its versions"
     if not lifetimes.versions:
@@ -66,12 +66,12 @@ def health_history(
 def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings) -> pa.Table:
     """Return HEALTH_HISTORY of all versions that are known, oldest first.
 
-    `vector_files` and `deleted_rows` are null where files have levels (Paimon): there a deletion vector changes while
-    its file stays, and lifetimes do not tell.
+    `vector_files` and `deleted_rows` are null if files have levels (Paimon): deletion vectors then change during the
+    lifetime of a file, and lifetimes do not contain them.
 
     Args:
-        lifetimes: When files came and went.
-        settings: What is measured against, at every version alike.
+        lifetimes: The lifetimes of the files.
+        settings: The settings, for all versions.
     """
     file_intervals = _intervals_of(lifetimes)
     count = file_intervals.count
@@ -114,21 +114,21 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings) -> pa.Ta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Steps:
-    """How groups of files go: a row for each version that changes a group, by group, then by version."""
+    """The sizes of groups of files over versions: a row for each version that changes a group."""
 
     group: Ints
     """The group."""
     when: Ints
     """The position of the version."""
     number: Ints
-    """How many files the group has from then on."""
+    """The number of files of the group from then on."""
     size_bytes: Ints
-    """The bytes of these."""
+    """The bytes of these files."""
     count: int
-    """How many versions there are."""
+    """The number of versions."""
 
     def total(self, values: Ints) -> Ints:
-        """Return the sum over the groups of a value for each step, which lasts to the group's next: at each version."""
+        """Return the sum over the groups at each version. The value of a step lasts until the group's next step."""
         before = np.zeros(len(values), np.int64)
         before[1:] = np.where(_is_last(self.group)[:-1], 0, values[:-1])
         changes = np.zeros(self.count, np.int64)
@@ -137,7 +137,7 @@ class _Steps:
 
     @property
     def until(self) -> Ints:
-        """Return for each step the position of the group's next one, or where the versions end."""
+        """Return for each step the position of the group's next step, or the number of versions."""
         following = np.full(len(self.when), self.count, np.int64)
         following[:-1] = np.where(_is_last(self.group)[:-1], self.count, self.when[1:])
         return following
@@ -145,39 +145,39 @@ class _Steps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FileIntervals:
-    """When files come and go, by partition and bucket."""
+    """When files are added and removed, by partition and bucket."""
 
     intervals: pa.Table
     """STAYS."""
     first: Ints
-    """The position of the version that each comes with."""
+    """The position of the version that adds each file."""
     last: Ints
-    """The position of the version that each is gone with; `count` for those that stay."""
+    """The position of the version that removes each file; `count` if none does."""
     groups: Ints
-    """A number per partition and bucket, from 0."""
+    """The group number of each file, from 0."""
     count: int
-    """How many versions there are."""
+    """The number of versions."""
 
     def running(self, values: Ints) -> Ints:
-        """Return the sum of the values of the files that are there, at each version."""
+        """Return the sum of the values of the live files at each version."""
         changes = np.zeros(self.count + 1, np.int64)
         np.add.at(changes, self.first, values)
         np.subtract.at(changes, self.last, values)
         return np.cumsum(changes)[: self.count]
 
     def known(self, name: str, chosen: Mask) -> pa.Array:
-        """Return the sum of a column over those of the files that are chosen; null where one of them is."""
+        """Return the sum of a column over the chosen files; null if a value is null."""
         values, unknown = numbers(self.intervals, name)
         unknown_count = self.running((unknown & chosen).astype(np.int64))
         return pa.array(self.running(np.where(chosen, values, 0)), mask=unknown_count > 0)
 
     def steps(self, groups: Ints, chosen: Mask | None, size_bytes: Ints) -> _Steps:
-        """Return how groups of the files, or of those chosen, go."""
+        """Return the sizes over versions of the groups of all or the chosen files."""
         some = np.arange(len(self.first)) if chosen is None else np.flatnonzero(chosen)
         return _steps(groups[some], self.first[some], self.last[some], size_bytes[some], self.count)
 
     def most_runs(self, levels: Ints) -> Ints:
-        """Return how many sorted runs the bucket has that has most, at each version."""
+        """Return the maximum number of sorted runs in a bucket at each version."""
         bucket, _ = numbers(self.intervals, "bucket")
         fresh, high = (bucket >= 0) & (levels == 0), np.flatnonzero((bucket >= 0) & (levels > 0))
         # A run is a file of level 0, or all files of a higher level of a bucket: as long as there are any.
@@ -201,8 +201,8 @@ def _steps(groups: Ints, first: Ints, last: Ints, size_bytes: Ints, count: int) 
     signs = np.concatenate([np.ones(len(first), np.int64), -np.ones(len(gone), np.int64)])[order]
     sizes = np.concatenate([size_bytes, -size_bytes[gone]])[order]
     numbered, summed = np.cumsum(signs), np.cumsum(sizes)
-    # The last change of a group in a version tells what the version has. Before its first, a group has nothing: the
-    # sums run on from the group before, whose end is taken off.
+    # The last change of a group in a version determines its size there. The sums continue over groups, so the end of
+    # the previous group is subtracted.
     ends = _is_last(keys // (count + 1))
     begins: Ints = np.cumsum(ends) - ends
     before = [np.concatenate([[0], running[ends]])[begins] for running in (numbered, summed)]
@@ -226,10 +226,10 @@ def _intervals_of(lifetimes: FileLifetimes) -> _FileIntervals:
 
 
 def _codes_of_values(partitions: pa.MapArray) -> Ints:
-    """Return a number per partition, equal where the values are, by their places.
+    """Return a number per partition, equal for equal values at equal positions.
 
-    Lifetimes call partition columns as they were called when a file was added: by name, one that was renamed since
-    would make two partitions of one.
+    Lifetimes contain the names of partition columns at the time a file was added. By name, one partition would become
+    two after a rename.
     """
     offsets = partitions.offsets.to_numpy()
     lengths = np.diff(offsets)
@@ -241,14 +241,15 @@ def _codes_of_values(partitions: pa.MapArray) -> Ints:
 
 
 def _is_last(keys: Ints) -> Mask:
-    """Return which of sorted keys are the last of their kind."""
+    """Return a mask of the last of each run of equal keys."""
     return np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])
 
 
 def _greatest(values: Ints, begins: Ints, ends: Ints, count: int) -> Ints:
-    """Return the greatest of the values whose range holds a position, for each position; 0 where none does.
+    """Return for each position the maximum of the values whose range contains it; 0 if there is none.
 
-    A range is covered by two of a power of two; from the widest down these hand on what they have to their halves.
+    Two ranges with the length of a power of two cover each range. From the widest down, they pass their values to their
+    halves.
     """
     widths = ends - begins
     values, begins, ends, widths = (part[widths > 0] for part in (values, begins, ends, widths))

@@ -1,4 +1,4 @@
-"""The frames of a table's health by partition and bucket, and by level."""
+"""Health frames by partition and bucket, and by level."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +13,13 @@ _DIGITS = 4
 
 
 def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
-    """Return HEALTH_PARTITIONS, those first that have most files to spare, then most sorted runs, then most bytes.
+    """Return HEALTH_PARTITIONS, ordered by mergeable files, then sorted runs, then bytes, all descending.
 
     Ratios are rounded to 4 digits.
 
     Args:
         groups: FILES with `delete_records`, by partition and bucket.
-        settings: What is measured against.
+        settings: The settings that thresholds derive from.
     """
     size_bytes = groups.summed(groups.sizes)
     least, median, greatest = groups.spread if groups.count else (size_bytes,) * 3
@@ -58,7 +58,7 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
 
 
 def levels_frame(groups: Groups) -> pa.Table:
-    """Return HEALTH_LEVELS, from level 0 upwards; no rows where the format has no levels."""
+    """Return HEALTH_LEVELS, from level 0 upwards; no rows if the format has no levels."""
     level, unknown = numbers(groups.files, "level")
     levels, places = np.unique(level[~unknown], return_inverse=True)
     files = groups.files.filter(pa.array(~unknown))
@@ -79,7 +79,7 @@ def levels_frame(groups: Groups) -> pa.Table:
 
 
 def _vectors(groups: Groups) -> tuple[Ints, pa.Array]:
-    """Return how many files of each have a deletion vector, and how many rows these remove."""
+    """Return for each group the number of files with a deletion vector, and of rows that these delete."""
     has_vector = is_valid(groups.files, "deletion_vector")
     values, unknown = numbers(groups.files, "deleted_rows")
     lacking = groups.counted(has_vector & unknown)
@@ -87,7 +87,7 @@ def _vectors(groups: Groups) -> tuple[Ints, pa.Array]:
 
 
 def _ratio(part: pa.Array, whole: pa.Array | float) -> pa.Array:
-    """Return parts of a whole, to 4 digits; null where either is unknown, or nothing is there."""
+    """Return ratios, to 4 digits; null if a part or the whole is unknown, or the whole is 0."""
     of = whole if isinstance(whole, pa.Array) else pa.scalar(float(whole))
     divisor = pc.if_else(pc.equal(of, 0), pa.scalar(None, pa.float64()), pc.cast(of, pa.float64()))
     return pc.round(pc.divide(pc.cast(part, pa.float64()), divisor), _DIGITS)

@@ -1,4 +1,4 @@
-"""`Health`: how well a table is kept at one version."""
+"""`Health`: the health of a table at one version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import MaintenanceSettings
 
 _WORST = 10
-"""Partitions and buckets that are drawn."""
+"""The number of partitions and buckets in the drawing."""
 _GROUP = (
     "partition",
     "bucket",
@@ -37,9 +37,9 @@ _GROUP = (
 
 
 class Health:
-    """How well a table is kept at one version, from metadata alone. Draws itself: a verdict, then findings and sizes.
+    """The health of a table at one version, from metadata. Displays as a verdict, then findings and sizes.
 
-    What is small, or much, is measured against the table's own settings or its engine's defaults: `settings`.
+    Thresholds derive from the table's own settings or its engine's defaults: `settings`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Health:
         manifests: pa.Table,
         settings: MaintenanceSettings,
     ) -> None:
-        """Hold what was found; `Table.health` is the way to get one.
+        """Create a result. Use `Table.health` to get one.
 
         Args:
             path: The table's location, for the title.
@@ -60,26 +60,26 @@ class Health:
             partitions: HEALTH_PARTITIONS.
             levels: HEALTH_LEVELS.
             manifests: MANIFESTS.
-            settings: What was measured against.
+            settings: The settings that thresholds derive from.
         """
         self.path = path
         """The table's location."""
         self.version = version
         """The version."""
         self.settings = settings
-        """What is measured against, and where that is from."""
+        """The settings that thresholds derive from, and their sources."""
         self._partitions = partitions
         self._levels = levels
         self._manifests = manifests
 
     @cached_property
     def findings(self) -> Frame:
-        """Return HEALTH_FINDINGS, the most pressing first: state, the number, its thresholds, meaning, advice."""
+        """Return HEALTH_FINDINGS, the most urgent first: state, the number, its thresholds, meaning, advice."""
         return Frame(findings_frame(self._found), title=self._title("Findings"), noun="findings", drawn=_FINDING)
 
     @cached_property
     def partitions(self) -> Frame:
-        """Return HEALTH_PARTITIONS: those with most files to spare first, then with most sorted runs, then largest."""
+        """Return HEALTH_PARTITIONS, ordered by mergeable files, then sorted runs, then bytes, all descending."""
         rows = self._partitions
         non_empty_columns = [name for name in rows.column_names if len(rows) and rows[name].null_count < len(rows)]
         partitioned = len(rows) and any(rows["partition"].slice(0, 1).to_pylist())
@@ -88,17 +88,17 @@ class Health:
 
     @cached_property
     def levels(self) -> Frame:
-        """Return HEALTH_LEVELS, from level 0 upwards; no rows where the format has no levels."""
+        """Return HEALTH_LEVELS, from level 0 upwards; no rows if the format has no levels."""
         return Frame(self._levels, title=self._title("Levels"), noun="levels")
 
     @cached_property
     def manifests(self) -> Frame:
-        """Return MANIFESTS: the manifests of the version, of Delta its checkpoint and the commits after it."""
+        """Return MANIFESTS: the manifests of the version; for Delta, its checkpoint and the commits after it."""
         return Frame(self._manifests, title=self._title("Manifests"), noun="manifests")
 
     @cached_property
     def verdict(self) -> str:
-        """Return a sentence on what is most pressing."""
+        """Return a sentence on the most urgent findings."""
         return verdict(self._found, is_empty=not len(self._partitions))
 
     def to_dict(self) -> dict[str, object]:
@@ -113,7 +113,7 @@ class Health:
         return mimebundle(self.drawing())
 
     def drawing(self) -> Drawing:
-        """Return how it looks: the verdict, sizes and thresholds, findings, what to do, the worst partitions."""
+        """Return the drawing: the verdict, sizes and thresholds, findings, advice, the worst partitions."""
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(self._facts()))]
         parts.append(Pairs(tuple((f"{one.state}: {one.finding}", one.description) for one in self._found)))
         if any(one.state in ("act", "watch") for one in self._found):
@@ -166,19 +166,19 @@ class SupportsHealth(Protocol):
     """A version whose format has settings for its maintenance."""
 
     def maintenance_settings(self) -> MaintenanceSettings:
-        """Return what the settings in force say of the table's maintenance. Reads its schema."""
+        """Return the table's settings for maintenance. Reads its schema."""
         ...
 
     def measured_files(self) -> pa.Table:
-        """Return FILES and a column `delete_records`: rows in the file that delete others, null where not known.
+        """Return FILES and a column `delete_records`: rows in the file that delete others, null if unknown.
 
-        Costs what `files` costs.
+        Costs the same as `files`.
         """
         ...
 
 
 def read_health(version: TableVersion, *, path: str) -> Health:
-    """Return the health of a version. Reads its schema, files and manifests: no data file.
+    """Return the health of a version. Reads its schema, files and manifests, no data files.
 
     Args:
         version: The version.
@@ -186,8 +186,8 @@ def read_health(version: TableVersion, *, path: str) -> Health:
 
     Raises:
         UnsupportedFeatureError: The format has no settings for maintenance.
-        SnapshotNotFoundError: There is no version yet, or the version's files cannot be read any more.
-        CorruptTableError: A file of the metadata is missing or damaged; it is named.
+        SnapshotNotFoundError: The table has no version, or the files of the version can no longer be read.
+        CorruptTableError: A metadata file is missing or damaged; the message contains its path.
     """
     if version.number is None:
         raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
@@ -205,14 +205,14 @@ def read_health(version: TableVersion, *, path: str) -> Health:
 
 
 def with_health(version: TableVersion) -> SupportsHealth:
-    """Return a version as one that supports health.
+    """Return a version that supports health.
 
     Raises:
-        UnsupportedFeatureError: It does not.
+        UnsupportedFeatureError: The version does not support it.
     """
     if isinstance(version, SupportsHealth):
         return version
     raise UnsupportedFeatureError(
-        "The health of this format's tables is not supported yet: it has no settings for maintenance. "
-        "The files of a version, Snapshot.files(), have sizes, rows and partitions."
+        "Health is not supported for this format, which has no settings for maintenance. "
+        "Snapshot.files() has the sizes, rows and partitions of the files of a version."
     )

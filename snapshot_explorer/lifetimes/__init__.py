@@ -1,4 +1,4 @@
-"""When each data file of a table came and went, from one pass over its log."""
+"""When each data file of a table was added and removed, from one pass over its log."""
 
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.reading import keep_lifetimes, read_lifetimes

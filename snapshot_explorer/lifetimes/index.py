@@ -1,4 +1,4 @@
-"""`FileLifetimes`: when each data file of a table came and went, and what follows from it without reading."""
+"""`FileLifetimes`: when each data file of a table was added and removed. Answers questions about versions in memory."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _FILES = frames.COMMITS.field("added_files").with_name("files")
 
 
 class FileLifetimes:
-    """When each data file came and went, over the versions whose files are known. Immutable.
+    """When each data file was added and removed, over the versions whose files are known. Immutable.
 
-    Draws itself as the LIFETIMES frame, and is taken by anything that takes Arrow data. Nothing here reads.
+    Displays as the LIFETIMES frame, and implements the Arrow PyCapsule interface. Reads nothing.
     """
 
     def __init__(
@@ -53,42 +53,42 @@ class FileLifetimes:
         committed_at: pa.Array | None = None,
         intervals: Intervals | None = None,
     ) -> None:
-        """Know no version yet, or what was kept of others; `with_state` and `extended` tell of more."""
+        """Create lifetimes without versions, or from stored ones. `with_state` and `extended` return longer ones."""
         self._title = title
         self.versions = versions
         """The versions whose files are known, ascending."""
         self.committed_at: pa.Array = pa.array([], frames.UTC_MILLIS) if committed_at is None else committed_at
-        """When each of them was committed; null where that is not known."""
+        """The commit time of each version; null if unknown."""
         self.intervals = no_intervals() if intervals is None else intervals
-        """What is kept of each file."""
+        """The interval of each file."""
         self.identity = ""
-        """What told the table's newest commit from others when it was last looked at; see `marked`."""
+        """The fingerprint of the table's newest commit at the last read; see `marked`."""
         self.fingerprint = ""
-        """What tells the newest known commit from another of its number."""
+        """The fingerprint of the newest known commit, which differs from other commits with its number."""
 
     def with_state(self, version: int, committed_at: datetime | None, files: pa.Table) -> FileLifetimes:
-        """Return lifetimes that know one version more: the next one whose files are known.
+        """Return lifetimes with one more version, whose files are known.
 
-        For the first version, and behind a gap: what the commits in it did is not known. Files that were there before
-        it and after it have stayed.
+        For the first version, and after a gap, in which commits are unknown. Files that exist before and after the gap
+        count as never removed.
 
         Args:
-            version: Greater than all known ones.
-            committed_at: When it was committed; None if that is not known.
+            version: A version greater than all known ones.
+            committed_at: Its commit time; None if unknown.
             files: Its FILES.
         """
         intervals = with_state(self.intervals, files, len(self.versions))
         return self._with(intervals, [version], pa.array([committed_at], frames.UTC_MILLIS))
 
     def extended(self, versions: Sequence[int], committed_at: Sequence[datetime], changes: pa.Table) -> FileLifetimes:
-        """Return lifetimes that know further versions, which follow the known ones without a gap.
+        """Return lifetimes with more versions, which follow the known ones without a gap.
 
-        Costs time in proportion to the files that are live at the last known version, and to the changes.
+        Takes time in proportion to the live files of the last known version and to the changes.
 
         Args:
             versions: Ascending, from the one after the last known one.
-            committed_at: When each was committed.
-            changes: Their CHANGES, in the order of the versions; those of changelogs are passed over.
+            committed_at: Their commit times.
+            changes: Their CHANGES, in the order of the versions. Changelog files are ignored.
         """
         of_data = pc.equal(changes["list"], "delta")
         if not pc.all(of_data).as_py():
@@ -98,16 +98,16 @@ class FileLifetimes:
         return self._with(intervals, versions, pa.array(committed_at, frames.UTC_MILLIS))
 
     def with_fingerprint(self, identity: str, fingerprint: str) -> FileLifetimes:
-        """Return the same, with what tells later whether the table's history is still this one."""
+        """Return the same lifetimes with a fingerprint of the history, to detect later whether it was rewritten."""
         with_fingerprint = self._with(self.intervals, (), self.committed_at[:0])
         with_fingerprint.identity, with_fingerprint.fingerprint = identity, fingerprint
         return with_fingerprint
 
     def time_of(self, version: int) -> datetime | None:
-        """Return when a known version was committed, aware, UTC; None if that is not known.
+        """Return the commit time of a known version, aware, UTC; None if unknown.
 
         Raises:
-            SnapshotNotFoundError: It is not known.
+            SnapshotNotFoundError: The version is not known.
         """
         time: datetime | None = self.committed_at[self._position(version)].as_py()
         return time
@@ -123,9 +123,9 @@ class FileLifetimes:
     def files_at(self, version: int) -> pa.Table:
         """Return the live files of a version: FILES without deletion_vector and deleted_rows.
 
-        A deletion vector may have been replaced while its file stayed (in Paimon), so that of a version is no part of
-        a lifetime; `Snapshot.files` reads it. `added_version` is known of more files than there. Partition columns
-        are called as they were when the file was added.
+        In Paimon, deletion vectors change during the lifetime of a file, so lifetimes do not contain them;
+        `Snapshot.files` reads them. `added_version` is known for more files than there. Partition columns have their
+        names at the time when the file was added.
 
         Raises:
             SnapshotNotFoundError: The files of the version are not known.
@@ -133,9 +133,9 @@ class FileLifetimes:
         return self._files(self._live(self._position(version)))
 
     def difference(self, a: int, b: int) -> pa.Table:
-        """Return what is different from version `a` to version `b`: change (add, remove), then as `files_at`.
+        """Return the files that differ from version `a` to version `b`: change (add, remove), then as `files_at`.
 
-        A file that came to another level is removed and added under one path.
+        A file that moved to another level is both removed and added, with the same path.
 
         Raises:
             SnapshotNotFoundError: The files of a version are not known.
@@ -144,7 +144,7 @@ class FileLifetimes:
         before, after = before & ~after, after & ~before
         again = self._identities
         if again is not None:
-            # A file that came back between them is in both.
+            # A file that was removed and added again between them is in both.
             alike = np.intersect1d(again[before], again[after])
             both = np.isin(again, alike[alike >= 0])
             before, after = before & ~both, after & ~both
@@ -155,7 +155,7 @@ class FileLifetimes:
     def totals(self) -> pa.Table:
         """Return the size of the table at each known version: version, committed_at, files, rows, size_bytes.
 
-        Rows are those in files, before any merge; null where those of some file are not known.
+        Rows are counted in files, before any merge; null if the count of a file is unknown.
         """
         count = len(self.versions)
         rows = self.intervals.rows
@@ -173,8 +173,8 @@ class FileLifetimes:
     def partition_totals(self) -> pa.Table:
         """Return the size of each partition at each version that changed it.
 
-        Columns: partition, version, files, rows, size_bytes; by partition, in the order of its first file, then by
-        version. A partition keeps its size until its next row; one without files has a row of zeros.
+        Columns: partition, version, files, rows, size_bytes; ordered by partition, in the order of its first file, then
+        by version. A partition keeps its size until its next row; one without files has a row of zeros.
         """
         first, last = self._ranges()
         rows = self.intervals.rows
@@ -248,23 +248,23 @@ class FileLifetimes:
         return mimebundle(self.drawing())
 
     def picture(self) -> Picture:
-        """Return files, rows and bytes over the known versions as a figure, with those totals as a table beside it."""
+        """Return a figure of files, rows and bytes over the known versions, with these totals as a table."""
         totals = self.totals()
         newest_first = Grid(totals.sort_by([("version", "descending")]), noun="versions")
         drawing = Drawing(title=self._title, parts=(newest_first,))
         return Picture(drawing, lambda: totals_figure(totals, title=self._title))
 
     def figure(self) -> go.Figure:
-        """Return the figure alone, of plotly; see `picture`."""
+        """Return only the plotly figure; see `picture`."""
         return self.picture().figure
 
     def drawing(self) -> Drawing:
-        """Return how the lifetimes look: as their frame."""
+        """Return the drawing of the frame."""
         return self.frame.drawing()
 
     @cached_property
     def _identities(self) -> npt.NDArray[np.int64] | None:
-        """Return a number per file that has several stays, -1 for all others; None if there is no such file."""
+        """Return a number for each file with several intervals, -1 for others; None if no file has several."""
         codes = interval_identities(self.intervals)
         _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
         several = counts[places] > 1
@@ -274,11 +274,11 @@ class FileLifetimes:
         place = int(np.searchsorted(np.asarray(self.versions, np.int64), version))
         if place < len(self.versions) and self.versions[place] == version:
             return place
-        known = "No version is known: make the lifetimes anew after the first commit."
+        known = "No version is known: read the lifetimes again after the first commit."
         if self.versions:
             known = (
-                f"Known are {len(self.versions):,} from {self.versions[0]} to {self.versions[-1]}; "
-                "choose one of them, or make the lifetimes anew."
+                f"Known: {len(self.versions):,} versions from {self.versions[0]} to {self.versions[-1]}. "
+                "Choose one of them, or read the lifetimes again."
             )
         raise SnapshotNotFoundError(f"The files of version {version} are not known to these lifetimes. {known}")
 
@@ -298,7 +298,7 @@ class FileLifetimes:
 
 
 def _values_and_nulls(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the values, 0 for null, and 1 for each that is null."""
+    """Return the values, with 0 for null, and a 1 for each null."""
     unknown = single_chunk(column.is_null()).to_numpy(zero_copy_only=False)
     return pc.fill_null(column, 0).to_numpy(), unknown.astype(np.int64)
 
@@ -306,7 +306,7 @@ def _values_and_nulls(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], n
 def _running_sums(
     values: npt.NDArray[np.int64], first: npt.NDArray[np.int32], last: npt.NDArray[np.int32], count: int
 ) -> npt.NDArray[np.int64]:
-    """Return the sum of the values that are there at each position."""
+    """Return the sum of the values present at each position."""
     changes = np.zeros(count, np.int64)
     np.add.at(changes, first, values)
     ended = last < OPEN
@@ -317,7 +317,7 @@ def _running_sums(
 def _sums_within_groups(
     values: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return sums of the values up to the chosen places, from where each group begins; both are sorted."""
+    """Return cumulative sums of the values at the chosen positions, from the start of each group. Both are sorted."""
     sums = np.cumsum(values)[chosen]
     begins = np.flatnonzero(np.concatenate([np.ones(min(1, len(groups)), np.bool_), groups[1:] != groups[:-1]]))
     before = np.concatenate([[0], sums])[begins]

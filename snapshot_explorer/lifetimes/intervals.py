@@ -1,8 +1,8 @@
-"""From states and changes of versions to stays: when each data file came and went.
+"""Compute from the files and changes of versions when each data file was added and removed.
 
-An identity is a path and a level, and where the format has no levels (Delta), a deletion vector: one that is replaced
-ends the stay of the file with the old one and begins that of the file with the new one. In Paimon a deletion vector
-changes while the file stays.
+The key of a file is its path and level; in formats without levels (Delta), its path and deletion vector: replacing the
+vector ends the interval of the file with the old one and begins another. In Paimon a deletion vector changes during the
+interval of its file.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 OPEN = np.iinfo(np.int32).max
-"""The end of a stay that has none yet."""
+"""The end of an open interval."""
 INTERVALS = pa.schema(
     [
         pa.field("folder", pa.int32(), nullable=False),
@@ -36,47 +36,47 @@ INTERVALS = pa.schema(
         pa.field("last", pa.int32(), nullable=False),
     ]
 )
-"""A row is a stay: FILES with folder and partition as places in tables of their own, and the half-open range of
-positions among the versions in which the file is there."""
+"""One row per interval: FILES, with folder and partition as indices into tables of their own, and the half-open range
+of version positions in which the file is live."""
 FACTS = ("bucket", "rows", "size_bytes", "schema_id")
-"""What a file that is added while it is there must have in common with itself to be the same still."""
+"""The columns that must be equal if a live file is added again; otherwise a new interval begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """When each data file came and went. Positions count the versions of an index, from 0."""
+    """When each data file was added and removed. Positions count the versions of an index, from 0."""
 
     rows: pa.Table
-    """STAYS, in one piece."""
+    """INTERVALS, in one chunk."""
     folders: pa.Array
-    """The folders of the files, with the slash behind."""
+    """The folders of the files, with a trailing slash."""
     partitions: pa.Array
     """The distinct partitions."""
 
     def paths(self, rows: pa.Table) -> pa.Array:
-        """Return the paths of some of the stays."""
+        """Return the paths of some of the intervals."""
         folders = self.folders.take(single_chunk(rows.column("folder")))
         return pc.binary_join_element_wise(folders, single_chunk(rows.column("name")), "")
 
     def partition(self, rows: pa.Table) -> pa.Array:
-        """Return the partitions of some of the stays."""
+        """Return the partitions of some of the intervals."""
         return self.partitions.take(single_chunk(rows.column("partition")))
 
 
 def no_intervals() -> Intervals:
-    """Return no stays."""
+    """Return an empty table of intervals."""
     return Intervals(
         rows=INTERVALS.empty_table(), folders=pa.array([], pa.string()), partitions=pa.array([], frames.PARTITION)
     )
 
 
 def with_state(intervals: Intervals, files: pa.Table, position: int) -> Intervals:
-    """Return the stays after a version whose files are known, but not what the commits up to it changed.
+    """Return the intervals after a version whose files are known, but not the changes of the commits up to it.
 
-    Files that were there and are there with the same facts have stayed; it cannot be known better.
+    A file that was live before and has equal attributes counts as never removed.
 
     Args:
-        intervals: Those of the earlier versions.
+        intervals: The intervals of the earlier versions.
         files: FILES of the version.
         position: The version's position.
     """
@@ -88,14 +88,14 @@ def with_state(intervals: Intervals, files: pa.Table, position: int) -> Interval
 
 
 def with_changes(intervals: Intervals, changes: pa.Table, positions: npt.NDArray[np.int64]) -> Intervals:
-    """Return the stays after versions whose changes are known.
+    """Return the intervals after versions whose changes are known.
 
-    A file that is added while it is there stays, unless its facts differ: then a new stay begins. Removing a file that
-    is not there changes nothing. A file that one commit adds and removes, in this order, was never there.
+    Adding a live file changes nothing, unless its attributes differ: then a new interval begins. Removing a file that
+    is not live changes nothing. A file that one commit adds and removes, in this order, was never live.
 
     Args:
-        intervals: Those of the earlier versions.
-        changes: CHANGES of the versions, in their order; of data files only.
+        intervals: The intervals of the earlier versions.
+        changes: CHANGES of data files of the versions, in the order of the versions.
         positions: The position of the version of each change.
     """
     adds = single_chunk(pc.equal(changes.column("change"), "add")).to_numpy(zero_copy_only=False)
@@ -108,14 +108,14 @@ def with_changes(intervals: Intervals, changes: pa.Table, positions: npt.NDArray
 
 @dataclass(frozen=True, slots=True)
 class _Events:
-    """Files that come or go."""
+    """Adds and removes of files."""
 
     files: pa.Table
     """FILES."""
     positions: npt.NDArray[np.int64]
     """When."""
     adds: npt.NDArray[np.bool_]
-    """Whether each comes."""
+    """Whether each is an add."""
 
     @classmethod
     def of(cls, files: pa.Table, positions: npt.NDArray[np.int64], *, adds: bool) -> "_Events":
@@ -124,14 +124,14 @@ class _Events:
 
 @dataclass(frozen=True, slots=True)
 class _OpenIntervals:
-    """The stays without an end."""
+    """The open intervals."""
 
     places: npt.NDArray[np.int64]
-    """Where they are."""
+    """Their row numbers."""
     rows: pa.Table
-    """They themselves."""
+    """Their rows."""
     identity: pa.Table
-    """What they are told apart by."""
+    """Their keys."""
 
     @property
     def count(self) -> int:
@@ -153,12 +153,12 @@ def _identity(files: pa.Table) -> pa.Table:
 
 
 def _identities(parts: Sequence[pa.Table]) -> Codes:
-    """Return a number per file, equal where the files are the same."""
+    """Return a number per file, equal for equal keys."""
     return group_ids(pa.concat_tables(parts).columns)
 
 
 def interval_identities(intervals: Intervals) -> Codes:
-    """Return a number per stay, equal where they are of the same file."""
+    """Return a number per interval, equal for equal keys."""
     level = single_chunk(intervals.rows.column("level"))
     vector = pc.if_else(
         level.is_null(), single_chunk(intervals.rows.column("deletion_vector")), pa.scalar(None, pa.string())
@@ -167,7 +167,7 @@ def interval_identities(intervals: Intervals) -> Codes:
 
 
 def _as_files(identity: pa.Table) -> pa.Table:
-    """Return FILES of which only the identity is known."""
+    """Return FILES with only the key columns."""
     known = {"path": identity.column("path"), "level": identity.column("level")}
     known["deletion_vector"] = identity.column("vector")
     columns = [
@@ -177,7 +177,7 @@ def _as_files(identity: pa.Table) -> pa.Table:
 
 
 def _apply_events(intervals: Intervals, events: Sequence[_Events]) -> Intervals:
-    """Return the stays after events, which are in the order of time."""
+    """Return the intervals after events, which are ordered by time."""
     known = _open_intervals(intervals)
     files = pa.concat_tables([one.files for one in events])
     if not len(files):
@@ -195,7 +195,7 @@ def _apply_events(intervals: Intervals, events: Sequence[_Events]) -> Intervals:
     last[known.places[begun[is_old]]] = ends[is_old]
     lasting = ~is_old & (ends > when[begun])
     chosen = np.flatnonzero(lasting)[np.argsort(begun[lasting], kind="stable")]
-    # Where nothing but adds came, they all begin a stay, in their order.
+    # If there are only adds, they all begin an interval, in order.
     new = files if len(chosen) == len(files) else files.take(pa.array(begun[chosen] - known.count))
     return _joined(intervals, last, new, when[begun[chosen]], ends[chosen])
 
@@ -203,7 +203,7 @@ def _apply_events(intervals: Intervals, events: Sequence[_Events]) -> Intervals:
 def _transitions(
     codes: Codes, adds: npt.NDArray[np.bool_], facts: pa.Table, order: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return which events begin a stay, and which end one. They are sorted by identity, then by time."""
+    """Return which events begin an interval, and which end one. They are sorted by key, then by time."""
     follows = np.concatenate([[False], codes[1:] == codes[:-1]]) if len(codes) else np.zeros(0, np.bool_)
     alive = follows & np.concatenate([[False], adds[:-1]])
     again = np.flatnonzero(alive & adds)
@@ -211,14 +211,14 @@ def _transitions(
     changed[again] = _differ(facts.take(pa.array(order[again - 1])), facts.take(pa.array(order[again])))
     orphans = int((~alive & ~adds).sum())
     if orphans:
-        log.debug("%d files are removed that were not there", orphans)
+        log.debug("%d removed files were not live", orphans)
     return np.flatnonzero(adds & (~alive | changed)), np.flatnonzero(alive & (~adds | changed))
 
 
 def _differ(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
     different = np.zeros(len(before), np.bool_)
     for name in before.column_names:
-        # Beside itself, a null is an equal value.
+        # Nulls are equal to each other.
         both = pa.concat_arrays([single_chunk(before.column(name)), single_chunk(after.column(name))])
         codes = group_ids([both])
         different |= codes[: len(before)] != codes[len(before) :]
@@ -228,7 +228,7 @@ def _differ(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
 def _ends(
     codes: Codes, when: npt.NDArray[np.int64], opens: npt.NDArray[np.int64], closes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int32]:
-    """Return when each stay ends: at the next event that ends one of the same identity."""
+    """Return the end of each interval: the next event that ends one with the same key."""
     ends = np.full(len(opens), OPEN, np.int32)
     following = np.searchsorted(closes, opens, side="right")
     there = np.flatnonzero(following < len(closes))
@@ -244,7 +244,7 @@ def _joined(
     begins: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int32],
 ) -> Intervals:
-    """Return the stays with new ends, and new stays behind them."""
+    """Return the intervals with new ends, followed by new intervals."""
     folders, names = split_paths(files.column("path"))
     all_folders, folder = _with_folders(intervals.folders, folders)
     partitions, partition = _with_partitions(intervals.partitions, files.column("partition"))
@@ -261,17 +261,17 @@ def _joined(
 
 
 def _with_folders(known: pa.Array, more: pa.Array) -> tuple[pa.Array, Codes]:
-    """Return the distinct folders of both, the known ones first, and the place of each of the others."""
+    """Return the distinct folders of both, the known ones first, and the index of each of the others."""
     encoded = pa.concat_arrays([known, more]).dictionary_encode()
     return encoded.dictionary, encoded.indices.to_numpy()[len(known) :].astype(np.int64)
 
 
 def _with_partitions(known: pa.Array, more: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
-    """Return the distinct partitions of both, the known ones first, and the place of each of the others."""
+    """Return the distinct partitions of both, the known ones first, and the index of each of the others."""
     distinct, places = distinct_maps(more)
     every = pa.concat_arrays([known, distinct])
     codes = codes_of_maps(every)
     _, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    # In the order of first appearance, so that the known ones keep their places.
+    # In the order of first appearance, so that the known ones keep their indices.
     ranks = np.argsort(np.argsort(firsts))
     return every.take(pa.array(np.sort(firsts))), ranks[inverse[len(known) :]][places]

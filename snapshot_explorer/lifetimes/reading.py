@@ -1,4 +1,4 @@
-"""From a table's log to its `FileLifetimes`, reading what is not known yet."""
+"""Read the `FileLifetimes` of a table from its log, incrementally."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,31 +16,30 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 _FIRST = 2_000
-"""Versions whose changes are read first; by what there are of them it is told how many to read at once after that."""
+"""The number of versions in the first read. The number of changes in them determines the size of the next read."""
 _FASTER = 8
-"""How many times as many versions are read next as before, at most: later ones may have changed more."""
+"""The maximum growth factor from one read to the next: later versions may have more changes."""
 _AT_ONCE = 100_000
-"""Changes in memory at the same time, about; of a table with more files so many as it has."""
+"""The approximate number of changes in memory, or the number of the table's files if that is greater."""
 _TRIES = 5
 
 
 def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None, *, title: str) -> FileLifetimes:
-    """Return the lifetimes of the data files of a table, over all versions whose files can be told.
+    """Return the lifetimes of the data files of a table, over all versions with known files.
 
-    One pass over the log: the files of the earliest version, of each behind a gap and of each whose commit is gone, and
-    the changes of all others.
-    Of a table that is known already only its newer versions are read, and a listing and the newest known commit, which
-    tell that it is the same history still; otherwise, and if no known version is left, all is read anew. Versions that
-    have expired since stay known.
+    Reads the log once: the files of the earliest version, of versions after a gap and of those without a commit, and
+    the changes of all others. With `known`, reads only newer versions, a listing and the newest known commit, to check
+    that the history is the same. If it is not, or if all known versions have expired, reads everything again. Known
+    versions that have expired since are kept.
 
     Args:
         table_format: The table.
         known: Lifetimes of the table that were read before.
-        title: What to call them when they are drawn.
+        title: The title of the drawing.
 
     Raises:
-        CorruptTableError: A file of the log is missing or damaged; the message names it.
-        SnapshotNotFoundError: Versions kept expiring while they were read.
+        CorruptTableError: A file of the log is missing or damaged; the message contains its path.
+        SnapshotNotFoundError: Versions expired during each try.
     """
     for left in reversed(range(_TRIES)):
         listing = table_format.listing(0)
@@ -55,8 +54,8 @@ def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None
         if found is base or _is_unchanged(table_format, found, base, listing):
             return found
     raise SnapshotNotFoundError(
-        f"Versions expired, or history was rewritten, each of {_TRIES} times it was read. "
-        "Try again when less is going on."
+        f"Versions expired, or history was rewritten, during each of {_TRIES} reads. "
+        "Try again when the table changes less."
     )
 
 
@@ -68,14 +67,14 @@ def keep_lifetimes(
     table: Sequence[str | None],
     title: str,
 ) -> FileLifetimes:
-    """Return lifetimes like `read_lifetimes`, which are kept in a folder: there what was read before is found.
+    """Return lifetimes like `read_lifetimes`, cached in a folder.
 
     Args:
         table_format: The table.
-        known: Lifetimes of the table that were read before; without it those in the folder, if there are.
+        known: Lifetimes of the table that were read before; by default those in the folder, if any.
         cache_dir: The user's folder, never in the table.
-        table: What tells the table from others, its location first.
-        title: What to call them when they are drawn.
+        table: The identity of the table, its location first.
+        title: The title of the drawing.
 
     Raises:
         InvalidArgumentError: The folder is in the table.
@@ -91,13 +90,13 @@ def keep_lifetimes(
 
 
 def fingerprint_of(table_format: TableFormat, version: int) -> str:
-    """Return what tells a commit from another of the same number. Costs what `commits` costs."""
+    """Return a fingerprint of a commit, which differs for other commits of its version. Costs the same as `commits`."""
     commit = table_format.commits([version]).select(["version", "committed_at", "details"])
     return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
 
 
 def time_of(table_format: TableFormat, version: int) -> datetime | None:
-    """Return when a version was committed; None if nothing says so, as where only a checkpoint is left."""
+    """Return the commit time of a version; None if unknown, for example if only a checkpoint is left."""
     try:
         return table_format.committed_at([version])[0]
     except CorruptTableError as error:
@@ -106,27 +105,27 @@ def time_of(table_format: TableFormat, version: int) -> datetime | None:
 
 
 def states_of(listing: Listing) -> list[int]:
-    """Return the versions of a listing whose files can be told, ascending."""
+    """Return the versions of a listing with known files, ascending."""
     return sorted(set(listing.reachable).difference(listing.stateless))
 
 
 def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing) -> bool:
-    """Return whether a listing is of the history that is known, or of one that goes on from it."""
+    """Return whether a listing contains the known history or a continuation of it."""
     states = states_of(listing)
     if not states or not known.versions or states[-1] < known.versions[-1]:
         return False
     newest = known.versions[-1]
     if any(version < newest for version in set(states).difference(known.versions)):
-        return False  # they were not shown when the others were read, by a listing that was behind
+        return False  # an outdated listing did not contain them when the others were read
     if newest in states:
         return repr(listing.identity) == known.identity or fingerprint_of(table_format, newest) == known.fingerprint
-    # The newest known one has expired. One that is still there, such as a tag's, must be the same.
+    # The newest known version has expired. One that still exists, such as a tag's, must be the same.
     both = max(set(states).intersection(known.versions), default=None)
     return both is not None and time_of(table_format, both) == known.time_of(both)
 
 
 def _extended(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> FileLifetimes:
-    """Return lifetimes that know the newer versions of a listing too."""
+    """Return lifetimes that include the newer versions of a listing."""
     newest = base.versions[-1] if base.versions else None
     found = base
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
@@ -147,14 +146,14 @@ def _extended(table_format: TableFormat, base: FileLifetimes, listing: Listing) 
 def _with_later_changes(
     table_format: TableFormat, found: FileLifetimes, rest: Sequence[int], reading: Step
 ) -> FileLifetimes:
-    """Return lifetimes that know the versions behind the known ones too, by what each changed."""
+    """Return lifetimes extended by the versions after the known ones, from their changes."""
     number = _FIRST
     while rest:
         some, rest = rest[:number], rest[number:]
         times, changes = table_format.committed_at(some), table_format.changes(some, changelog=False)
         found = found.extended(some, times, changes)
         reading.advance(len(some))
-        # A step takes time for the live files too, whatever it reads; with so many changes that counts little.
+        # Each step also takes time for the live files. With this many changes, it is small in proportion.
         wanted = max(_AT_ONCE, len(found)) * len(some) // max(1, len(changes))
         number = min(max(1, wanted), _FASTER * len(some))
     return found
@@ -163,7 +162,7 @@ def _with_later_changes(
 def _with_first_state(
     table_format: TableFormat, base: FileLifetimes, run: Sequence[int]
 ) -> tuple[FileLifetimes, Sequence[int]]:
-    """Return lifetimes that know the first version of a run whose files can be told, and the versions behind it."""
+    """Return lifetimes extended by the first version with known files of a run, and the versions after it."""
     for place, version in enumerate(run):
         try:
             files = table_format.version(version).files()
@@ -175,13 +174,13 @@ def _with_first_state(
 
 
 def _is_unchanged(table_format: TableFormat, found: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
-    """Return whether the versions that were read are still there, and no other, and the newest is still the same."""
+    """Return whether exactly the versions that were read still exist, and the newest is still the same."""
     again = table_format.listing(0)
     existing = set(states_of(again))
     if not set(found.versions).difference(base.versions) <= existing:
         return False
     if existing.intersection(states_of(listing)).difference(found.versions):
-        return False  # one that was not found when it was read is there after all
+        return False  # a version that was missing when it was read now exists
     newest = found.versions[-1:]
     return again.identity == listing.identity or all(
         time_of(table_format, version) == found.time_of(version) for version in newest

@@ -1,7 +1,7 @@
-"""Lifetimes kept on disk: a file per table in a folder of the user's, never in the table.
+"""Lifetimes on disk: one file per table in a folder of the user, never in the table.
 
-A file is a few bytes that name its kind, a checksum, and two Arrow IPC streams: what is known of the table, and its
-stays. What does not fit, to the last bit, is not a file of ours: it is passed over, and written anew.
+A file consists of magic bytes, a checksum, and two Arrow IPC streams: the versions of the table, and the intervals. A
+file that is not valid to the last bit is ignored, and written again.
 """
 
 import os
@@ -30,44 +30,44 @@ _PARTITIONS = pa.schema([pa.field("partition", frames.PARTITION)])
 
 
 def file_of(cache_dir: str | os.PathLike[str], table: Sequence[str | None]) -> Path:
-    """Return the file that keeps the lifetimes of a table.
+    """Return the path of the file for the lifetimes of a table.
 
     Args:
         cache_dir: The user's folder.
-        table: What tells the table from others, its location first.
+        table: The identity of the table, its location first.
 
     Raises:
-        InvalidArgumentError: The folder is in the table: nothing is ever written there.
+        InvalidArgumentError: The folder is in the table, where nothing is ever written.
     """
     folder = Path(cache_dir).expanduser().resolve()
     location = (table[0] or "").removeprefix("file://")
     if "://" not in location and folder.is_relative_to(Path(location).resolve()):
         raise InvalidArgumentError(
             f"cache_dir={str(cache_dir)!r} is in the table's own folder, where nothing is ever written. "
-            "Give a folder outside of the table."
+            "Choose a folder outside the table."
         )
     name = blake2b("\0".join(part or "" for part in table).encode(), digest_size=16).hexdigest()
     return folder / f"{name}.lifetimes"
 
 
 def load(file: Path, *, title: str) -> FileLifetimes | None:
-    """Return the lifetimes that a file keeps; None if there is none that fits."""
+    """Return the lifetimes in a file; None if there is no valid file."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        log.warning("%s is not read: %s", file.name, error.strerror)
+        log.warning("Cannot read %s: %s", file.name, error.strerror)
         return None
     try:
         return _parsed(content, title)
     except (pa.ArrowException, ValueError, IndexError, KeyError, OSError, UnicodeDecodeError) as error:
-        log.warning("%s keeps no lifetimes that are understood (%s); they are made anew", file.name, error)
+        log.warning("%s contains no valid lifetimes (%s). Reading them again.", file.name, error)
         return None
 
 
 def save(file: Path, lifetimes: FileLifetimes) -> None:
-    """Write lifetimes to a file, in one step: who reads at the same time sees the old or the new one.
+    """Write lifetimes to a file, atomically: a concurrent reader sees the old or the new file.
 
     Raises:
         StorageError: The folder cannot be written.
@@ -85,8 +85,8 @@ def save(file: Path, lifetimes: FileLifetimes) -> None:
             raise
     except OSError as error:
         raise StorageError(
-            f"The lifetimes could not be kept in {file.parent}: {error.strerror}. "
-            "Give a cache_dir that can be written, or none."
+            f"The lifetimes could not be written to {file.parent}: {error.strerror}. "
+            "Choose a writable cache_dir, or leave it out."
         ) from error
 
 
@@ -116,7 +116,7 @@ def _parsed(content: bytes, title: str) -> FileLifetimes:
     begin = len(_KIND) + _CHECKSUM
     body = content[begin:]
     if content[:begin] != _KIND + _digest(body):
-        raise ValueError("it is of another kind, cut short or damaged")
+        raise ValueError("it is of another kind, truncated or damaged")
     source = pa.BufferReader(body)
     versions, folders, partitions, rows = (
         _table(source, schema) for schema in (_VERSIONS, _FOLDERS, _PARTITIONS, INTERVALS)
@@ -137,13 +137,13 @@ def _parsed(content: bytes, title: str) -> FileLifetimes:
 def _table(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
     found = pa.ipc.open_stream(source).read_all()
     if not found.schema.equals(schema, check_metadata=False):
-        raise ValueError("its columns are others")
+        raise ValueError("its columns differ")
     found.validate(full=True)
     return found.combine_chunks()
 
 
 def _check(intervals: Intervals, versions: tuple[int, ...]) -> None:
-    """Check that every place is one that there is."""
+    """Check that every index is in range."""
     rows = intervals.rows
     columns = {name: rows.column(name).to_numpy() for name in ("first", "last", "folder", "partition")}
     bounds = {"first": len(versions), "folder": len(intervals.folders), "partition": len(intervals.partitions)}

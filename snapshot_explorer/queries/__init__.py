@@ -1,4 +1,4 @@
-"""Queries in SQL over tables at any of their versions, on DuckDB or Spark.
+"""SQL queries over tables at any version, on DuckDB or Spark.
 
 ```
 select * from orders version as of 17                    a version, as Delta and Paimon write it in Spark
@@ -9,8 +9,8 @@ select * from orders version as of 17                    a version, as Delta and
 ... from orders                                          the newest version
 ```
 
-What a query means is the same on both engines as far as it is written here: strings stand in single quotes and have no
-escapes but `''`, names in double quotes or backquotes. Functions and types are the engine's own.
+Both engines use the syntax above: strings in single quotes, with `''` as the only escape, and names in double quotes or
+backquotes. Functions and types are the engine's own.
 """
 
 from __future__ import annotations
@@ -46,33 +46,33 @@ ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
 class Versioned(Protocol):
-    """What has versions: a table."""
+    """A table with versions."""
 
     def at(self, ref: Ref) -> Snapshot:
-        """Return the snapshot that a ref names."""
+        """Return the snapshot of a ref."""
         ...
 
     def tag_versions(self) -> Mapping[str, int]:
-        """Return each tag's version."""
+        """Return the version of each tag."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a query is going to read of a table at a version."""
+    """The rows that a query will read from a table at a version."""
 
     table: str
     """The table's name in the query."""
     snapshot: Snapshot
     """The version."""
     where: str | None
-    """A condition that the rows pass which are read, None if all are."""
+    """A condition that all rows to read match; None for all rows."""
     limit: int | None
-    """How many of them are read, None if all are."""
+    """The maximum number of rows to read; None for all."""
 
 
 Before: TypeAlias = "Callable[[Sequence[Reading]], object]"
-"""Told what a query is going to read, before it does. It may raise."""
+"""Called with what a query will read, before it does. It may raise."""
 
 
 def sql(
@@ -83,29 +83,29 @@ def sql(
     spark: SparkSession | None = None,
     before: Before | None = None,
 ) -> pd.DataFrame | DataFrame:
-    """Return what a query over tables gives, at the versions that it names: this module's docstring has the forms.
+    """Return the result of a query over tables at any version. See the module's docstring for the syntax.
 
-    DuckDB reads only the columns and, by conditions on them, the files that the query needs, into memory, and only so
-    many rows as a LIMIT right behind a table takes. It gives a pandas DataFrame with Arrow dtypes, exactly what DuckDB
-    computed. Sums of integers are decimals of 38 digits, as DuckDB's HUGEINT; a timestamp with zone finer or coarser
-    than a microsecond keeps its value, and zones are UTC.
-    Spark gives a lazy DataFrame; nothing is registered in its catalog and nothing cached. What the query needs of
-    columns and rows reaches the files that Spark reads by itself; of all others, such as those that are merged, it
-    reads all columns and rows. `Snapshot.to_spark(columns=, where=)` spares them.
+    DuckDB reads only the columns and files that the query needs into memory, and only as many rows as a LIMIT directly
+    on a table needs. The result is a pandas DataFrame with Arrow dtypes and exactly DuckDB's values. Sums of integers
+    are decimals of 38 digits, as DuckDB's HUGEINT; timestamps with a zone keep their values, and zones are UTC.
+    Spark returns a lazy DataFrame. Nothing is registered in its catalog, and nothing is cached. Projections and filters
+    are pushed down to files that Spark's own readers read. All columns and rows of other files, such as those that are
+    merged, are read; use `Snapshot.to_spark(columns=, where=)` to read fewer.
 
     Args:
-        query: One statement that reads: SELECT, WITH, VALUES, FROM, EXPLAIN or DESCRIBE.
-        tables: The tables by the names that the query has for them, in any case of letters.
+        query: One read-only statement: SELECT, WITH, VALUES, FROM, EXPLAIN or DESCRIBE.
+        tables: The tables by their names in the query, which ignore case.
         engine: `duckdb` or `spark`.
-        spark: The session for Spark; the active one without it, otherwise a local one that is started.
-        before: Called with what DuckDB is going to read, before it reads; what it raises is raised. Spark reads later.
+        spark: The session for Spark; by default the active one, or a new local one.
+        before: Called with what DuckDB will read, before it does. It may raise. Not called for Spark.
 
     Raises:
-        InvalidArgumentError: The query names a table that is not there, does more than read, or the engine refuses it.
-        SnapshotNotFoundError: A version is not there.
-        UnsupportedFeatureError: A version needs a feature that is not read, or a result has a type that Arrow has not.
-        CorruptTableError: A file is missing or damaged; it is named.
-        MissingDependencyError: The engine is Spark, and PySpark or Java is missing.
+        InvalidArgumentError: A table does not exist, the query does more than read, or the engine refuses it.
+        SnapshotNotFoundError: A version does not exist.
+        UnsupportedFeatureError: A version uses a feature that is not read, or the result has a type that Arrow does
+            not have.
+        CorruptTableError: A file is missing or damaged. The message contains its path.
+        MissingDependencyError: The engine is Spark, and PySpark or Java is not installed.
     """
     if engine == "duckdb":
         return frames.as_pandas(to_arrow(query, tables, before=before))
@@ -113,11 +113,11 @@ def sql(
         return _on_spark(query, tables, spark)
     close = difflib.get_close_matches(engine, ENGINES, 1)
     hint = f"Did you mean {close[0]}? " if close else ""
-    raise InvalidArgumentError(f"There is no engine {engine!r} for SQL. {hint}Engines: {', '.join(ENGINES)}.")
+    raise InvalidArgumentError(f"{engine!r} is not an engine for SQL. {hint}Engines: {', '.join(ENGINES)}.")
 
 
 def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | None = None) -> pa.Table:
-    """Return what DuckDB gives for a query, as an Arrow table; arguments and errors as of `sql`."""
+    """Return the result of a query from DuckDB as an Arrow table. Arguments and errors as for `sql`."""
     found = _Query.of(query, tables)
     rewritten = found.rewritten("duckdb", name)
     words = {token.keyword for token in found.tokens}
@@ -126,7 +126,7 @@ def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | No
         rewritten.text,
         relations,
         lambda sentence, at: found.failure(sentence, None if at is None else rewritten.origin(at)),
-        # A pivot is planned by the values that are there.
+        # The plan of a pivot depends on the existing values.
         whole=bool(words & {"PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER"}),
         explain=found.first == "EXPLAIN",
         before=None if before is None else lambda wanted: before(_readings(found, wanted)),
@@ -134,7 +134,7 @@ def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | No
 
 
 def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
-    """Return of which snapshots rows are read, and not merely counted."""
+    """Return the snapshots whose rows are read, not only counted."""
     named = {name(number): one for number, one in enumerate(found.sources)}
     return [
         Reading(table=named[relation].written, snapshot=named[relation].snapshot, where=what.where, limit=what.limit)
@@ -144,7 +144,7 @@ def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> S
 
 
 def _on_spark(query: str, tables: Mapping[str, Versioned], spark: SparkSession | None) -> DataFrame:
-    from snapshot_explorer.engines.spark import sql as spark_sql  # noqa: PLC0415 - only where Spark is asked for
+    from snapshot_explorer.engines.spark import sql as spark_sql  # noqa: PLC0415 - only for Spark
     from snapshot_explorer.engines.spark.sessions import session  # noqa: PLC0415 - the same
 
     found = _Query.of(query, tables)
@@ -162,11 +162,11 @@ def _on_spark(query: str, tables: Mapping[str, Versioned], spark: SparkSession |
 
 
 def _check_strings(found: _Query) -> None:
-    """Refuse strings whose meaning a setting of Spark changes."""
+    """Refuse string literals whose meaning depends on a Spark setting."""
     for token in found.tokens:
         if token.kind == "text" and ("\\" in token.value or "'" in token.value):
             raise InvalidArgumentError(
-                f"The string{near(found.text, token.start)} holds a quote or a backslash, and "
+                f"The string{near(found.text, token.start)} contains a quote or a backslash, and "
                 "spark.sql.parser.escapedStringLiterals is on, which changes what they mean. Turn it off for the query."
             )
 
@@ -182,7 +182,7 @@ class _Source:
 
     @property
     def what(self) -> str:
-        """Return how a message calls it."""
+        """Return its description for messages."""
         return f"{self.written} at version {self.snapshot.version}"
 
 
@@ -199,7 +199,7 @@ class _Query:
     @classmethod
     def of(cls, text: str, tables: Mapping[str, Versioned]) -> _Query:
         if not isinstance(text, str):
-            raise InvalidArgumentError(f"A query is a text, not a {type(text).__name__}. Write it in quotes.")
+            raise InvalidArgumentError(f"A query must be a str, got {type(text).__name__}. Write it in quotes.")
         cut = tokens(text)
         found = references(text, cut, tables, datetime.now(UTC))
         sources: list[_Source] = []
@@ -226,14 +226,14 @@ class _Query:
         return rewrite(self.text, self.tokens, [(place, named(number)) for place, number in self.places], dialect)
 
     def failure(self, sentence: str, at: int | None) -> str:
-        """Return the message of an error, with the names and the place that the user wrote."""
+        """Return the message of an error, with the user's names and position."""
         written = {number: one.written for number, one in enumerate(self.sources)}
         message = restore_names(sentence, written)
         return f"The query fails{near(self.text, at)}: {message}{'' if message.endswith('?') else '.'}"
 
 
 def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int | None]) -> Snapshot:
-    """Return the snapshot that a place asks for; within a query the newest version is one and the same."""
+    """Return the snapshot of a reference. All references to the newest version in a query use the same one."""
     ref = reference.ref
     if reference.number_as_text is not None and isinstance(ref, Version):
         tagged = table.tag_versions().get(reference.number_as_text)

@@ -1,4 +1,4 @@
-"""The time-travel clause behind a table's name: `version as of 17`, `for timestamp as of '2026-11-01'`, `@17`."""
+"""Parse the time-travel clause after a table name: `version as of 17`, `for timestamp as of '2026-11-01'`, `@17`."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _AT = re.compile(r"[\w:~^@]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
-    """What a query says of a table's version."""
+    """A time-travel clause."""
 
     ref: Ref
-    """The version that is asked for."""
+    """The requested version."""
     size: int
-    """How many tokens it takes up, spaces and comments aside."""
+    """The number of its tokens, without spaces and comments."""
     number_as_text: str | None = None
-    """The number, where it stands in quotes and so may be the name of a tag as well."""
+    """The number if it is in quotes, and so may also be the name of a tag."""
 
 
 def is_clause(following: Sequence[Token]) -> bool:
-    """Return whether the tokens begin with `[for] version as of` or the like."""
+    """Return whether the tokens begin with a clause such as `[for] version as of`."""
     words = [token.keyword for token in following[:4]]
     words = words[1:] if words[:1] == ["FOR"] else words[:3]
     return words[:1] != [] and words[0] in (*_BY_VERSION, *_BY_TIME) and words[1:3] == ["AS", "OF"]
 
 
 def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | None:
-    """Return the clause that the tokens behind a table's name begin with; None if there is none.
+    """Return the clause at the start of the tokens after a table name; None if there is none.
 
     Raises:
-        InvalidArgumentError: What stands in its place names no version.
+        InvalidArgumentError: The clause contains no version.
     """
     if not is_clause(following):
         return None
@@ -56,7 +56,7 @@ def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | No
         at = value.start if value else len(query)
         wants = "a time in quotes, such as '2026-11-01T12:00:00Z' or '2h'" if by_time else "17, 'latest~2' or 'tag:v1'"
         word = following[skipped - 3 if following[skipped - 1].keyword == "OF" else skipped - 4].text
-        raise InvalidArgumentError(f"{word} AS OF is followed by no version{place(query, at)}. Write {wants} there.")
+        raise InvalidArgumentError(f"{word} AS OF needs a version{place(query, at)}. Write {wants} there.")
     if by_time:
         return Clause(ref=_time(value, now), size=skipped + 1)
     quoted_number = value.value.strip() if value.kind == "text" and value.value.strip().isdecimal() else None
@@ -64,7 +64,7 @@ def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | No
 
 
 def _time(value: Token, now: datetime) -> Ref:
-    """Return the last version committed by a time: text as refs have it, or seconds since 1970."""
+    """Return the ref for a time: text as in refs, or seconds since 1970."""
     if value.kind == "text":
         text = value.value.strip()
         return parse_ref(text if text.startswith("@") else f"@{text}", now=now)
@@ -77,7 +77,7 @@ def _time(value: Token, now: datetime) -> Ref:
 
 
 def _version(value: Token, now: datetime) -> Ref:
-    """Return the version that a number or a text names; a text that is not a valid ref is the name of a tag."""
+    """Return the ref for a number or text. Text that is not a valid ref is the name of a tag."""
     text = value.value.strip()
     try:
         return parse_ref(text, now=now)
@@ -88,13 +88,13 @@ def _version(value: Token, now: datetime) -> Ref:
 
 
 def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
-    """Return the ref of `orders@17`, written without blanks behind a name, and where it ends; None without one."""
+    """Return the ref of `orders@17`, written without spaces after a name, and its end; None if there is none."""
     if query[name.end : name.end + 1] != "@":
         return None
     found = _AT.match(query, name.end + 1)
     if found is None:
         raise InvalidArgumentError(
-            f"No version follows {name.text}@{place(query, name.end)}. Write {name.text}@17, {name.text}@latest~2, or "
+            f"{name.text}@ needs a version{place(query, name.end)}. Write {name.text}@17, {name.text}@latest~2, or "
             f"{name.text} version as of 'tag:v1'."
         )
     return parse_ref(found.group(), now=now), found.end()

@@ -1,8 +1,8 @@
-"""Where a query names tables, and which version of each it asks for.
+"""Find the tables in a query, and the version of each.
 
-A table may stand behind FROM, JOIN and the commas between, at any depth. The walk keeps for each pair of brackets
-whether such a list is open and which WITH queries are in scope, so that a column or a WITH query of a table's name is
-never taken for the table. Whatever stands where a table must stand, and is none, is refused.
+A table can follow FROM, JOIN and commas between tables, at any depth. For each pair of brackets, the parser tracks
+whether a list of tables is open and which WITH queries are in scope, so that a column or a WITH query with the name of
+a table is never mistaken for the table. Anything else in place of a table is refused.
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ _AFTER_A_TABLE = _ENDS_FROM | frozenset(
         *("ASOF", "POSITIONAL", "TABLESAMPLE", "LATERAL", "PIVOT", "UNPIVOT", "FOR", "AT", "INSERT"),
     )
 )
-"""Words that may follow a table and are not its alias."""
+"""Keywords that can follow a table, so are not its alias."""
 _BEFORE_A_TABLE = ("LATERAL", "PIVOT", "UNPIVOT", "ONLY")
 _FUNCTIONS_WITH_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION")
-"""Functions that have a FROM between their arguments."""
+"""Functions with FROM between their arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A place of a query where a table is named."""
+    """A reference to a table in a query."""
 
     table: str
-    """The table's name, as it is known."""
+    """The table's name among the known tables."""
     ref: Ref
-    """The version that is asked for; the newest without a clause."""
+    """The requested version; the newest without a clause."""
     start: int
     """Where it starts in the query's text."""
     end: int
-    """Where it ends, its time-travel clause included."""
+    """Where it ends, including its time-travel clause."""
     qualifier: str | None
-    """The name that the rest of the query calls it by, where no alias says otherwise and one may be written."""
+    """The name that the rest of the query uses, if there is no alias and one is allowed."""
     sampled: bool = False
-    """Whether TABLESAMPLE follows, which Spark wants before an alias."""
+    """Whether TABLESAMPLE follows, which must precede an alias in Spark."""
     number_as_text: str | None = None
-    """The version's number, where it stands in quotes and so may be the name of a tag as well."""
+    """The version's number if it is in quotes, and so may also be the name of a tag."""
 
 
 @dataclass(slots=True)
 class _Level:
-    """What is known within one pair of brackets."""
+    """The state within one pair of brackets."""
 
     opener: str = ""
     scope: frozenset[str] = frozenset()
@@ -71,23 +71,25 @@ class _Level:
     in_from: bool = False
     expects: bool = False
     is_bare: bool = False
-    """Whether the table that is expected cannot have an alias."""
+    """Whether the next table cannot have an alias."""
     with_part: Literal["", "name", "head", "body", "next"] = ""
     with_name: str = ""
     is_recursive: bool = False
 
 
 def references(query: str, tokens: Sequence[Token], names: Iterable[str], now: datetime) -> tuple[Reference, ...]:
-    """Return where the tables are that a query names, in the order of the text.
+    """Return the references to tables in a query, in the order of the text.
 
     Args:
         query: The text.
         tokens: Its tokens.
-        names: The tables that there are.
-        now: What `@2h` counts from.
+
+
+        names: The names of the known tables.
+        now: The time that `@2h` counts from.
 
     Raises:
-        InvalidArgumentError: A table is not there, a version is not valid, or the statement does more than read.
+        InvalidArgumentError: A table is unknown, a version is not valid, or the statement does more than read.
     """
     walk = _Walk(query, [token for token in tokens if token.kind not in ("space", "comment")], tuple(names), now)
     return walk.run()
@@ -117,17 +119,17 @@ class _Walk:
         return tuple(self.found)
 
     def _before(self, back: int = 1) -> str:
-        """Return the word before the token that is looked at."""
+        """Return the word before the current token."""
         at = self.at - 1 - back
         return self.tokens[at].keyword if at >= 0 else ""
 
     def _next(self) -> str:
-        """Return the word or the sign that follows."""
+        """Return the next word or sign."""
         following = self.tokens[self.at] if self.at < len(self.tokens) else None
         return "" if following is None else following.keyword or following.text
 
     def _head(self) -> None:
-        """Check that the statement reads, and step over EXPLAIN and DESCRIBE."""
+        """Check that the statement only reads, and skip EXPLAIN and DESCRIBE."""
         if not self.tokens or self.tokens[0].text == ";":
             raise InvalidArgumentError(
                 "The query is empty. Write one, such as: select * from orders version as of 17 limit 10."
@@ -151,7 +153,7 @@ class _Walk:
 
     def _refuse(self, token: Token, what: str) -> None:
         raise InvalidArgumentError(
-            f"{what}{place(self.query, token.start)} is refused: a query here only reads. Begin it with SELECT, WITH, "
+            f"{what}{place(self.query, token.start)} is refused: queries are read-only. Begin with SELECT, WITH, "
             "VALUES, FROM, EXPLAIN or DESCRIBE."
         )
 
@@ -190,7 +192,7 @@ class _Walk:
 
     def _close(self) -> None:
         if len(self.levels) == 1:
-            return  # the engine says what is wrong
+            return  # the engine raises the error
         self.levels.pop()
         level = self.levels[-1]
         if level.with_part == "body":
@@ -214,7 +216,7 @@ class _Walk:
         level.is_first = False
 
     def _in_with(self, token: Token, level: _Level) -> None:
-        """Take the words of `WITH RECURSIVE name (columns) AS NOT MATERIALIZED (`."""
+        """Parse the words of `WITH RECURSIVE name (columns) AS NOT MATERIALIZED (`."""
         if level.with_part == "name":
             if token.keyword == "RECURSIVE" and self._next() not in ("AS", "("):
                 level.is_recursive = True
@@ -223,7 +225,7 @@ class _Walk:
         level.is_first = False
 
     def _structure(self, keyword: str, level: _Level) -> bool:
-        """Note what a keyword says of the structure; return whether it is one that does."""
+        """Update the state for a keyword of the structure; return whether it is one."""
         if keyword == "WITH" and level.is_first:
             level.is_query, level.with_part = True, "name"
             level.expects = level.in_from = False
@@ -245,13 +247,13 @@ class _Walk:
         return True
 
     def _opens_from(self, level: _Level) -> bool:
-        """Return whether a FROM begins a list of tables: not in `extract(year from x)` or `is distinct from x`."""
+        """Return whether a FROM begins a list of tables, unlike in `extract(year from x)` or `is distinct from x`."""
         if self._before() == "DISTINCT" and self._before(2) in ("IS", "NOT"):
             return False
         return level.is_query or (level.is_first and level.opener not in _FUNCTIONS_WITH_FROM)
 
     def _table(self, token: Token, level: _Level) -> None:
-        """Note the table that stands here, or nothing where it is a function or a WITH query."""
+        """Record the table at this position; nothing for a function or a WITH query."""
         following = self.tokens[self.at : self.at + 8]
         if self._next() == "(" and token.kind == "word":
             return
@@ -264,8 +266,8 @@ class _Walk:
         if token.value.lower() in level.scope:
             if is_clause(following):
                 raise InvalidArgumentError(
-                    f"{token.text}{place(self.query, token.start)} is a query of WITH, which has no versions. Write "
-                    "the version behind a table's name, or give that query another name."
+                    f"{token.text}{place(self.query, token.start)} is a WITH query, which has no versions. Write "
+                    "the version after a table name, or rename that query."
                 )
             return
         self._note(token, level, following)
@@ -302,7 +304,7 @@ class _Walk:
         level.is_bare = False
 
     def _has_alias(self) -> bool:
-        """Return whether an alias follows, and check that no clause stands behind it."""
+        """Return whether an alias follows, and check that no time-travel clause follows the alias."""
         following = self.tokens[self.at : self.at + 8]
         if not following or following[0].kind not in ("word", "name"):
             return False
@@ -311,13 +313,13 @@ class _Walk:
         behind = following[2:] if following[0].keyword == "AS" else following[1:]
         if is_clause(behind):
             raise InvalidArgumentError(
-                f"The version stands behind the alias{place(self.query, behind[0].start)}. Write it behind the table's "
+                f"The version follows the alias{place(self.query, behind[0].start)}. Write it after the table's "
                 "name: orders version as of 17 as o."
             )
         return True
 
     def _find_table(self, name: str) -> str | None:
-        """Return the table of that name: of this very spelling, or the only one in another case of letters."""
+        """Return the table with this name: the exact match, or the only match that differs in case."""
         if name in self.names:
             return name
         alike = [known for known in self.names if known.lower() == name.lower()]
@@ -328,4 +330,4 @@ class _Walk:
         meant = next((name for name in self.names if near and name.lower() == near[0]), None)
         hint = f"Did you mean {meant}? " if meant else ""
         tables = ", ".join(self.names) or "none"
-        return f"No table is called {written}{place(self.query, token.start)}. {hint}Tables: {tables}."
+        return f"Unknown table {written}{place(self.query, token.start)}. {hint}Tables: {tables}."

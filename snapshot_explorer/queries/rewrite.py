@@ -1,4 +1,4 @@
-"""A query's text as an engine gets it: with generated names in place of tables, and the way back for messages."""
+"""Rewrite a query for an engine, with generated table names, and restore the names in messages."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _GENERATED = re.compile(r"`?\bsnapshot__(\d+)\b`?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """The text that an engine gets."""
+    """A rewritten query."""
 
     query: str
-    """The text as the user wrote it."""
+    """The text of the user."""
     text: str
     """The text for the engine."""
     starts: tuple[int, ...]
     """Where the parts of `text` start, ascending."""
     origins: tuple[int, ...]
-    """Where in `query` each part comes from."""
+    """Where each part starts in `query`."""
 
     def origin(self, at: int) -> int:
-        """Return which position of the query a position of the text comes from."""
+        """Return the position in the query for a position in the text."""
         part = max(bisect_right(self.starts, at) - 1, 0)
         within = at - self.starts[part]
         end = self.origins[part + 1] if part + 1 < len(self.origins) else len(self.query)
@@ -45,23 +45,22 @@ def name(number: int) -> str:
 
 
 def restore_names(sentence: str, written: Mapping[int, str]) -> str:
-    """Return an engine's sentence with the tables' own names in place of generated ones."""
+    """Return an engine's message with the user's table names in place of generated ones."""
     return _GENERATED.sub(lambda found: written.get(int(found[1]), found[0]), sentence)
 
 
 def rewrite(
     query: str, tokens: Sequence[Token], tables: Sequence[tuple[Reference, str]], dialect: Dialect = "duckdb"
 ) -> Rewritten:
-    """Return the query with each table written as it is given; all else stays as it is, but for comments.
+    """Return the query with the given texts in place of tables, without comments; all else is unchanged.
 
-    For Spark, whose own rules differ, quoted names get backquotes, and strings the backslashes that they need to mean
-    the same.
+    For Spark, quoted names are converted to backquotes, and backslashes in strings are escaped.
 
     Args:
         query: The text.
         tokens: Its tokens.
-        tables: The places of tables in order, each with the text to put there.
-        dialect: Who reads the text.
+        tables: The references to tables in order, each with the text in its place.
+        dialect: The engine.
     """
     parts: list[tuple[str, int]] = []
     waiting = list(tables)
@@ -87,7 +86,7 @@ def rewrite(
 
 
 def _qualifier(reference: Reference, dialect: Dialect) -> str:
-    """Return the alias that lets the rest of the query call the table by its name."""
+    """Return the alias by which the rest of the query can use the table's name."""
     if reference.qualifier is None or (reference.sampled and dialect == "spark"):
         return ""
     return f" AS {quoted(reference.qualifier, dialect)}"
@@ -101,7 +100,7 @@ def quoted(text: str, dialect: Dialect = "duckdb") -> str:
 
 def _rewrite_token(token: Token, dialect: Dialect) -> str:
     if token.kind == "comment":
-        # Lines stay lines, so that positions in an engine's messages are right; a hint is meant for the engine.
+        # Keep line breaks, so that positions in an engine's messages are right, and hints, which are for the engine.
         return token.text if token.text.startswith("/*+") else " " + "\n" * token.text.count("\n")
     if token.kind == "name":
         return quoted(token.value, dialect)

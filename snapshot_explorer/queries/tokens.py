@@ -1,7 +1,7 @@
-"""A query's text, cut into tokens: what is a word, a quoted name, a string or a comment.
+"""Tokenize a query: words, quoted names, strings and comments.
 
-The rules are DuckDB's and the standard's: `''` is a quote within a string, a backslash is a letter (but in E'...'),
-`"..."` and backquotes hold names, `$$...$$` holds a string, `/* */` may be nested.
+The rules are those of DuckDB and the standard: `''` is a quote within a string, a backslash is an ordinary character
+(except in E'...'), `"..."` and backquotes enclose names, `$$...$$` encloses a string, `/* */` can be nested.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _OPENERS = {"'": "string", '"': "quoted name", "`": "quoted name"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A part of a query's text; the tokens of a query, joined, are its text."""
+    """A part of a query's text. The concatenated tokens of a query are its text."""
 
     kind: Kind
-    """What it is."""
+    """Its kind."""
     text: str
-    """How it is written."""
+    """Its text."""
     start: int
     """Where it starts, in characters."""
 
@@ -48,12 +48,12 @@ class Token:
 
     @property
     def keyword(self) -> str:
-        """Return a bare word in capitals; empty for all else."""
+        """Return an unquoted word in upper case; empty for other tokens."""
         return self.text.upper() if self.kind == "word" else ""
 
     @property
     def value(self) -> str:
-        """Return the name or the string that it means, without quotes; of others the text."""
+        """Return the unquoted name or string; for other tokens the text."""
         if self.kind == "name":
             return self.text[1:-1].replace(self.text[0] * 2, self.text[0])
         if self.kind != "text":
@@ -93,7 +93,7 @@ def _token(text: str, at: int) -> Token:
         what = _OPENERS[found.group()]
         raise InvalidArgumentError(
             f"A {what} is opened{place(text, at)}, but never closed. Close it with {found.group()}; "
-            f"the sign itself is written twice within it."
+            f"within it, write this sign twice."
         )
     return Token(kind, found.group(), at)
 
@@ -108,13 +108,13 @@ def _end_of_comment(text: str, start: int) -> int:
 
 
 def place(text: str, at: int) -> str:
-    """Return where in the text a position is, as the part of a sentence that follows a word."""
+    """Return a position in the text as a phrase: line and column."""
     before = text[:at]
     return f" at line {before.count(chr(10)) + 1}, column {at - before.rfind(chr(10))}"
 
 
 def near(text: str, at: int | None) -> str:
-    """Return where in the text a position is, with the word that stands there; empty if the position is not known."""
+    """Return a position in the text as a phrase, with the word at it; empty if the position is unknown."""
     if at is None or not 0 <= at <= len(text):
         return ""
     word = re.match(r"[\w$]+|\S", text[at:])

@@ -1,4 +1,4 @@
-"""What a rule of retention would take from a table and what holds the rest, and which versions can still be loaded."""
+"""What a retention rule would delete from a table, what prevents other deletions, and which versions are readable."""
 
 from snapshot_explorer.retention.readability import readability_frame
 from snapshot_explorer.retention.report import Retention, retention_of

@@ -1,4 +1,4 @@
-"""Which versions can be loaded: from lifetimes, and a listing of the folders that hold the files."""
+"""Find the versions that can be loaded: from lifetimes and a listing of the folders with data files."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,18 +19,18 @@ from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import Listing
 
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
-"""How each answer is drawn in a strip of versions."""
+"""The character of each state in a strip of versions."""
 _WIDTH = 60
 
 
 @runtime_checkable
 class SupportsPresence(Protocol):
-    """A format that finds out by listings which files of its versions exist."""
+    """A format that can list which files of its versions exist."""
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         """Return which of the files that versions need exist: data files, and metadata that need not be read.
 
-        One listing for each folder that holds data files or deletion vectors, and for Paimon one of the manifests.
+        One listing for each folder with data files or deletion vectors; for Paimon, also one of the manifests.
         """
         ...
 
@@ -38,12 +38,12 @@ class SupportsPresence(Protocol):
 def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, path: str) -> Frame:
     """Return the READABILITY frame of every version of a listing, newest first.
 
-    Costs a listing for each folder that holds data files; what else, `SupportsPresence` says. No file is opened.
+    Lists each folder with data files; see `SupportsPresence`. Opens no file.
 
     Args:
         table_format: The table.
-        lifetimes: Those of the table, as new as the listing.
-        listing: All its versions.
+        lifetimes: The table's lifetimes, as new as the listing.
+        listing: All versions of the table.
         path: The table's location, for the title.
     """
     known_versions = set(lifetimes.versions)
@@ -78,7 +78,7 @@ def strip(rows: pa.Table) -> str:
 
 
 class _Counts:
-    """How many files of each version there are, and are not there."""
+    """The numbers of existing and missing files of each version."""
 
     def __init__(self, lifetimes: FileLifetimes, rows: pa.Table, presence: Presence) -> None:
         self._places = {version: place for place, version in enumerate(lifetimes.versions)}
@@ -92,7 +92,7 @@ class _Counts:
         self._unknown = _sums(lifetimes.versions, rows, presence.unknown, ones)
 
     def of(self, version: int) -> dict[str, object]:
-        """Return what READABILITY says of a version, but for its number and time."""
+        """Return the columns of READABILITY for a version, except number and time."""
         place = self._places[version]
         gone, unknown = int(self._gone[place]), int(self._unknown[place])
         files = int(self._files[place])
@@ -124,7 +124,7 @@ def _unknown_presence(rows: pa.Table) -> Presence:
 
 
 def _times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime | None]:
-    """Return when versions were committed; None of one that nothing tells of."""
+    """Return the commit times of versions; None if unknown."""
     try:
         return list(table_format.committed_at(versions))
     except CorruptTableError:

@@ -1,4 +1,4 @@
-"""`Retention`: what a rule would take from a table, and what holds the rest."""
+"""`Retention`: what a rule would delete from a table, and what prevents other deletions."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ if TYPE_CHECKING:
 
 _MAX_KEEP_LAST = 2**31 - 1
 _LINE = 100
-"""Letters of a command in a line."""
+"""The maximum length of a line of a command."""
 
 
 @runtime_checkable
 class SupportsExpiry(Protocol):
-    """A format whose engine expires versions by a rule that can be followed exactly."""
+    """A format whose expiry rule can be computed exactly."""
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
-        """Return what the engine's own command would take from the table as it is at its newest known version.
+        """Return what the engine's own command would delete from the table at its newest known version.
 
         Args:
             rule: What to keep.
             lifetimes: LIFETIMES of the table.
-            newest: The newest version that they know; None if there is none. Later ones are ignored.
+            newest: The newest version in the lifetimes; None if there is none. Later ones are ignored.
 
         Raises:
-            UnsupportedFeatureError: It cannot be determined exactly; the message says why.
+            UnsupportedFeatureError: The result cannot be computed exactly. The message contains the reason.
             InvalidArgumentError: The rule does not fit the table.
         """
         ...
 
 
 class Retention:
-    """What a rule would take from a table: versions, files, bytes; and what holds the rest. Draws itself.
+    """What a rule would delete from a table: versions, files, bytes; and what prevents others. Displays itself.
 
-    Nothing is deleted: `commands` has what the engine would be told.
+    Deletes nothing: `commands` contains the command for the engine.
     """
 
     def __init__(self, path: str, expiry: Expiry) -> None:
-        """Hold what the format says; `Table.retention` is the way to get one."""
+        """Create a report. Use `Table.retention` to get one."""
         self._path = path
         self._expiry = expiry
         self.commands: tuple[tuple[str, str], ...] = expiry.commands
-        """For whom each command is, and the command, which nothing here runs; none for a table without versions."""
+        """Pairs of engine and command, which this package never runs; none for a table without versions."""
 
     @cached_property
     def versions(self) -> Frame:
-        """Return RETAINED: what becomes of each version, and why; newest first."""
+        """Return RETAINED: the fate of each version and the reason, newest first."""
         rows = self._expiry.versions.sort_by([("version", "descending")])
         return Frame(rows, title=f"Versions of {self._path}", noun="versions")
 
     @cached_property
     def lost(self) -> Frame:
-        """Return the RETAINED rows of the versions that can be loaded now, and then no more; newest first."""
+        """Return the RETAINED rows of versions that can be loaded now, but not afterwards; newest first."""
         rows = self.versions.to_arrow()
         return Frame(rows.filter(pc.equal(rows["outcome"], "lost")), title="Versions lost", noun="versions")
 
@@ -79,7 +79,7 @@ class Retention:
 
     @cached_property
     def holders(self) -> Frame:
-        """Return HOLDERS: what keeps files that the newest version has no more, and what would go without it."""
+        """Return HOLDERS: what keeps files that the newest version no longer has, and what its removal would free."""
         rows = self._expiry.holders
         return Frame(
             rows,
@@ -91,16 +91,16 @@ class Retention:
 
     @property
     def freed_files(self) -> int:
-        """Return how many files would be deleted."""
+        """Return the number of files that would be deleted."""
         return len(self.freed)
 
     @property
     def freed_bytes(self) -> int:
-        """Return how many bytes these have, as `FREED` says."""
+        """Return the size of these files in bytes, as in FREED."""
         return pc.sum(self._expiry.freed["size_bytes"]).as_py() or 0
 
     def drawing(self) -> Drawing:
-        """Return how it looks: the rule, what would go, what holds the rest, and the command."""
+        """Return the drawing: the rule, what would be deleted, what prevents other deletions, and the command."""
         kept = len(self.versions) - len(self.lost)
         rows: list[tuple[str, object]] = [
             *self._expiry.rules,
@@ -124,7 +124,7 @@ class Retention:
         return mimebundle(self.drawing())
 
     def _commands_drawn(self) -> list[Part]:
-        """Return the commands, unless they would do nothing."""
+        """Return the commands, or a note that they would do nothing."""
         if self.commands and not len(self.lost) and not len(self.freed):
             return [Line("Nothing would be lost and no file would go, so no command is shown.")]
         parts: list[Part] = []
@@ -134,7 +134,7 @@ class Retention:
 
     @property
     def _parts(self) -> str:
-        """Return what sorts of files would go, where these are not data files alone."""
+        """Return the kinds of files that would be deleted, unless there are only data files."""
         counted = self._expiry.freed.group_by("what", use_threads=False).aggregate(
             [("size_bytes", "sum"), ([], "count_all")]
         )
@@ -151,16 +151,16 @@ def retention_of(
     path: str,
     now: datetime | None = None,
 ) -> Retention:
-    """Return what a rule would take from a table; `Table.retention` tells more.
+    """Return what a rule would delete from a table; see `Table.retention`.
 
     Raises:
         InvalidArgumentError: The rule is not valid.
-        UnsupportedFeatureError: The format does not tell, or not exactly.
+        UnsupportedFeatureError: The format cannot compute it, or not exactly.
     """
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
     if not isinstance(table_format, SupportsExpiry):
         raise UnsupportedFeatureError(
-            f"What {table_format.name} tables would lose is not told yet. Ask the engine that expires its versions."
+            f"Retention of {table_format.name} tables is not supported. Use the engine that expires its versions."
         )
     newest = lifetimes.versions[-1] if lifetimes.versions else None
     return Retention(path, table_format.expiry(rule, lifetimes.to_arrow(), newest))
@@ -170,7 +170,7 @@ def _age(keep: str | timedelta | None) -> timedelta | None:
     given = parse_duration(keep) if isinstance(keep, str) else keep
     if keep is not None and (given is None or given < timedelta(0)):
         raise InvalidArgumentError(
-            f"keep={keep!r} is not a duration. Give a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'."
+            f"keep={keep!r} is not a duration. Use a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'."
         )
     return given
 
@@ -178,7 +178,7 @@ def _age(keep: str | timedelta | None) -> timedelta | None:
 def _number(keep_last: int | None) -> int | None:
     if keep_last is not None and not 0 < keep_last <= _MAX_KEEP_LAST:
         raise InvalidArgumentError(
-            f"keep_last must be 1 to {_MAX_KEEP_LAST:,}, got {keep_last}: the newest version always stays."
+            f"keep_last must be 1 to {_MAX_KEEP_LAST:,}, got {keep_last}. The newest version is always kept."
         )
     return keep_last
 
@@ -199,7 +199,7 @@ def _files(count: int) -> str:
 
 
 def _command_lines(command: str) -> list[str]:
-    """Return a command in lines that are cut between its arguments: wrapped within a text it could not be copied."""
+    """Return a command in lines, broken between its arguments, so that it can be copied."""
     lines = [""]
     for part in re.split(r"(?<=[,;]) ", command):
         if lines[-1] and len(lines[-1]) + len(part) >= _LINE:
@@ -209,5 +209,5 @@ def _command_lines(command: str) -> list[str]:
 
 
 def _non_empty_columns(rows: pa.Table) -> tuple[str, ...]:
-    """Return the columns that say something."""
+    """Return the columns that are not empty."""
     return tuple(name for name in rows.column_names if rows[name].null_count < len(rows)) or tuple(rows.column_names)

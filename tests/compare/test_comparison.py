@@ -360,7 +360,7 @@ def test_a_manifest_that_neither_version_names_is_refused(table):
 
     with pytest.raises(
         InvalidArgumentError,
-        match=r"No manifest of version 1 or 2 is called .manifest-3.\. The nearest is manifest-2\. See",
+        match=r".manifest-3. is not a manifest of version 1 or 2\. The nearest is manifest-2\. See",
     ):
         compared(opened(table), 1, 2).entries("manifest-3")
     with pytest.raises(InvalidArgumentError, match="Version 1 has no manifest 'schema/schema-0'"):
@@ -441,7 +441,7 @@ def test_parts_are_drawn_as_they_are_asked_for(table):
     assert "manifest/manifest-2" in drawn
     assert "The schema is the same." in drawn
     assert "data-2" not in drawn
-    with pytest.raises(InvalidArgumentError, match="No part is called 'rows'. Parts: summary, commits"):
+    with pytest.raises(InvalidArgumentError, match="'rows' is not a part. Parts: summary, commits"):
         comparison.showing("rows")
 
 
@@ -515,18 +515,18 @@ def test_the_end_of_a_name_is_enough_if_no_other_manifest_has_it():
     assert find_manifest("manifest-a-0", paths, owner="it") == "manifest/manifest-a-0"
     with pytest.raises(
         InvalidArgumentError,
-        match="^2 manifests of it end with '-0': manifest/manifest-a-0, manifest/manifest-b-0. Give more of the name.$",
+        match="^2 manifests of it end with '-0': manifest/manifest-a-0, manifest/manifest-b-0. Use a longer part.*$",
     ):
         find_manifest("-0", paths, owner="it")
     with pytest.raises(InvalidArgumentError, match="2 manifests of it end with 'manifest-b-1'"):
         find_manifest("manifest-b-1", paths, owner="it")
     with pytest.raises(
-        InvalidArgumentError, match=r"No manifest of it is called 'manifest-c-1'\. The nearest is manifest-"
+        InvalidArgumentError, match=r"'manifest-c-1' is not a manifest of it\. The nearest is manifest-"
     ):
         find_manifest("manifest-c-1", paths, owner="it")
-    with pytest.raises(InvalidArgumentError, match="No manifest of it is called ''"):
+    with pytest.raises(InvalidArgumentError, match="'' is not a manifest of it"):
         find_manifest("", paths, owner="it")
-    with pytest.raises(InvalidArgumentError, match=r"is called 'x'\. There are none\."):
+    with pytest.raises(InvalidArgumentError, match=r"'x' is not a manifest of it\. There are none\."):
         find_manifest("x", [], owner="it")
 
 

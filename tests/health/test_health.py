@@ -313,7 +313,7 @@ def test_a_format_that_tells_nothing_of_upkeep_is_refused_by_name():
     class Plain:
         number = 1
 
-    with pytest.raises(UnsupportedFeatureError, match="it has no settings for maintenance"):
+    with pytest.raises(UnsupportedFeatureError, match="which has no settings for maintenance"):
         read_health(Plain(), path="t")
 
 

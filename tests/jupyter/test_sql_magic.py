@@ -102,7 +102,7 @@ def test_a_semicolon_of_sql_silences_nothing(orders):
 def test_engines_are_named(orders):
     assert rows(orders.ok("%%snapshot sql --engine duckdb\nselect 1")) == [(1,)]
     assert orders.fails("%%snapshot sql --engine duck\nselect 1") == (
-        "There is no engine 'duck' for SQL. Did you mean duckdb? Engines: duckdb, spark."
+        "'duck' is not an engine for SQL. Did you mean duckdb? Engines: duckdb, spark."
     )
 
 
@@ -111,14 +111,14 @@ def test_engines_are_named(orders):
     [
         (
             "%%snapshot sql\nselect *\nfrom ordres",
-            "No table is called ordres at line 2, column 6. Did you mean orders? Tables: orders.",
+            "Unknown table ordres at line 2, column 6. Did you mean orders? Tables: orders.",
         ),
         (
             "%%snapshot sql\nselect nam\nfrom orders version as of 2",
             'The query fails at line 1, column 8 (nam): Referenced column "nam" not found in FROM clause! ',
         ),
         ("%%snapshot sql\nselect * from orders version as of 9", "Version 9 does not exist."),
-        ("%%snapshot sql\ndelete from orders", "delete at line 1, column 1 is refused: a query here only reads."),
+        ("%%snapshot sql\ndelete from orders", "delete at line 1, column 1 is refused: queries are read-only."),
         ("%%snapshot sql\n  \n", "%snapshot sql needs a query."),
         ("%snapshot sql", "%snapshot sql needs a query."),
         ("%%snapshot sql 'select 1'\nselect 2", "A query stands in the line and another one below it."),

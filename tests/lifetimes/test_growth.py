@@ -175,9 +175,9 @@ def test_behind_a_gap_what_is_still_there_has_stayed_and_the_rest_is_told_from_w
 
 
 def test_a_version_that_is_not_known_is_refused_with_those_that_are():
-    with pytest.raises(SnapshotNotFoundError, match="files of version 3 are not known.* Known are 2 from 1 to 7"):
+    with pytest.raises(SnapshotNotFoundError, match="files of version 3 are not known.* Known: 2 versions from 1 to 7"):
         told(1, [], [], 1).with_state(7, at(7), files()).files_at(3)
-    with pytest.raises(SnapshotNotFoundError, match="No version is known: make the lifetimes anew"):
+    with pytest.raises(SnapshotNotFoundError, match="No version is known: read the lifetimes again"):
         FileLifetimes().files_at(1)
 
 

@@ -472,7 +472,7 @@ def test_a_folder_that_cannot_be_written_is_named(table, tmp_path):
     table.commit()
     (tmp_path / "cache").write_text("a file where a folder should be")
 
-    with pytest.raises(StorageError, match="could not be kept in .*cache: .* Give a cache_dir that can be written"):
+    with pytest.raises(StorageError, match="could not be written to .*cache: .* Choose a writable cache_dir"):
         keep_lifetimes(opened(table), None, cache_dir=tmp_path / "cache", table=(table.root, None), title="")
 
 

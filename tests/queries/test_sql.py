@@ -77,7 +77,7 @@ def test_an_engine_is_chosen_by_name(tables):
     assert len(tables["orders"].sql("select 1", "duckdb")) == 1
     with pytest.raises(InvalidArgumentError) as raised:
         tables["orders"].sql("select 1", "sparc")
-    assert str(raised.value) == "There is no engine 'sparc' for SQL. Did you mean spark? Engines: duckdb, spark."
+    assert str(raised.value) == "'sparc' is not an engine for SQL. Did you mean spark? Engines: duckdb, spark."
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_an_engine_is_chosen_by_name(tables):
         ),
         ("from orders version as of 'v9'", SnapshotNotFoundError, "Tag 'v9' does not exist. Tags: opening, v1."),
         ("from orders timestamp as of '1999-01-01'", SnapshotNotFoundError, "1999-01-01"),
-        ("from ordr", InvalidArgumentError, "No table is called ordr at line 1, column 6. Did you mean orders?"),
+        ("from ordr", InvalidArgumentError, "Unknown table ordr at line 1, column 6. Did you mean orders?"),
         (
             "select 1,\n  bayer from orders",
             InvalidArgumentError,
@@ -99,7 +99,7 @@ def test_an_engine_is_chosen_by_name(tables):
         ("from orders@1 join orders@2 using (order_id)", InvalidArgumentError, 'duplicate alias "orders"'),
         ("select cast(status as int) from orders", InvalidArgumentError, "line 1, column 8 (cast): Could not convert"),
         ("select '1'::timetz", UnsupportedFeatureError, "TIME WITH TIME ZONE"),
-        (17, InvalidArgumentError, "A query is a text, not a int. Write it in quotes."),
+        (17, InvalidArgumentError, "A query must be a str, got int. Write it in quotes."),
     ],
 )
 def test_what_is_wrong_is_told_in_the_words_of_the_query(tables, query, error, message):

@@ -62,7 +62,7 @@ def test_comments_are_nested_and_end_with_their_line():
     [
         (
             "select\n 'a",
-            "A string is opened at line 2, column 2, but never closed. Close it with '; the sign itself is",
+            "A string is opened at line 2, column 2, but never closed. Close it with '; within it",
         ),
         ('select "a', "A quoted name is opened at line 1, column 8, but never closed."),
         ("select 1 /* /* */", "A comment is opened at line 1, column 10, but never closed. Close it with */."),

@@ -323,7 +323,7 @@ def test_a_setting_that_makes_no_sense_is_named(written, options, message):
 @pytest.mark.parametrize("keep", ["7", "", "d", "-1d", "1x", "7d!", "1.5d", timedelta(days=-1), "9" * 16 + "d"])
 def test_a_keep_that_is_no_duration_is_refused_with_examples(written, keep):
     with pytest.raises(
-        InvalidArgumentError, match=r"is not a duration\. Give a whole number with a unit: 0d, 36h, 7d, 2w"
+        InvalidArgumentError, match=r"is not a duration\. Use a whole number with a unit: 0d, 36h, 7d, 2w"
     ):
         retention(written(1), keep=keep)
 
@@ -336,7 +336,7 @@ def test_a_keep_beyond_the_calendar_is_refused(written):
 @pytest.mark.parametrize("keep_last", [0, -1, 2**31])
 def test_a_keep_last_below_one_is_refused(written, keep_last):
     with pytest.raises(
-        InvalidArgumentError, match=f"keep_last must be 1 to .*, got {keep_last}: the newest version always stays"
+        InvalidArgumentError, match=f"keep_last must be 1 to .*, got {keep_last}. The newest version is always kept"
     ):
         retention(written(1), keep_last=keep_last)
 

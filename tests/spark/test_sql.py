@@ -117,12 +117,12 @@ def test_plans_are_explained_and_columns_described(spark, tables):
         (
             "select * from spark_catalog.default.x",
             InvalidArgumentError,
-            "No table is called spark_catalog.default.x at",
+            "Unknown table spark_catalog.default.x at",
         ),
         (
             "select * from parquet.`/etc`",
             InvalidArgumentError,
-            "No table is called parquet.`/etc` at line 1, column 15.",
+            "Unknown table parquet.`/etc` at line 1, column 15.",
         ),
         ("insert into orders select 1", InvalidArgumentError, "insert at line 1, column 1 is refused"),
         ("cache table orders", InvalidArgumentError, "cache at line 1, column 1 is refused"),
@@ -147,5 +147,5 @@ def test_strings_whose_meaning_a_setting_changes_are_refused(spark, tables):
     finally:
         spark.conf.unset("spark.sql.parser.escapedStringLiterals")
 
-    assert str(raised.value).startswith("The string at line 1, column 8 (') holds a quote or a backslash, and")
+    assert str(raised.value).startswith("The string at line 1, column 8 (') contains a quote or a backslash, and")
     assert plain[0]["a"] == "a"

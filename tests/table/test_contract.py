@@ -235,7 +235,7 @@ def test_a_manifest_that_is_not_there_is_refused_with_the_nearest(table, version
 
     with pytest.raises(
         InvalidArgumentError,
-        match=rf"^No manifest of version {version(2)} is called '{name}x'\. The nearest is {name}\. See manifests",
+        match=rf"^'{name}x' is not a manifest of version {version(2)}\. The nearest is {name}\. See manifests",
     ):
         table.at(version(2)).entries(f"{name}x")
 

@@ -115,7 +115,7 @@ def test_an_empty_table_opens_and_says_so(memory_root):
         table.at("latest")
     with pytest.raises(SnapshotNotFoundError, match="has no version yet"):
         _ = table.current.commit
-    with pytest.raises(SnapshotNotFoundError, match="No version is known: make the lifetimes anew after the first"):
+    with pytest.raises(SnapshotNotFoundError, match="No version is known: read the lifetimes again after the first"):
         table.lifetimes().files_at(1)
 
 
