@@ -20,13 +20,13 @@ COMMITS = pa.schema(
         _column("version", pa.int64(), "Paimon snapshot id, Delta version"),
         _column("committed_at", UTC_MILLIS, "the writer's clock at the commit"),
         _column(
-            "readable", pa.string(), "can the version still be loaded: yes, metadata, no; null if it takes much to tell"
+            "readable", pa.string(), "whether the version can be loaded: yes, metadata, no; null if expensive to check"
         ),
-        _column("kind", pa.string(), "what sort of commit, in words common to all formats"),
-        _column("operation", pa.string(), "the writer's own word"),
-        _column("user", pa.string(), "who committed, as recorded"),
+        _column("kind", pa.string(), "the kind of commit, common to all formats"),
+        _column("operation", pa.string(), "the operation, in the writer's own words"),
+        _column("user", pa.string(), "the recorded user"),
         _column("identifier", pa.string(), "the writer's identifier of the commit"),
-        _column("schema_id", pa.int64(), "schema in force after the commit"),
+        _column("schema_id", pa.int64(), "the schema after the commit"),
         _column("added_files", pa.int64(), "data files added", "files"),
         _column("removed_files", pa.int64(), "data files removed", "files"),
         _column("added_rows", pa.int64(), "rows in the added files, before any merge", "rows"),
@@ -36,25 +36,25 @@ COMMITS = pa.schema(
         _column("total_rows", pa.int64(), "rows in all live files, before any merge", "rows"),
         _column("watermark", UTC_MILLIS, "event-time watermark"),
         _column("tags", pa.list_(pa.string()), "tags on the version"),
-        _column("details", pa.string(), "all that the format stored about the commit, as JSON"),
+        _column("details", pa.string(), "everything that the format stored about the commit, as JSON"),
     ]
 )
-"""Rows that deletion vectors remove are in none of the counts of rows: a commit that deletes by them has
-`removed_rows`. Where the writer did not record how many they are, the counts that they take part in are null."""
+"""Row counts exclude rows deleted by deletion vectors: a commit that deletes with vectors has `removed_rows`. If the
+writer did not record the number of these rows, the affected counts are null."""
 
 MANIFESTS = pa.schema(
     [
-        _column("version", pa.int64(), "the version whose lists name the manifest"),
+        _column("version", pa.int64(), "the version whose manifest lists contain the manifest"),
         _column("list", pa.string(), "base, delta, changelog or index"),
         _column("list_path", pa.string(), "the manifest list file; null for the index"),
-        _column("position", pa.int64(), "place in its list, from 0"),
+        _column("position", pa.int64(), "position in its list, from 0"),
         _column("path", pa.string(), "the manifest file"),
         _column("size_bytes", pa.int64(), "size of the manifest file", "bytes"),
         _column("added_files", pa.int64(), "ADD entries", "files"),
         _column("removed_files", pa.int64(), "DELETE entries", "files"),
-        _column("schema_id", pa.int64(), "newest schema of its entries"),
-        _column("partition_min", PARTITION, "least value per partition column"),
-        _column("partition_max", PARTITION, "greatest value per partition column"),
+        _column("schema_id", pa.int64(), "the newest schema of its entries"),
+        _column("partition_min", PARTITION, "minimum per partition column"),
+        _column("partition_max", PARTITION, "maximum per partition column"),
     ]
 )
 
@@ -62,13 +62,13 @@ _FILE = [
     _column("path", pa.string(), "the data file, relative to the table's root or absolute"),
     _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
     _column("bucket", pa.int32(), "bucket; null where the format has none"),
-    _column("level", pa.int32(), "level of the merge tree; null where the format has none"),
+    _column("level", pa.int32(), "level of the merge tree; null if the format has none"),
     _column("rows", pa.int64(), "rows in the file, before any merge", "rows"),
     _column("size_bytes", pa.int64(), "size of the file", "bytes"),
-    _column("schema_id", pa.int64(), "the schema that the file was written with"),
-    _column("deletion_vector", pa.string(), "where its deletion vector is; null without one"),
+    _column("schema_id", pa.int64(), "the schema of the file's writer"),
+    _column("deletion_vector", pa.string(), "the location of its deletion vector; null if it has none"),
     _column("deleted_rows", pa.int64(), "rows that its deletion vector removes", "rows"),
-    _column("data_change", pa.bool_(), "false where the file only rearranges rows"),
+    _column("data_change", pa.bool_(), "false if the file only rearranges rows"),
 ]
 
 CHANGES = pa.schema(
@@ -85,13 +85,17 @@ FILES = pa.schema([*_FILE, _column("added_version", pa.int64(), "the version tha
 LIFETIMES = pa.schema(
     [
         *(field for field in _FILE if field.name not in ("deletion_vector", "deleted_rows")),
-        _column("deletion_vector", pa.string(), "where its deletion vector was at `first_version`; null without one"),
+        _column(
+            "deletion_vector",
+            pa.string(),
+            "the location of its deletion vector at `first_version`; null if it had none",
+        ),
         _column("deleted_rows", pa.int64(), "rows that this deletion vector removed", "rows"),
-        _column("added_version", pa.int64(), "the version that added it; null if that is not known"),
-        _column("added_at", UTC_MILLIS, "when that was committed; null if it is not known"),
-        _column("first_version", pa.int64(), "the first version known to have it: added_version, or a later one"),
-        _column("removed_version", pa.int64(), "the first version known to have it no more; null while live"),
-        _column("removed_at", UTC_MILLIS, "when that was committed; null while live"),
+        _column("added_version", pa.int64(), "the version that added it; null if unknown"),
+        _column("added_at", UTC_MILLIS, "the commit time of that version; null if unknown"),
+        _column("first_version", pa.int64(), "the first known version with the file: added_version or later"),
+        _column("removed_version", pa.int64(), "the first known version without the file; null while live"),
+        _column("removed_at", UTC_MILLIS, "the commit time of that version; null while live"),
     ]
 )
 
@@ -109,21 +113,23 @@ COMPARED_MANIFESTS = pa.schema(
             pa.string(),
             "carried over, added, removed, merged away, rewritten or left behind; null if unknown",
         ),
-        _column("list_a", pa.string(), "the list of A that names it: base, delta, changelog, index; null if none does"),
-        _column("list_b", pa.string(), "the list of B that names it; null if none does"),
+        _column(
+            "list_a", pa.string(), "the list of A that contains it: base, delta, changelog, index; null if none does"
+        ),
+        _column("list_b", pa.string(), "the list of B that contains it; null if none does"),
         *(field for field in MANIFESTS if field.name not in ("version", "list", "list_path", "position")),
     ]
 )
 
 COMPARED_FILES = pa.schema(
     [
-        _column("change", pa.string(), "added, removed, moved (to another level) or deletions (of its rows)"),
-        _column("data_change", pa.bool_(), "false where a commit only rearranged rows; null if that is not known"),
-        _column("version", pa.int64(), "the commit that did it; null if that is not known"),
+        _column("change", pa.string(), "added, removed, moved (to another level) or deletions (of rows)"),
+        _column("data_change", pa.bool_(), "false if a commit only rearranged rows; null if unknown"),
+        _column("version", pa.int64(), "the version of the change; null if unknown"),
         *_FILE[:7],
-        _column("level_before", pa.int32(), "the level in A, of a file that is in both"),
+        _column("level_before", pa.int32(), "the level in A, for a file in both"),
         _column("deleted_rows", pa.int64(), "rows that its deletion vector removes", "rows"),
-        _column("deleted_rows_before", pa.int64(), "rows that it removed in A, of a file that is in both", "rows"),
+        _column("deleted_rows_before", pa.int64(), "rows that its vector removed in A, for a file in both", "rows"),
     ]
 )
 
@@ -131,24 +137,26 @@ COMPARED_PARTITIONS = pa.schema(
     [
         _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
         _column("bucket", pa.int32(), "bucket; null where the format has none"),
-        _column("shared_files", pa.int64(), "data files that are in both", "files"),
-        _column("removed_files", pa.int64(), "data files of A that B has not", "files"),
-        _column("added_files", pa.int64(), "data files of B that A has not", "files"),
+        _column("shared_files", pa.int64(), "data files in both", "files"),
+        _column("removed_files", pa.int64(), "data files only in A", "files"),
+        _column("added_files", pa.int64(), "data files only in B", "files"),
         _column("removed_rows", pa.int64(), "rows in the removed files, before any merge", "rows"),
         _column("added_rows", pa.int64(), "rows in the added files, before any merge", "rows"),
-        _column("net_rows", pa.int64(), "added less removed rows", "rows"),
-        _column("deleted_rows", pa.int64(), "rows that deletion vectors of shared files remove more than in A", "rows"),
-        _column("net_bytes", pa.int64(), "size of added less size of removed files", "bytes"),
+        _column("net_rows", pa.int64(), "added minus removed rows", "rows"),
+        _column(
+            "deleted_rows", pa.int64(), "additional rows that deletion vectors of shared files remove in B", "rows"
+        ),
+        _column("net_bytes", pa.int64(), "size of added minus size of removed files", "bytes"),
     ]
 )
 
 COMPARED_SCHEMAS = pa.schema(
     [
         _column("change", pa.string(), "added, dropped, renamed, widened, narrowed, retyped, reordered, ..."),
-        _column("id", pa.int64(), "the column's field id; null where the format has none, and for keys"),
-        _column("column", pa.string(), "the column's name in B, or in A where it was dropped; null for keys and order"),
-        _column("before", pa.string(), "what it is in A"),
-        _column("after", pa.string(), "what it is in B"),
+        _column("id", pa.int64(), "the column's field id; null if the format has none, and for keys"),
+        _column("column", pa.string(), "the column's name in B, or in A if it was dropped; null for keys and order"),
+        _column("before", pa.string(), "its definition in A"),
+        _column("after", pa.string(), "its definition in B"),
     ]
 )
 
@@ -166,7 +174,7 @@ COMPARED = pa.schema(
         _column(
             "part",
             pa.string(),
-            "in A, shared, removed, added, in B; of those, what commits rearranged without a change of data",
+            "in A, shared, removed, added, in B; and files that commits only rearranged",
         ),
         _column("files", pa.int64(), "data files", "files"),
         _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
@@ -181,23 +189,25 @@ SKIPPED = pa.schema(
         _column("files", pa.int64(), "data files", "files"),
         _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
         _column("size_bytes", pa.int64(), "size of the files", "bytes"),
-        _column("skipped", pa.string(), "why the files are not read; null where they are"),
+        _column("skipped", pa.string(), "why the files are not read; null if they are"),
     ]
 )
 
-PLAN = SKIPPED.insert(2, _column("raw", pa.bool_(), "rows need no merge and no deletion vector; null if not read"))
+PLAN = SKIPPED.insert(
+    2, _column("raw", pa.bool_(), "whether rows need no merge and no deletion vector; null if not read")
+)
 
 HEALTH_FINDINGS = pa.schema(
     [
-        _column("state", pa.string(), "act, watch, ok; unknown where the metadata does not tell"),
-        _column("finding", pa.string(), "what was looked at"),
-        _column("value", pa.float64(), "the number; null if it is not known"),
-        _column("watch_from", pa.float64(), "from where on it is to be watched"),
-        _column("act_from", pa.float64(), "from where on something is to be done; null where nothing ever has to be"),
+        _column("state", pa.string(), "act, watch, ok; unknown if the metadata does not contain the number"),
+        _column("finding", pa.string(), "the name of the finding"),
+        _column("value", pa.float64(), "the measured number; null if unknown"),
+        _column("watch_from", pa.float64(), "the threshold to watch"),
+        _column("act_from", pa.float64(), "the threshold to act; null if there is none"),
         _column("found", pa.string(), "the number in words"),
-        _column("threshold", pa.string(), "what is measured against, and where that is from"),
-        _column("meaning", pa.string(), "what it costs"),
-        _column("advice", pa.string(), "what to do, with the engine's own command"),
+        _column("threshold", pa.string(), "the thresholds in words, and their source"),
+        _column("meaning", pa.string(), "the consequence"),
+        _column("advice", pa.string(), "the recommended action, with the engine's own command"),
     ]
 )
 
@@ -207,10 +217,8 @@ _SIZES = [
     _column("size_bytes", pa.int64(), "size of the files", "bytes"),
 ]
 _SMALL = [
-    _column(
-        "small_files", pa.int64(), "files below the small size that are not alone so in partition and bucket", "files"
-    ),
-    _column("mergeable_files", pa.int64(), "files less, if those were merged to files of the target size", "files"),
+    _column("small_files", pa.int64(), "files below the small size, if a partition and bucket has several", "files"),
+    _column("mergeable_files", pa.int64(), "files saved by merging these to the target size", "files"),
 ]
 _DELETED = [
     _column("vector_files", pa.int64(), "files with a deletion vector; null if unknown", "files"),
@@ -226,23 +234,23 @@ HEALTH_PARTITIONS = pa.schema(
         _column("median_bytes", pa.int64(), "median size of a file", "bytes"),
         _column("max_bytes", pa.int64(), "size of the largest file", "bytes"),
         *_SMALL,
-        _column("share", pa.float64(), "part of the bytes of the table"),
-        _column("skew", pa.float64(), "its bytes against the median of all partitions and buckets"),
+        _column("share", pa.float64(), "fraction of the bytes of the table"),
+        _column("skew", pa.float64(), "its bytes divided by the median of all partitions and buckets"),
         _column(
             "sorted_runs", pa.int64(), "sorted runs: level-0 files, and higher levels with files; null without keys"
         ),
         *_DELETED,
-        _column("deleted_ratio", pa.float64(), "part of its rows that deletion vectors remove"),
+        _column("deleted_ratio", pa.float64(), "fraction of its rows that deletion vectors remove"),
         _column("delete_records", pa.int64(), "rows in its files that delete others; null if unknown", "rows"),
-        _column("delete_ratio", pa.float64(), "part of its rows that delete others"),
+        _column("delete_ratio", pa.float64(), "fraction of its rows that delete others"),
     ]
 )
 
 HEALTH_LEVELS = pa.schema(
     [
-        _column("level", pa.int32(), "level of the merge tree; 0 holds what was written last"),
+        _column("level", pa.int32(), "level of the merge tree; 0 contains the newest files"),
         *_SIZES,
-        _column("share", pa.float64(), "part of the bytes of the table"),
+        _column("share", pa.float64(), "fraction of the bytes of the table"),
         _column("buckets", pa.int64(), "partitions and buckets with files of the level"),
     ]
 )
@@ -256,8 +264,8 @@ HEALTH_HISTORY = pa.schema(
         _column("median_bytes", pa.int64(), "median size of a file", "bytes"),
         *_SMALL,
         _column("groups", pa.int64(), "partitions and buckets that have files"),
-        _column("level0_files", pa.int64(), "files of level 0; null where the format has no levels", "files"),
-        _column("most_sorted_runs", pa.int64(), "sorted runs of the bucket that has most; null without keys"),
+        _column("level0_files", pa.int64(), "files of level 0; null if the format has no levels", "files"),
+        _column("most_sorted_runs", pa.int64(), "the maximum of sorted runs in a bucket; null without keys"),
         *_DELETED,
     ]
 )
@@ -266,8 +274,10 @@ HEALTH_HISTORY = pa.schema(
 RETAINED = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at")),
-        _column("outcome", pa.string(), "kept, lost (it can be loaded now, and not then), or gone (it cannot now)"),
-        _column("because", pa.string(), "why"),
+        _column(
+            "outcome", pa.string(), "kept, lost (can be loaded now, but not afterwards), or gone (cannot be loaded now)"
+        ),
+        _column("because", pa.string(), "the reason"),
     ]
 )
 
@@ -275,31 +285,36 @@ FREED = pa.schema(
     [
         _column("what", pa.string(), "data, changelog, change data, deletion vector, or untracked (by the log)"),
         _column("path", pa.string(), "the file, relative to the table's root or absolute"),
-        _column("partition", PARTITION, "partition column to value as text; null where the log does not tell"),
+        _column("partition", PARTITION, "partition column to value as text; null if unknown"),
         _column("size_bytes", pa.int64(), "size of the file", "bytes"),
-        _column("removed_version", pa.int64(), "the first version without it; null where the log does not tell"),
+        _column("removed_version", pa.int64(), "the first version without it; null if unknown"),
     ]
 )
 
 HOLDERS = pa.schema(
     [
-        _column("holder", pa.string(), "kept versions, tag, consumer, or branch (which holds nothing: see `note`)"),
+        _column("holder", pa.string(), "kept versions, tag, consumer, or branch (which keeps no files: see `note`)"),
         _column("name", pa.string(), "the tag, consumer or branch; null for the kept versions"),
-        _column("version", pa.int64(), "the version it stands at; null where it stands at none"),
-        _column("files", pa.int64(), "data files that the newest version has no more, and that it holds", "files"),
+        _column("version", pa.int64(), "the version of the holder; null if it has none"),
+        _column("files", pa.int64(), "data files that it keeps, without those of the newest version", "files"),
         _column("size_bytes", pa.int64(), "size of these files", "bytes"),
-        _column("alone_files", pa.int64(), "those that nothing else holds: without it they would go too", "files"),
-        _column("alone_bytes", pa.int64(), "size of those", "bytes"),
-        _column("note", pa.string(), "what else is to be known; null if nothing"),
+        _column(
+            "alone_files",
+            pa.int64(),
+            "files that nothing else keeps: without the holder they would be deleted",
+            "files",
+        ),
+        _column("alone_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("note", pa.string(), "a remark; null if there is none"),
     ]
 )
 
 READABILITY = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "readable")),
-        _column("reason", pa.string(), "why it cannot be loaded, or how it can be; null where nothing is to be said"),
-        _column("files", pa.int64(), "data files of the version; null where they cannot be told", "files"),
-        _column("missing_files", pa.int64(), "those that are not there; null where that was not looked for", "files"),
-        _column("missing_bytes", pa.int64(), "what these had", "bytes"),
+        _column("reason", pa.string(), "why it cannot be loaded, or a condition; null if there is none"),
+        _column("files", pa.int64(), "data files of the version; null if unknown", "files"),
+        _column("missing_files", pa.int64(), "data files that do not exist; null if not checked", "files"),
+        _column("missing_bytes", pa.int64(), "size of the missing files", "bytes"),
     ]
 )

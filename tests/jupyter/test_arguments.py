@@ -81,8 +81,8 @@ def test_a_repeated_option_keeps_all_its_values() -> None:
         (
             "open",
             (
-                "%snapshot open needs PATH, the table's own folder or URL; or a variable that holds it, or that holds "
-                "an open table. Example: %snapshot open s3://lake/shop.db/orders as orders"
+                "%snapshot open needs PATH, the table's own folder or URL; or a variable with the path or an "
+                "open table. Example: %snapshot open s3://lake/shop.db/orders as orders"
             ),
         ),
         (

@@ -405,7 +405,7 @@ def test_retention_refuses_what_makes_no_sense(orders):
         "keep='7' is not a duration. Use a whole number with"
     )
     assert orders.fails("%snapshot retention --keep-last -1").startswith(
-        "--keep-last wants a whole number, 1 or more, not '-1'."
+        "--keep-last must be a whole number, 1 or more, got '-1'."
     )
     assert "keep_last must be 1 to 2,147,483,647, got 0" in orders.fails("%snapshot retention --keep-last 0")
 

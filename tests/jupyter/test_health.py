@@ -36,7 +36,7 @@ def test_the_table_may_be_named_in_the_range(orders):
 
 def test_a_version_and_a_range_at_once_are_refused_in_a_line(orders):
     assert orders.fails("%snapshot health 3 --over ..") == (
-        "A REF and --over were both given. Give one version, or --over A..B for all of a range."
+        "REF and --over exclude each other. Use one version, or --over A..B for all of a range."
     )
 
 

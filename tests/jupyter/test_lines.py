@@ -104,8 +104,8 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot vacuum", "%snapshot has no command vacuum. "),
         ("%snapshot orders", "orders is a table, not a command. Try %snapshot status orders or %snapshot log orders."),
         ("%snapshot log --knd x", "%snapshot log has no option --knd. Did you mean --kind?"),
-        ("%snapshot log -n many", "-n wants a whole number, 0 or more, or all, not 'many'. Example: -n 20."),
-        ("%snapshot load --limit -5", "--limit wants a whole number, 0 or more, not '-5'. Example: --limit 20."),
+        ("%snapshot log -n many", "-n must be a whole number, 0 or more, or all, got 'many'. Example: -n 20."),
+        ("%snapshot load --limit -5", "--limit must be a whole number, 0 or more, got '-5'. Example: --limit 20."),
         (
             "%snapshot load --engine dask",
             "The engine 'dask' is unknown. Use --engine pandas or --engine arrow or --engine spark.",
@@ -113,7 +113,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot show -t ordres", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
         ("%snapshot show ordres@17", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
         ("%snapshot use nothing", "No open table is called 'nothing'. Open: orders."),
-        ("%snapshot use", "%snapshot use needs NAME, the table to act on from now. Example: %snapshot use orders"),
+        ("%snapshot use", "%snapshot use needs NAME, the table to use from now on. Example: %snapshot use orders"),
         ("%snapshot files --partition dt", "--partition wants column=value, not 'dt'. Example: --partition dt=2026"),
         ("%snapshot log -o 'a b'", "'a b' cannot be the name of a variable. Use letters, digits and _."),
         (
@@ -129,7 +129,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ),
         (
             '%snapshot load --columns ""',
-            "--columns names no column. Write names with commas between: --columns id,amount.",
+            "--columns contains no column. Separate names with commas: --columns id,amount.",
         ),
         ("%snapshot log 5..99", "Version 99 does not exist. Available versions: 1 to 5. Try 5, latest or @2h."),
         ("%snapshot timeline 99..", "Version 99 does not exist. Available versions: 1 to 5. Try 5, latest or @2h."),
@@ -145,7 +145,10 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot files --partition dt=1", "'dt' is not a partition key. The table is not partitioned."),
         ("%snapshot open memory://not-there", "No Paimon or Delta table at memory://"),
         ("%snapshot open x --format iceberg", "No format is called 'iceberg'. Formats: paimon, delta."),
-        ("%snapshot open x --options nope", "--options names no variable that holds a dict. No variable holds one. "),
+        (
+            "%snapshot open x --options nope",
+            "--options must be a variable that contains a dict. No variable contains a dict. ",
+        ),
         ("%snapshot log don't --grep 'x", '"don\'t" is not a range of versions'),
     ],
 )
@@ -175,7 +178,7 @@ def test_dict_variables_are_offered_by_name_and_their_content_never(orders):
     said = orders.fails("%snapshot open x --options HUSHED")
 
     assert said == (
-        "--options names no variable that holds a dict. Variables that hold one: minio. "
+        "--options must be a variable that contains a dict. Variables with a dict: minio. "
         "Define it first: options = {...}."
     )
 

@@ -121,7 +121,7 @@ def test_engines_are_named(orders):
         ("%%snapshot sql\ndelete from orders", "delete at line 1, column 1 is refused: queries are read-only."),
         ("%%snapshot sql\n  \n", "%snapshot sql needs a query."),
         ("%snapshot sql", "%snapshot sql needs a query."),
-        ("%%snapshot sql 'select 1'\nselect 2", "A query stands in the line and another one below it."),
+        ("%%snapshot sql 'select 1'\nselect 2", "There is a query in the line and another one below it."),
         ("%%snapshot log\nselect 2", "%snapshot log is a line of its own: write it with one %."),
     ],
 )

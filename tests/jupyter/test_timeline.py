@@ -37,9 +37,12 @@ def test_the_table_beside_a_figure_is_as_long_as_the_setting_says(orders):
 
 
 def test_what_cannot_be_counted_is_said_in_a_line(orders):
-    assert orders.fails("%snapshot timeline -y cows") == "-y wants rows, files, bytes, not 'cows'. Example: -y files."
+    assert (
+        orders.fails("%snapshot timeline -y cows")
+        == "-y must be one of rows, files, bytes, got 'cows'. Example: -y files."
+    )
     assert orders.fails("%snapshot timeline -n few").startswith(
-        "-n wants a whole number, 0 or more, or all, not 'few'."
+        "-n must be a whole number, 0 or more, or all, got 'few'."
     )
 
 

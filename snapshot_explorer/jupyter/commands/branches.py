@@ -16,6 +16,6 @@ BRANCHES = Command(
     python="orders.branches()",
     examples=("%snapshot branches",),
     options=(TABLE,),
-    notes="forked_version is the version here that a branch begins with, as the same commit; null where none is "
+    notes="forked_version is the version of this table with the first commit of the branch; null if none is "
     "proven. Open one with %snapshot open PATH --branch B. Delta tables have none.",
 )

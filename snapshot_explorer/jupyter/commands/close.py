@@ -18,5 +18,5 @@ CLOSE = Command(
     run=_close,
     python="del orders",
     examples=("%snapshot close orders",),
-    arguments=(Argument(name="NAME", value_type="table", meaning="the table; the current one without it"),),
+    arguments=(Argument(name="NAME", value_type="table", meaning="the table; by default the current one"),),
 )

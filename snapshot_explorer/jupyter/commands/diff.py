@@ -1,4 +1,4 @@
-"""`%snapshot diff`: what differs between two versions."""
+"""`%snapshot diff`: the differences between two versions."""
 
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.frames import Frame
@@ -18,7 +18,7 @@ DIFF_PARTS = {
 
 
 def _diff(invocation: Invocation) -> Comparison | Frame:
-    """Return how two versions differ, or the one part that was selected."""
+    """Return the differences of two versions, or one selected part."""
     arguments = invocation.arguments
     text = arguments.get("a..b") or "latest^..latest"
     a, b = parse_range(text if ".." in text else f"{text}..latest")
@@ -47,22 +47,22 @@ DIFF = Command(
         Argument(
             name="A..B",
             value_type="range",
-            meaning="from one version to another; A alone is A..latest, nothing is latest^..latest",
+            meaning="from version A to version B; A alone means A..latest, nothing means latest^..latest",
         ),
     ),
     options=(
-        Option(flags=("--stat",), meaning="files, rows and bytes that are shared, removed and added"),
+        Option(flags=("--stat",), meaning="shared, removed and added files, rows and bytes"),
         Option(flags=("--commits",), meaning="the commits between"),
         Option(flags=("--schema",), meaning="columns and keys: added, dropped, renamed, widened, ..."),
         Option(flags=("--properties",), meaning="properties that were set, changed or removed"),
-        Option(flags=("--partitions",), meaning="what differs by partition and bucket"),
-        Option(flags=("--files",), meaning="data files that are added, removed, moved, or have rows deleted"),
+        Option(flags=("--partitions",), meaning="differences by partition and bucket"),
+        Option(flags=("--files",), meaning="data files that were added, removed, moved, or had rows deleted"),
         Option(
             flags=("--manifests",),
-            meaning="each manifest: carried over, added, merged away or rewritten; removed where B is older",
+            meaning="each manifest: carried over, added, merged away or rewritten; removed if B is older",
         ),
         TABLE,
     ),
-    notes="Returns a Comparison, of which only the parts asked for are shown; with one flag that part, a frame. "
-    "Reads metadata only. What a manifest holds: c.entries(NAME).",
+    notes="Returns a Comparison that shows the selected parts; with one flag, returns that part, a frame. "
+    "Reads metadata only. For the entries of a manifest: c.entries(NAME).",
 )

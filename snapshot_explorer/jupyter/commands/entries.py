@@ -21,11 +21,11 @@ ENTRIES = Command(
             name="MANIFEST",
             value_type="text",
             required=True,
-            meaning="its path, as manifests shows it, its name, or an end that no other one has",
+            meaning="its path as shown by manifests, its name, or an unambiguous suffix",
         ),
         REF,
     ),
     options=(TABLE,),
-    notes="Of Delta a manifest is a commit, a file of the checkpoint or a sidecar; a remove in a checkpoint is a "
-    "tombstone, which says that the file was removed before.",
+    notes="For Delta, a manifest is a commit, a checkpoint file or a sidecar; a remove in a checkpoint is a "
+    "tombstone: the file was removed before.",
 )

@@ -18,7 +18,7 @@ EXPLORE = Command(
     python="snapshot_explorer.explore(orders)",
     examples=("%snapshot explore", "e = %snapshot explore -t orders"),
     options=(TABLE,),
-    notes="A timeline with markers A and B, and views of the commit, manifests, what differs, rows, files and "
-    "health, each with the line of Python that gives the same. Works by keyboard; e.state drives it from code, "
-    "e.wait() waits for what is being read, e.close() ends it. Without widgets it is a table and a picture.",
+    notes="A timeline with markers A and B, and views of the commit, manifests, differences, rows, files and "
+    "health, each with the equivalent line of Python. Works by keyboard; e.state controls it from code, "
+    "e.wait() waits for pending reads, e.close() ends it. Without widgets it is a table and a picture.",
 )

@@ -15,7 +15,7 @@ def _files(invocation: Invocation) -> Frame:
 
 
 def _partition(texts: tuple[str, ...]) -> Mapping[str, str | None] | None:
-    """Return `k=v` texts, of which several may be joined by `/`, as a mapping. `k=null` is the null partition."""
+    """Return `k=v` texts, possibly joined by `/`, as a mapping. `k=null` is the null partition."""
     partition: dict[str, str | None] = {}
     for text in (part for whole in texts for part in whole.split("/")):
         name, equals, value = text.partition("=")
@@ -37,8 +37,7 @@ FILES = Command(
             flags=("-p", "--partition"),
             metavar="COLUMN=VALUE",
             repeated=True,
-            meaning="only files of this partition; several may be given, or joined by /. "
-            "COLUMN=null is the null partition",
+            meaning="only files of this partition; repeatable, or joined by /. COLUMN=null is the null partition",
         ),
         TABLE,
     ),

@@ -1,4 +1,4 @@
-"""`%snapshot health`: how well a version is kept."""
+"""`%snapshot health`: the health of a version."""
 
 from IPython.core.error import UsageError
 
@@ -9,10 +9,10 @@ from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
 
 
 def _health(invocation: Invocation) -> Health | Frame:
-    """Return how well a version is kept, or with `--over` the same numbers for many."""
+    """Return the health of a version, or with `--over` the numbers of many versions."""
     over = invocation.arguments.get("over")
     if over is not None and invocation.arguments.get("ref") is not None:
-        raise UsageError("A REF and --over were both given. Give one version, or --over A..B for all of a range.")
+        raise UsageError("REF and --over exclude each other. Use one version, or --over A..B for all of a range.")
     _, table = invocation.table()
     return table.health(ref_of(invocation)) if over is None else table.health_history(over)
 
@@ -38,6 +38,6 @@ HEALTH = Command(
         ),
         TABLE,
     ),
-    notes="A verdict, findings with the thresholds that they are measured against, and what to do in the engine's "
-    "own words; it is never done here. h.findings, h.partitions and h.levels are frames. Reads metadata only.",
+    notes="Shows a verdict, findings with their thresholds, and the engine's own commands to run; this package never "
+    "runs them. h.findings, h.partitions and h.levels are frames. Reads metadata only.",
 )

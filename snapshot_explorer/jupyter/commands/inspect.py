@@ -37,13 +37,13 @@ INSPECT = Command(
             "with the table's own rows audit_log, binlog, ro, row_tracking; history, detail, properties, "
             "transactions, domains of Delta",
         ),
-        Argument(name="REF", value_type="ref", meaning="the version, where it tells of one; latest without it"),
+        Argument(name="REF", value_type="ref", meaning="the version, for tables that describe one; by default latest"),
     ),
     options=(
-        Option(flags=("-y", "--yes"), meaning="read the table's rows however many there are"),
+        Option(flags=("-y", "--yes"), meaning="read the table's rows regardless of their number"),
         TABLE,
     ),
-    notes="Columns, types and texts are those of SELECT * FROM orders$files in Paimon, where times without zone "
-    "are UTC, and of DESCRIBE HISTORY and DESCRIBE DETAIL in Delta. The tables of rows cost what load does, and "
-    "have the same limits; the first rows are drawn, all are returned.",
+    notes="Columns, types and texts match SELECT * FROM orders$files in Paimon, where times without zone "
+    "are UTC, and DESCRIBE HISTORY and DESCRIBE DETAIL in Delta. Tables of rows cost the same as load, and "
+    "have the same limits; the first rows are shown, all are returned.",
 )

@@ -10,7 +10,7 @@ from snapshot_explorer.jupyter.limits import show_read_size
 
 
 def _load(invocation: Invocation) -> object:
-    """Return the rows, after a line with what is read; more than the limits is refused without `--yes`."""
+    """Return the rows, after a line with the amount to read; more than the limits is refused without `--yes`."""
     arguments = invocation.arguments
     engine = arguments.get("engine") or invocation.settings.engine
     if engine not in ENGINES:
@@ -33,7 +33,7 @@ def _load(invocation: Invocation) -> object:
 def _column_names(text: str) -> list[str]:
     names = [without_quotes(name.strip()) for name in text.split(",") if name.strip()]
     if not names:
-        raise UsageError("--columns names no column. Write names with commas between: --columns id,amount.")
+        raise UsageError("--columns contains no column. Separate names with commas: --columns id,amount.")
     return names
 
 
@@ -63,12 +63,12 @@ LOAD = Command(
             flags=("-n", "--limit"),
             metavar="N",
             value_type="number",
-            meaning="at most so many rows; which ones is not defined",
+            meaning="the maximum number of rows; which ones is not defined",
         ),
-        Option(flags=("-y", "--yes"), meaning="read however much it is"),
+        Option(flags=("-y", "--yes"), meaning="read regardless of the amount"),
         TABLE,
     ),
-    notes="First says what it will read, from metadata. More than the settings load_row_limit or load_size_limit "
+    notes="First shows the amount to read, from metadata. More than the settings load_row_limit or load_size_limit "
     "is read only with --limit or --yes. Sizes are decimal: 1 MB is 1,000,000 bytes. With --engine spark nothing "
-    "is read until Spark is asked for rows; the active session is used, or a local one is started.",
+    "is read before an action on the DataFrame; uses the active session, or starts a local one.",
 )

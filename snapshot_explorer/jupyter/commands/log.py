@@ -30,12 +30,12 @@ LOG = Command(
             flags=("-n", "--limit"),
             metavar="N",
             value_type="number",
-            meaning="how many commits, or all; without it the setting display_limit (20)",
+            meaning="the number of commits, or all; by default the setting display_limit (20)",
         ),
         *COMMIT_FILTERS,
-        Option(flags=("--stat",), meaning="show files, rows and bytes that each commit added and removed"),
+        Option(flags=("--stat",), meaning="show the files, rows and bytes that each commit added and removed"),
         TABLE,
     ),
-    notes="Reads no more commits than it returns, unless it has to look for a kind or a text. Rows are those in "
-    "files, before any merge.",
+    notes="Reads only the commits that it returns, unless it filters by kind or text. Rows are counted in files, "
+    "before any merge.",
 )

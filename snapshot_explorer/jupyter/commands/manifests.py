@@ -18,5 +18,5 @@ MANIFESTS = Command(
     examples=("%snapshot manifests 17", "m = %snapshot manifests latest^"),
     arguments=(REF,),
     options=(TABLE,),
-    notes="Of Delta, base is the checkpoint that the version is made from, and delta the commits after it.",
+    notes="For Delta, base is the checkpoint of the version, and delta the commits after it.",
 )

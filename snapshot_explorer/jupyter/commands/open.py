@@ -63,7 +63,7 @@ def _identifier(name: str) -> str:
 
 
 def _storage_options(invocation: Invocation) -> Mapping[str, object] | None:
-    """Return the dict that `--options` names. Neither it nor the name is ever part of a message."""
+    """Return the dict of `--options`. No message contains the dict or the name."""
     name = invocation.arguments.get("options")
     if name is None:
         return None
@@ -71,8 +71,8 @@ def _storage_options(invocation: Invocation) -> Mapping[str, object] | None:
     if isinstance(value, Mapping):
         return value
     dicts = dict_variables(invocation.variables)
-    have = f"Variables that hold one: {', '.join(dicts)}." if dicts else "No variable holds one."
-    raise UsageError(f"--options names no variable that holds a dict. {have} Define it first: options = {{...}}.")
+    have = f"Variables with a dict: {', '.join(dicts)}." if dicts else "No variable contains a dict."
+    raise UsageError(f"--options must be a variable that contains a dict. {have} Define it first: options = {{...}}.")
 
 
 OPEN = Command(
@@ -90,7 +90,7 @@ OPEN = Command(
             name="PATH",
             value_type="text",
             required=True,
-            meaning="the table's own folder or URL; or a variable that holds it, or that holds an open table",
+            meaning="the table's own folder or URL; or a variable with the path or an open table",
         ),
     ),
     options=(
@@ -98,24 +98,24 @@ OPEN = Command(
             flags=("--as",),
             metavar="NAME",
             keyword="as",
-            meaning="what to call it; also plainly: as NAME. Without it the last part of the path",
+            meaning="the name of the table; also plainly: as NAME. By default the last part of the path",
         ),
-        Option(flags=("--branch",), metavar="B", meaning="look at this branch's history instead of the main one"),
-        Option(flags=("--format",), metavar="F", value_type="format", meaning="insist on a format: paimon or delta"),
+        Option(flags=("--branch",), metavar="B", meaning="open this branch instead of the main one"),
+        Option(flags=("--format",), metavar="F", value_type="format", meaning="require a format: paimon or delta"),
         Option(
             flags=("--options",),
             metavar="VARIABLE",
             value_type="dict",
             is_secret=True,
-            meaning="a variable that holds a dict of storage options; the dict itself is refused, "
-            "since a line stays in the notebook",
+            meaning="a variable with a dict of storage options; the dict itself is refused, "
+            "since notebooks store the line",
         ),
         Option(
             flags=("--external-files",),
             metavar="RULE",
-            meaning="allow (the default) or refuse files outside of the table's folder that its metadata names",
+            meaning="allow (the default) or refuse files outside the table's folder that its metadata references",
         ),
     ),
-    notes="Makes the table the current one, and binds a variable NAME to its handle: NAME.history() works at once. "
-    "The tables stay open over %reload_ext as long as their variables hold the handles.",
+    notes="Makes the table the current one, and assigns it to a variable NAME: NAME.history() works at once. "
+    "Tables remain open after %reload_ext as long as their variables exist.",
 )

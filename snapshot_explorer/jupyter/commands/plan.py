@@ -1,4 +1,4 @@
-"""`%snapshot plan`: what reading a version reads and skips."""
+"""`%snapshot plan`: what a read of a version reads and skips."""
 
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
@@ -6,7 +6,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, snap
 
 
 def _plan(invocation: Invocation) -> Frame:
-    """Return what reading the rows of a version would read and skip."""
+    """Return the files that reading the rows of a version would read and skip."""
     return snapshot_of(invocation).plan(invocation.arguments.get("where"))
 
 
@@ -21,6 +21,6 @@ PLAN = Command(
         WHERE,
         TABLE,
     ),
-    notes="A row per split that is read, and one for what is skipped of a partition and bucket for a reason: "
-    "partition, bucket, key range or statistics of a column. Reads metadata alone.",
+    notes="One row per split that is read, and one per partition, bucket and reason for files that are skipped: "
+    "partition, bucket, key range or statistics of a column. Reads metadata only.",
 )

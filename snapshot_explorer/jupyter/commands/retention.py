@@ -6,7 +6,7 @@ from snapshot_explorer.retention import Retention
 
 
 def _retention(invocation: Invocation) -> Retention:
-    """Return what a retention rule would remove from the table."""
+    """Return what a retention rule would delete from the table."""
     arguments = invocation.arguments
     last = arguments.get("keep-last")
     keep_last = None if last is None else whole_number("--keep-last", last, least=1)
@@ -27,13 +27,13 @@ RETENTION = Command(
         Option(
             flags=("--keep",),
             metavar="AGE",
-            meaning="keep versions up to this age, as 7d or 36h; else as the table says",
+            meaning="keep versions up to this age, such as 7d or 36h; by default the table's setting",
         ),
         Option(
             flags=("--keep-last",),
             metavar="N",
             value_type="number",
-            meaning="keep at least so many of the newest versions; without it as the table says",
+            meaning="keep at least this many of the newest versions; by default the table's setting",
         ),
         TABLE,
     ),

@@ -5,7 +5,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
 
 
 def _schema(invocation: Invocation) -> object:
-    """Return the schema at a version; without one the newest, which a table has before its first commit."""
+    """Return the schema at a version; by default the newest one, which exists before the first commit."""
     _, table = invocation.table()
     if invocation.arguments.get("ref") is None:
         return table.update(staleness_acceptable=True).schema

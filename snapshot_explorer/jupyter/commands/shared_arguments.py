@@ -1,4 +1,4 @@
-"""Arguments that several commands accept, and how their values are read."""
+"""Arguments that several commands accept, and the parsing of their values."""
 
 from IPython.core.error import UsageError
 
@@ -6,28 +6,32 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import Argument, Invocation, Option
 from snapshot_explorer.snapshot import Snapshot
 
-REF = Argument(name="REF", value_type="ref", meaning="the version; latest without it")
+REF = Argument(name="REF", value_type="ref", meaning="the version; by default latest")
 WHERE = Option(flags=("--where",), metavar='"SQL"', meaning="only rows for which the condition is true")
-RANGE = Argument(name="A..B", value_type="range", meaning="from one version to another, both included; either may miss")
+RANGE = Argument(
+    name="A..B", value_type="range", meaning="from version A to version B, both included; either can be left out"
+)
 COMMIT_FILTERS = (
     Option(flags=("--kind",), metavar="K", value_type="kind", meaning="only commits of a kind, such as compact"),
-    Option(flags=("--operation",), metavar="WORD", meaning="only commits with this word of the writer's, as MERGE"),
-    Option(flags=("--user",), metavar="TEXT", meaning="only commits of a user whose recorded name holds the text"),
+    Option(
+        flags=("--operation",), metavar="WORD", meaning="only commits with this operation of the writer, such as MERGE"
+    ),
+    Option(flags=("--user",), metavar="TEXT", meaning="only commits of a user whose recorded name contains the text"),
     Option(flags=("--since",), metavar="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
     Option(flags=("--until",), metavar="@TIME", meaning="only commits at or before a time"),
-    Option(flags=("--grep",), metavar="TEXT", meaning="only commits whose stored details hold the text"),
+    Option(flags=("--grep",), metavar="TEXT", meaning="only commits whose stored details contain the text"),
     Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
 )
 """Which commits `log` and `timeline` return."""
 
 
 def ref_of(invocation: Invocation) -> str:
-    """Return the version that REF names, the latest without one."""
+    """Return the value of REF; by default latest."""
     return invocation.arguments.get("ref") or "latest"
 
 
 def snapshot_of(invocation: Invocation) -> Snapshot:
-    """Return the snapshot that REF names, the latest without one."""
+    """Return the snapshot of REF; by default the latest."""
     _, table = invocation.table()
     return table.at(ref_of(invocation))
 
@@ -54,7 +58,7 @@ def read_commits(invocation: Invocation, default_limit: int) -> tuple[Frame, int
 
 
 def whole_number(flag: str, text: str, *, least: int = 0, also: str = "") -> int | None:
-    """Return the number that a flag's value is; None for the word that is also allowed.
+    """Return the value of a flag as a number; None for the word that is also allowed.
 
     Raises:
         UsageError: It is neither.
@@ -64,11 +68,11 @@ def whole_number(flag: str, text: str, *, least: int = 0, also: str = "") -> int
     digits = text.replace("_", "").replace(",", "")
     if not (digits.isascii() and digits.isdigit()):
         other = f", or {also}" if also else ""
-        raise UsageError(f"{flag} wants a whole number, {least} or more{other}, not {text!r}. Example: {flag} 20.")
+        raise UsageError(f"{flag} must be a whole number, {least} or more{other}, got {text!r}. Example: {flag} 20.")
     return int(digits)
 
 
 def without_quotes(text: str) -> str:
-    """Return the text without the quotes around it, where it has some."""
+    """Return the text without surrounding quotes, if any."""
     is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return text[1:-1] if is_quoted else text

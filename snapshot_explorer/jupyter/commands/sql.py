@@ -11,7 +11,7 @@ def _sql(invocation: Invocation) -> object:
     """Return the result of a query over the open tables."""
     query = invocation.arguments.get("query")
     if invocation.cell_body is not None and query is not None:
-        raise UsageError("A query stands in the line and another one below it. Write one of them.")
+        raise UsageError("There is a query in the line and another one below it. Write only one of them.")
     text = query if invocation.cell_body is None else invocation.cell_body
     if text is None or not text.strip():
         raise UsageError(
@@ -37,23 +37,21 @@ SQL = Command(
         '%snapshot sql "select * from orders version as of 17 except select * from orders"',
         "%snapshot sql \"select count(*) from orders timestamp as of '2026-11-01'\" --engine spark",
     ),
-    arguments=(
-        Argument(name="QUERY", value_type="text", meaning="the query in quotes, where it is not below the line"),
-    ),
+    arguments=(Argument(name="QUERY", value_type="text", meaning="the query in quotes, unless it is below the line"),),
     options=(
         Option(
             flags=("--engine",),
             metavar="ENGINE",
             value_type="sql engine",
-            meaning="duckdb (gives a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
-            "duckdb without it",
+            meaning="duckdb (returns a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
+            "by default duckdb",
         ),
-        Option(flags=("-y", "--yes"), meaning="read however much it is"),
+        Option(flags=("-y", "--yes"), meaning="read regardless of the amount"),
     ),
-    notes="The query follows below %%snapshot sql in the same cell, where nothing is expanded. It names the open "
-    "tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a tag), timestamp as of "
-    "'2026-11-01 12:00' (UTC without a zone) or '2h'; without, it is the newest version. DuckDB reads the "
+    notes="The query follows below %%snapshot sql in the same cell, where nothing is expanded. It uses the names of "
+    "open tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a tag), timestamp as of "
+    "'2026-11-01 12:00' (UTC without a zone) or '2h'; by default the newest version. DuckDB reads the "
     "columns and files that the query needs, into memory: more than the settings load_row_limit or "
-    "load_size_limit only with --yes. Only statements that read are taken.",
+    "load_size_limit only with --yes. Only read-only statements are allowed.",
     accepts_body=True,
 )

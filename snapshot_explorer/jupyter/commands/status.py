@@ -6,7 +6,7 @@ from snapshot_explorer.table import Table
 
 
 def _status(invocation: Invocation) -> object:
-    """Return the state of what is open: the table, or the list of tables where there are several."""
+    """Return the open table, or the list of tables if there are several."""
     if invocation.arguments.get("table") is None and len(invocation.tables.all()) > 1:
         for table in invocation.tables.all().values():
             table.update()
@@ -29,5 +29,5 @@ STATUS = Command(
     python="orders.update(); orders",
     examples=("%snapshot", "%snapshot status orders"),
     options=(TABLE,),
-    notes="Looks for new versions: one listing for each table. %snapshot alone does the same.",
+    notes="Checks for new versions: one listing for each table. %snapshot alone does the same.",
 )

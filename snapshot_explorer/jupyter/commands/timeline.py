@@ -14,10 +14,10 @@ TIMELINE_COMMITS = 10_000
 
 
 def _timeline(invocation: Invocation) -> Picture:
-    """Return the commits as a figure, with a table beside it."""
+    """Return the commits as a figure with a table."""
     y = invocation.arguments.get("y") or "rows"
     if y not in get_args(Measure):
-        raise UsageError(f"-y wants {', '.join(get_args(Measure))}, not {y!r}. Example: -y files.")
+        raise UsageError(f"-y must be one of {', '.join(get_args(Measure))}, got {y!r}. Example: -y files.")
     frame, _ = read_commits(invocation, TIMELINE_COMMITS)
     return frame.picture(y=y)
 
@@ -40,12 +40,12 @@ TIMELINE = Command(
             flags=("-n", "--limit"),
             metavar="N",
             value_type="number",
-            meaning=f"how many commits, the newest ones, or all; without it {TIMELINE_COMMITS:,}",
+            meaning=f"the number of newest commits, or all; by default {TIMELINE_COMMITS:,}",
         ),
         *COMMIT_FILTERS,
         TABLE,
     ),
-    notes="A bar up for what a commit added and one down for what it removed, by kind; the line is what that comes "
-    "to. Tags are flags, dotted lines new schemas; versions on grey can be loaded no more. Where no figures are "
-    "shown the table stands alone. p.figure is plotly's; rows are those in files, before any merge.",
+    notes="Bars up show what a commit added, bars down what it removed, by kind; the line is the total. Tags are "
+    "flags, dotted lines are new schemas; versions on grey can no longer be loaded. Without figures, only the table is "
+    "shown. p.figure is the plotly figure; rows are counted in files, before any merge.",
 )

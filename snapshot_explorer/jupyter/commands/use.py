@@ -15,5 +15,5 @@ USE = Command(
     run=_use,
     python="(names are the magic's own)",
     examples=("%snapshot use orders",),
-    arguments=(Argument(name="NAME", value_type="table", required=True, meaning="the table to act on from now"),),
+    arguments=(Argument(name="NAME", value_type="table", required=True, meaning="the table to use from now on"),),
 )
