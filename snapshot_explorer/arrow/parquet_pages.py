@@ -29,6 +29,8 @@ _METADATA, _SIZE_STATISTICS = 3, 16
 """Fields of a column chunk and of its metadata."""
 _DATA = {0: 5, 3: 8}
 """The field of a page header that describes a data page, by the type of the page."""
+_CHECKSUM = 4
+"""The field of a page header that holds the checksum of the page."""
 _DICTIONARY_ENCODINGS = (2, 8)
 _FRONT_CODED = 7
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 8}
@@ -170,6 +172,15 @@ def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width:
             found.front_coded = max(found.front_coded, page.unpacked)
             found.unfolded += page.values * page.unpacked
     return found
+
+
+def has_checksum(content: bytes) -> bool:
+    """Return whether the page whose header starts here carries a checksum.
+
+    Raises:
+        CorruptBytesError: No header of a page starts here.
+    """
+    return any(field.id == _CHECKSUM for field in thrift.Reader(content).struct())
 
 
 def _pages(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> Iterator[_Page]:

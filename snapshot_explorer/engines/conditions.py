@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.engines import data_skipping, file_skipping
 from snapshot_explorer.engines.duckdb_ast import children, find, scalar, to_sql
+from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -32,13 +32,6 @@ _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
 _BARE_PREFIX = "SELECT\n"
 _USAGE = "Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL."
-_LOCKED = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
-    "threads": "1",
-}
 _KEYWORD_VALUES = frozenset(
     (
         "current_catalog",
@@ -60,35 +53,6 @@ _REFUSED = {
     "STAR": "a star",
     "PARAMETER": "a parameter",
 }
-
-
-class _Session:
-    """A locked-down DuckDB connection, opened at first use. Each thread has its own cursor.
-
-    A pickle of it is an unopened one.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._connection: duckdb.DuckDBPyConnection | None = None
-
-    def __reduce__(self) -> tuple[type[_Session], tuple[()]]:
-        return _Session, ()
-
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        with self._lock:
-            if self._connection is None:
-                self._connection = _locked_connection()
-            return self._connection.cursor()
-
-
-def _locked_connection() -> duckdb.DuckDBPyConnection:
-    import duckdb
-
-    connection = duckdb.connect(":memory:", config=dict(_LOCKED))
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET lock_configuration = true")
-    return connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +77,6 @@ class Condition:
     """The columns that it reads, as spelled in the table's schema."""
     parts: tuple[Part, ...]
     """The operands of the top-level AND."""
-    _session: _Session = field(default_factory=_Session, repr=False, compare=False)
 
     def on(self, columns: frozenset[str]) -> Condition | None:
         """Return the part of the condition that reads only these columns; None if there is none.
@@ -127,7 +90,6 @@ class Condition:
             text=" AND ".join(f"({part.text})" for part in kept),
             columns=frozenset().union(*(part.columns for part in kept)),
             parts=kept,
-            _session=self._session,
         )
 
     def mask(self, rows: pa.Table) -> pa.BooleanArray:
@@ -139,7 +101,7 @@ class Condition:
         import duckdb
 
         needed = [name for name in rows.column_names if name in self.columns]
-        with self._session.cursor() as cursor:
+        with locked_cursor() as cursor:
             try:
                 passes = _evaluate(cursor, self.text, rows.select(needed))
             except duckdb.Error as error:
@@ -162,7 +124,7 @@ class Condition:
         ]
         if not supported or not len(bounds.rows):
             return pa.nulls(len(bounds.rows), pa.string())
-        with self._session.cursor() as cursor:
+        with locked_cursor() as cursor:
             return file_skipping.ruled_out(cursor, supported, bounds)
 
     def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
@@ -170,7 +132,7 @@ class Condition:
 
         The values are exactly those that are equal for DuckDB, in the column's Arrow type.
         """
-        with self._session.cursor() as cursor:
+        with locked_cursor() as cursor:
             return file_skipping.points(cursor, [part.form for part in self.parts], schema)
 
 
@@ -196,8 +158,7 @@ def condition(text: str, schema: pa.Schema) -> Condition:
         InvalidArgumentError: The text is not a condition, contains an unknown column, or needs more than the values
             of one row (a subquery, another table, an aggregate).
     """
-    session = _Session()
-    with session.cursor() as cursor:
+    with locked_cursor() as cursor:
         tree = _parse(cursor, text)
         columns = _columns(tree, schema, text)
         parts = tuple(
@@ -209,12 +170,12 @@ def condition(text: str, schema: pa.Schema) -> Condition:
             for part, part_text in _conjuncts(cursor, tree, text)
         )
         _bind(cursor, text, schema, columns)
-    return Condition(text=text, columns=columns, parts=parts, _session=session)
+    return Condition(text=text, columns=columns, parts=parts)
 
 
 def parsed(text: str) -> dict[str, Any]:
     """Return DuckDB's parse tree of a condition. Raises as `condition`."""
-    with _Session().cursor() as cursor:
+    with locked_cursor() as cursor:
         return _parse(cursor, text)
 
 

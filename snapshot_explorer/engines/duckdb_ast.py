@@ -26,6 +26,11 @@ def find(name: str, schema: pa.Schema) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
+def quoted(name: str) -> str:
+    """Return a name as an identifier in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
     """Return the single value of a query. Fetches all rows, since DuckDB needs results read to the end."""
     return str(cursor.execute(query, [parameter]).fetchall()[0][0])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import pyarrow as pa
 
+from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import Condition, passing, passing_count
 from snapshot_explorer.progress import step
 
@@ -42,6 +43,10 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
         A table with the schema of the scan's columns, also if there are no rows.
     """
     needed, limit = scan.needed.names, scan.limit
+    if scan.condition is not None and limit != 0:
+        rows_found = duckdb_files.select(reader, splits, scan)
+        if rows_found is not None:
+            return rows_found
     found: list[pa.Table] = []
     missing = limit
     stop = Event()
@@ -68,6 +73,9 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
     Ignores the scan's columns and limit.
     """
     condition = scan.condition
+    matching = duckdb_files.count(reader, splits, scan)
+    if matching is not None:
+        return matching
     numbers = [split.rows if split.raw else split.counted for split in splits]
     known = sum(number or 0 for number in numbers) if condition is None else 0
     unknown = [split for split, number in zip(splits, numbers, strict=True) if condition is not None or number is None]

@@ -16,16 +16,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from snapshot_explorer.engines import pushdown
+from snapshot_explorer.engines import duckdb_files, pushdown
+from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import duckdb
 
+    from snapshot_explorer.engines.duckdb_files import File
+
+log = logger_of(__name__)
+
 _LOCKED = {
-    "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
@@ -66,6 +71,8 @@ class Relation:
     """Returns the required columns of at least the required rows."""
     count: Callable[[], int]
     """Returns the number of rows."""
+    files: Callable[[Sequence[str], str | None], Sequence[File] | None] = lambda *_: None
+    """Returns the files that contain the required columns and rows, if DuckDB may read them itself; otherwise None."""
 
 
 def run(
@@ -94,12 +101,7 @@ def run(
         InvalidArgumentError: DuckDB refuses the query, or fails to run it.
         UnsupportedFeatureError: The result has a type that Arrow does not have.
     """
-    import duckdb
-
-    with duckdb.connect(":memory:", config=dict(_LOCKED)) as connection, _translated(query, failure):
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET errors_as_json = true")
-        connection.execute("SET lock_configuration = true")
+    with _translated(query, failure), _connected() as connection:
         views = [_RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
         for view in views:
             view.show(connection, as_it_is=explain)
@@ -109,9 +111,50 @@ def run(
             required = [view.required(plan) for view in views]
             if before is not None:
                 before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
+            files = [view.files(what) for view, what in zip(views, required, strict=True)]
+            found = _result_from_files(query, views, required, files) if any(files) else None
+            if found is not None:
+                return found
             for view, what in zip(views, required, strict=True):
                 view.fill(connection, what)
         return _result(connection, query)
+
+
+def _result_from_files(
+    query: str,
+    views: Sequence[_RelationView],
+    required: Sequence[RequiredRows | None],
+    files: Sequence[Sequence[File] | None],
+) -> pa.Table | None:
+    """Return the result of a query for which DuckDB reads files itself; None if it reports an error."""
+    import duckdb
+
+    paths = [file.path for some in files for file in some or ()]
+    try:
+        with _connected(paths) as connection:
+            for view, what, some in zip(views, required, files, strict=True):
+                view.fill(connection, what, some)
+            return _result(connection, query)
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error as error:
+        log.debug("DuckDB does not read the files of a query itself: %s", str(error).splitlines()[0])
+        return None
+
+
+@contextmanager
+def _connected(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a connection for one query, which can read these files and no others."""
+    import duckdb
+
+    with duckdb.connect(":memory:", config=dict(_LOCKED)) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET errors_as_json = true")
+        listed = ", ".join(f"'{path}'" for path in paths)  # these paths contain no quotes
+        connection.execute(f"SET allowed_paths = [{listed}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        yield connection
 
 
 @contextmanager
@@ -164,7 +207,7 @@ class _RelationView:
         for plan_name, column in self._plan_names.items():
             marked = marked.append(pa.field(plan_name, self._relation.schema.field(column).type))
         connection.register(f"{self.name}__rows", marked.empty_table())
-        self._view(connection, [_quoted(name) for name in self._plan_names])
+        self._view(connection, [quoted(name) for name in self._plan_names])
         self._types = [str(kind) for kind in connection.table(self.name).types]
 
     def required(self, plan: Sequence[pushdown.Scan] | None) -> RequiredRows | None:
@@ -181,9 +224,27 @@ class _RelationView:
             limit=pushdown.limit_of(mine),
         )
 
-    def fill(self, connection: duckdb.DuckDBPyConnection, required: RequiredRows | None) -> None:
-        """Register the required rows. If the query reads other columns or rows, it fails."""
-        if required is None:
+    def files(self, required: RequiredRows | None) -> Sequence[File] | None:
+        """Return the files that contain the required rows, if DuckDB may read them itself; otherwise None."""
+        if required is None or not required.columns:
+            return None
+        return self._relation.files(required.columns, required.where)
+
+    def fill(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        required: RequiredRows | None,
+        files: Sequence[File] | None = None,
+    ) -> None:
+        """Register the required rows, or a view of their files. If the query reads other columns or rows, it fails."""
+        if files and required is not None:
+            schema = pa.schema([self._relation.schema.field(column) for column in required.columns])
+            plan_names = {column: name for name, column in self._plan_names.items()}
+            chosen = ", ".join(f"{quoted(name)} AS {quoted(plan_names[name])}" for name in schema.names)
+            rows = duckdb_files.view(connection, files, schema, f"{self.name}__constants")
+            connection.execute(f"CREATE TEMP VIEW {self.name}__rows AS SELECT {chosen} FROM ({rows})")  # noqa: S608
+            self._show_columns(connection, [plan_names[name] for name in schema.names])
+        elif required is None:
             self._show_rows(connection, 1, [], f" WHERE {_UNREAD} IS NULL")
         elif required.columns:
             names = [name for name, column in self._plan_names.items() if column in required.columns]
@@ -200,22 +261,22 @@ class _RelationView:
             rows = pa.table({pushdown.rows_name(self._number): pa.nulls(rows, pa.bool_())})
         connection.unregister(f"{self.name}__rows")
         connection.register(f"{self.name}__rows", rows)
+        self._show_columns(connection, read, where)
+
+    def _show_columns(self, connection: duckdb.DuckDBPyConnection, read: Sequence[str], where: str = "") -> None:
+        """Make the view of the relation. Columns that are not read fail the query."""
         values = [
-            _quoted(name) if name in read else f"CAST({_UNREAD} AS {kind})"
+            quoted(name) if name in read else f"CAST({_UNREAD} AS {kind})"
             for name, kind in zip(self._plan_names, self._types, strict=True)
         ]
         self._view(connection, values, where)
 
     def _view(self, connection: duckdb.DuckDBPyConnection, values: Sequence[str], where: str = "") -> None:
         columns = zip(values, self._plan_names.values(), strict=True)
-        chosen = ", ".join(f"{value} AS {_quoted(column)}" for value, column in columns)
+        chosen = ", ".join(f"{value} AS {quoted(column)}" for value, column in columns)
         # The names are generated or quoted, and the types DuckDB's own.
         view = f"CREATE OR REPLACE TEMP VIEW {self.name} AS SELECT {chosen} FROM {self.name}__rows"  # noqa: S608
         connection.execute(view + where)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

@@ -18,10 +18,13 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from snapshot_explorer import frames
+from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
+from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import Dialect, Rewritten, name, restore_names, rewrite
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from snapshot_explorer.engines.duckdb_files import File
     from snapshot_explorer.queries.references import Reference
     from snapshot_explorer.queries.tokens import Token
     from snapshot_explorer.snapshot import Snapshot
@@ -260,4 +264,11 @@ def _relation(source: _Source) -> duckdb_sql.Relation:
         schema=snapshot.arrow_schema,
         read=snapshot.to_arrow,
         count=snapshot.count,
+        files=partial(_files, snapshot),
     )
+
+
+def _files(snapshot: Snapshot, columns: Sequence[str], where: str | None) -> Sequence[File] | None:
+    """Return the files of a scan, if DuckDB may read them itself."""
+    scan = scan_of(snapshot.arrow_schema, columns, where)
+    return duckdb_files.proven(snapshot.resolved, snapshot.resolved.plan(scan.condition).splits, scan.columns)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 
 ROWS = pa.table(
@@ -162,9 +163,7 @@ def test_a_list_of_values_is_no_condition(text):
 def test_nothing_outside_of_the_rows_can_be_reached(tmp_path):
     secret = tmp_path / "secret.csv"
     secret.write_text("a\n1\n")
-    held = condition("id > 0", ROWS.schema)
-
-    with held._session.cursor() as cursor:
+    with locked_cursor() as cursor:
         import duckdb
 
         for statement in (

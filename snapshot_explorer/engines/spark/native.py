@@ -15,11 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import NOTHING
+from snapshot_explorer.engines.footers import Footer, footer
+from snapshot_explorer.engines.native_files import SupportsNativeFiles
 from snapshot_explorer.engines.spark.conditions import translated
 from snapshot_explorer.engines.spark.deleted_rows import (
     METADATA,
@@ -28,7 +30,6 @@ from snapshot_explorer.engines.spark.deleted_rows import (
     bitmap_bytes,
     without_deleted_rows,
 )
-from snapshot_explorer.engines.spark.footers import Footer, footer
 from snapshot_explorer.engines.spark.schemas import (
     arrow_schema,
     has_text,
@@ -47,31 +48,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.arrow.roaring import Positions
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import NativeFile, NativeRows, Split
+    from snapshot_explorer.model import NativeFile, Split
 
 log = logger_of(__name__)
-
-
-@runtime_checkable
-class SupportsNativeFiles(Protocol):
-    """A version whose rows other readers of Parquet and ORC can read."""
-
-    def split_by_file(self, split: Split) -> Sequence[Split]:
-        """Return one split per file, in order; the split itself if its files must be read together."""
-        ...
-
-    def native_files(self, split: Split) -> NativeRows | None:
-        """Return the files of a split for other readers; None if they would return other rows. Reads nothing."""
-        ...
-
-    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        """Return the positions of the deleted rows of each part. Reads the deletion vectors.
-
-        Args:
-            parts: Results of `split_by_file`, one file each, for splits that have `native_files`.
-            rows: The number of rows of each file.
-        """
-        ...
 
 
 _FEW_FILES = 32

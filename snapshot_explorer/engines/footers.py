@@ -1,4 +1,4 @@
-"""Read from a footer which columns of a data file Spark's reader reads exactly as the format does.
+"""The columns of a data file, by its footer: the proof that another reader returns its rows as the format does.
 
 Source: spark ParquetToSparkSchemaConverter, ParquetVectorUpdaterFactory, DataSourceUtils; orc OrcUtils.
 """
@@ -6,7 +6,7 @@ Source: spark ParquetToSparkSchemaConverter, ParquetVectorUpdaterFactory, DataSo
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -42,6 +42,10 @@ class Footer:
     """The Arrow type of each of these columns, by its exact name."""
     folded: frozenset[str]
     """The names of all columns, in lower case."""
+    writer: str = ""
+    """The program that wrote a parquet file, as the file names it."""
+    first_page: int | None = None
+    """Where the first page of a parquet file starts; None without rows."""
 
 
 def footer(file: NativeFile) -> Footer | None:
@@ -58,7 +62,9 @@ def footer(file: NativeFile) -> Footer | None:
             types = {field.name: field.type for field in reader.schema if field.type in _ORC}
             return _found(reader.nrows, size, types, reader.schema)
         with pq.ParquetFile(file.address) as parquet:
-            return _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
+            found = _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
+            writer = parquet.metadata.created_by or ""
+            return None if found is None else replace(found, writer=writer, first_page=_first_page(parquet))
     except (pa.ArrowException, OSError, ValueError):
         return None  # the format's own reader raises the error
 
@@ -68,6 +74,14 @@ def _found(rows: int, size: int, columns: Mapping[str, pa.DataType], schema: pa.
     if len(folded) != len(schema.names):
         return None  # Spark ignores the case of column names
     return Footer(rows=rows, size_bytes=size, columns=columns, folded=folded)
+
+
+def _first_page(reader: pq.ParquetFile) -> int | None:
+    if not reader.metadata.num_row_groups or not reader.metadata.num_columns:
+        return None
+    column = reader.metadata.row_group(0).column(0)
+    starts = (column.dictionary_page_offset, column.data_page_offset)
+    return min((int(start) for start in starts if start), default=None)
 
 
 def _of_parquet(reader: pq.ParquetFile) -> dict[str, pa.DataType]:

@@ -1,0 +1,284 @@
+"""Rows that DuckDB's own parquet reader returns, where footers prove that they are exactly those of the version.
+
+DuckDB skips row groups and pages, and decodes the columns to return only where rows match. It reads only local
+parquet files without deleted rows, whose columns have the very types of the table. What is not proven is left to the
+format's own reader, and so is every file for which DuckDB reports an error.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import parquet_pages
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.duckdb_sessions import file_cursor
+from snapshot_explorer.engines.native_files import SupportsNativeFiles
+from snapshot_explorer.visible import logger_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import duckdb
+
+    from snapshot_explorer.engines.scan import Scan
+    from snapshot_explorer.model import NativeFile, Split
+
+log = logger_of(__name__)
+
+_FEW_FILES, _MOST_FILES = 32, 1_000
+"""Files whose footers are read, whatever their size, and if they are large."""
+_LEAST_BYTES = 2**20
+"""Average size of files from which DuckDB's reader saves more than the second look at the footers costs."""
+_MOST_RUNS = 32
+"""Queries that one scan is cut into."""
+_THREADS = 8
+_PLAIN_PATH = re.compile(r"/[\w./=+@,\- %]*", re.ASCII)
+"""Paths in which DuckDB finds no pattern."""
+_FLOATS = (pa.float32(), pa.float64())
+_TEXTS = (pa.string(), pa.binary())
+_UTC, _DUCKDB_UTC = pa.timestamp("us", tz="UTC"), pa.timestamp("us", tz="Etc/UTC")
+_TYPES = frozenset(
+    (
+        pa.bool_(),
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        *_FLOATS,
+        *_TEXTS,
+        pa.date32(),
+        pa.timestamp("us"),
+        _UTC,
+    )
+)
+"""Types that DuckDB and Arrow read alike from parquet files, and that survive the way back; and decimals."""
+_WRITERS = re.compile(
+    r"parquet-mr version (1\.1\d|[2-9])|parquet-mr compatible Photon|parquet-cpp-arrow|parquet-rs|DuckDB|Polars"
+)
+"""Writers whose statistics order text by unsigned bytes. Older ones of Java did not (PARQUET-251, PARQUET-686)."""
+_CONSTANTS = "__snapshot_constants__"
+_HEADER_BYTES = 2**16
+"""Bytes in which the header of a page ends; statistics make some long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file that DuckDB may read."""
+
+    path: str
+    """Its absolute path."""
+    names: tuple[tuple[str, str], ...]
+    """The stored name of each column that is in the file."""
+    guarded: frozenset[str]
+    """The columns whose statistics DuckDB must not use."""
+    constants: pa.Table | None
+    """One row: the value of each partition column."""
+
+
+def select(reader: object, splits: Sequence[Split], scan: Scan) -> pa.Table | None:
+    """Return the rows of splits in the order of the splits; None where DuckDB's reader is not proven to return them.
+
+    Reads the footers of the files first. The rows are those of `engines.local.to_arrow`.
+    """
+    files = proven(reader, splits, scan.needed)
+    if files is None:
+        return None
+    found: list[pa.Table] = []
+    left = scan.limit
+    for run in _runs(files):
+        rows = _fetch(run, scan.columns, scan, left)
+        if rows is None:
+            return None
+        found.append(rows)
+        left = None if left is None else left - rows.num_rows
+        if left == 0:
+            break
+    return pa.concat_tables(found) if found else scan.columns.empty_table()
+
+
+def count(reader: object, splits: Sequence[Split], scan: Scan) -> int | None:
+    """Return the number of rows that match; None where DuckDB's reader is not proven to find it."""
+    condition = scan.condition
+    if condition is None or not condition.columns:
+        return None
+    needed = pa.schema([field for field in scan.needed if field.name in condition.columns])
+    files = proven(reader, splits, needed)
+    if files is None:
+        return None
+    total = 0
+    for run in _runs(files):
+        rows = _fetch(run, None, scan, None)
+        if rows is None:
+            return None
+        total += rows.column(0)[0].as_py()
+    return total
+
+
+def _runs(files: Sequence[File]) -> Iterator[Sequence[File]]:
+    """Yield consecutive files that one query reads."""
+    for _, run in groupby(files, key=_kind):
+        yield list(run)
+
+
+def _kind(file: File) -> tuple[object, ...]:
+    return file.names, file.guarded, id(file.constants)
+
+
+def proven(reader: object, splits: Sequence[Split], schema: pa.Schema) -> list[File] | None:
+    """Return the files of splits, in order, if DuckDB reads these columns of every one as the format does."""
+    if not isinstance(reader, SupportsNativeFiles) or not schema.names or not splits or not _is_worth(splits):
+        return None
+    if len({name.lower() for name in schema.names}) < len(schema.names):
+        return None  # DuckDB finds columns in any case of letters
+    if not all(field.type in _TYPES or pa.types.is_decimal128(field.type) for field in schema):
+        return None
+    stored: list[tuple[NativeFile, pa.Table | None]] = []
+    for split in splits:
+        native = reader.native_files(split) if split.raw else None
+        if native is None:
+            return None
+        stored += [(file, native.partition) for file in native.files]
+    if not all(file.kind == "parquet" and not file.deleted and _is_plain(file.address) for file, _ in stored):
+        return None
+    with ThreadPoolExecutor(_THREADS, "snapshot-footers") as pool:
+        files = list(pool.map(lambda one: _proven_file(one[0], one[1], schema), stored))
+    found = [file for file in files if file is not None]
+    return found if len(found) == len(files) and len({_kind(file) for file in found}) <= _MOST_RUNS else None
+
+
+def _is_worth(splits: Sequence[Split]) -> bool:
+    files = sum(len(split.files) for split in splits)
+    are_large = sum(split.size_bytes for split in splits) >= files * _LEAST_BYTES
+    return files <= (_MOST_FILES if are_large else _FEW_FILES)
+
+
+def _is_plain(address: str | None) -> bool:
+    return address is not None and _PLAIN_PATH.fullmatch(address) is not None
+
+
+def _proven_file(file: NativeFile, partition: pa.Table | None, schema: pa.Schema) -> File | None:
+    """Return a file if its footer has each column in the type of the table."""
+    from snapshot_explorer.engines.footers import footer  # noqa: PLC0415 - loads pyarrow's readers
+
+    there = footer(file)
+    if there is None or file.rows not in (None, there.rows) or _has_checksums(file.address or "", there.first_page):
+        return None
+    constants = frozenset(partition.column_names if partition is not None else ())
+    names = {}
+    for field in schema:
+        if field.name in constants:
+            continue
+        stored = file.names.get(field.name)
+        if stored is None or there.columns.get(stored) != field.type:
+            return None
+        names[field.name] = stored
+    if not names:
+        return None
+    doubted = _FLOATS if _WRITERS.match(there.writer) else (*_FLOATS, *_TEXTS)
+    return File(
+        path=file.address or "",
+        names=tuple(names.items()),
+        guarded=frozenset(name for name in names if schema.field(name).type in doubted),
+        constants=None
+        if partition is None
+        else partition.select([n for n in partition.column_names if n in schema.names]),
+    )
+
+
+def _has_checksums(path: str, first_page: int | None) -> bool:
+    """Return whether pages carry checksums, which DuckDB does not verify. Writers give one to all pages or to none."""
+    if first_page is None:
+        return False
+    with open(path, "rb") as file:  # noqa: PTH123 - a Path costs more than the question
+        file.seek(first_page)
+        try:
+            return parquet_pages.has_checksum(file.read(_HEADER_BYTES))
+        except CorruptBytesError:
+            return True  # the format's own reader says what is wrong
+
+
+def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: int | None) -> pa.Table | None:
+    """Return rows of files that one query reads, or their number without columns; None where DuckDB fails."""
+    import duckdb
+
+    condition = scan.condition
+    outputs = [f"__snapshot_out_{place}__" for place in range(0 if columns is None else len(columns))]
+    inner = [
+        f"{_value(run[0], name)} AS {out}" for name, out in zip(columns.names if columns else (), outputs, strict=True)
+    ]
+    inner += [
+        f"{_guarded(run[0], name)} AS {quoted(name)}" for name in (sorted(condition.columns) if condition else ())
+    ]
+    # Names are quoted, paths are plain, and the condition has been parsed as one expression without subqueries.
+    query = f"SELECT {', '.join(outputs) or 'count(*)'} FROM (SELECT {', '.join(inner)} FROM {_files(run)})"  # noqa: S608
+    query += f" WHERE (\n{condition.text}\n)" if condition else ""
+    query += "" if limit is None else f" LIMIT {limit}"
+    with file_cursor() as cursor:
+        try:
+            if run[0].constants is not None:
+                cursor.register(_CONSTANTS, run[0].constants)
+            rows = cursor.sql(query).to_arrow_table()
+        except duckdb.InterruptException as error:
+            raise KeyboardInterrupt from error
+        except duckdb.Error as error:
+            log.debug("DuckDB does not read %s and %s more: %s", run[0].path, len(run) - 1, str(error).splitlines()[0])
+            return None
+    return rows if columns is None else _typed(rows, columns)
+
+
+def _typed(rows: pa.Table, columns: pa.Schema) -> pa.Table | None:
+    """Return rows under a schema; None if a column has another type than by its name for UTC."""
+    typed = [
+        values.cast(field.type) if values.type == _DUCKDB_UTC and field.type == _UTC else values
+        for values, field in zip(rows.columns, columns, strict=True)
+    ]
+    if [values.type for values in typed] != [field.type for field in columns]:
+        log.debug("DuckDB returns %s for %s", rows.schema, columns)
+        return None
+    return pa.Table.from_arrays(typed, schema=columns)
+
+
+def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[File], schema: pa.Schema, prefix: str) -> str:
+    """Return a query of DuckDB over all rows of files, in order; conditions on it skip what they may skip.
+
+    Args:
+        cursor: Where the partition values are registered that the query refers to.
+        files: The files, from `proven`.
+        schema: The columns.
+        prefix: The start of the names under which partition values are registered.
+    """
+    parts = []
+    for number, run in enumerate(_runs(files)):
+        constants = f"{prefix}{number}"
+        if run[0].constants is not None:
+            cursor.register(constants, run[0].constants)
+        values = [f"{_guarded(run[0], name, constants)} AS {quoted(name)}" for name in schema.names]
+        parts.append(f"SELECT {', '.join(values)} FROM {_files(run)}")  # noqa: S608 - as in _fetch
+    return " UNION ALL ".join(parts)
+
+
+def _files(run: Sequence[File]) -> str:
+    paths = ", ".join(f"'{file.path}'" for file in run)
+    return f"read_parquet([{paths}], hive_partitioning = false, union_by_name = false)"
+
+
+def _value(file: File, name: str, constants: str = _CONSTANTS) -> str:
+    stored = dict(file.names).get(name)
+    return f"(SELECT {quoted(name)} FROM {constants})" if stored is None else quoted(stored)  # noqa: S608
+
+
+def _guarded(file: File, name: str, constants: str = _CONSTANTS) -> str:
+    """Return a column in a form for which DuckDB uses no statistics where these are not to be trusted.
+
+    Statistics of parquet leave out NaN, which is greater than any number in DuckDB: `x > 5` would skip files with it.
+    Source: parquet-format, "Statistics".
+    """
+    value = _value(file, name, constants)
+    return f"CASE WHEN {value} IS NULL THEN NULL ELSE {value} END" if name in file.guarded else value

@@ -1,0 +1,46 @@
+"""DuckDB instances that are opened once per process: opening one takes longer than many a condition or query."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import duckdb
+
+_OFFLINE = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+_LOCKED = {**_OFFLINE, "enable_external_access": "false", "threads": "1"}
+_FILES = {**_OFFLINE, "temp_directory": ""}
+
+
+def locked_cursor() -> duckdb.DuckDBPyConnection:
+    """Return a new connection that reaches no file, no network and no Python variable; one thread works for it."""
+    return _instance(os.getpid(), tuple(_LOCKED.items())).cursor()
+
+
+def file_cursor() -> duckdb.DuckDBPyConnection:
+    """Return a new connection that reads local files, in threads. Only for queries that this package builds."""
+    return _instance(os.getpid(), tuple(_FILES.items())).cursor()
+
+
+@lru_cache(maxsize=2)
+def _instance(process: int, settings: tuple[tuple[str, str], ...]) -> duckdb.DuckDBPyConnection:
+    del process  # a forked process must not use its parent's instance
+    return opened(dict(settings))
+
+
+def opened(settings: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
+    """Return an instance of its own with these settings, which queries cannot change; its zone is UTC."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=dict(settings))
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
+    return connection
