@@ -4,8 +4,8 @@
 
 Writes a Delta table of large files (id, name, amount, at, k), and prints for each task the seconds of every reader,
 best of the repeats, and the ratio of ours to the fastest. PyArrow and DuckDB are those of this environment;
-deltalake and polars are read by another Python, given by `--peers`, because they pin packages of their own. Each reader runs in a
-process of its own, one after another, over files that are in the page cache. Judges nothing.
+deltalake and polars are read by another Python, given by `--peers`, because they pin packages of their own. Each reader
+runs in a process of its own, one after another, over files that are in the page cache. Judges nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
