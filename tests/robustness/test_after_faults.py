@@ -1,5 +1,6 @@
 """What faults once got past: answers with less than the truth, and wrong answers that were kept."""
 
+import dataclasses
 import re
 
 import pytest
@@ -133,3 +134,24 @@ def test_a_listing_of_schemas_that_lacks_one_which_was_read_is_refused(stored):
 
     with pytest.raises(errors.StorageError, match="the listing is incomplete"):
         table.current.plan()
+
+
+@pytest.mark.parametrize("kind", ["list emptied", "list halved", "list without its newest"])
+def test_retention_lacks_no_snapshot_whichever_listing_is_incomplete(stored, kind):
+    store = stored("paimon/dv_append")
+    expected = opened(store).retention(keep="1000d").versions.to_dict()
+    _plant(store, kind, "list .*/snapshot$", lambda one: one.retention(keep="1000d"))
+    first = store.fault.request
+    listings = range(first.occurrence, first.occurrence + 5)
+
+    found = []
+    for occurrence in listings:
+        store.heed(None)
+        table = opened(store)
+        store.heed(Fault(kind, dataclasses.replace(first, occurrence=occurrence)))
+        try:
+            found.append(table.retention(keep="1000d").versions.to_dict())
+        except errors.SnapshotExplorerError as error:
+            assert re.search("fewer versions|shows no snapshot|no version any more", str(error))  # noqa: PT017 - or right
+
+    assert all(one == expected for one in found)

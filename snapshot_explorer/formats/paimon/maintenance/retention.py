@@ -37,7 +37,7 @@ from snapshot_explorer.formats.expiry import (
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.history import History
-from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, number_of, parse_hint
+from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.system_tables.history_tables import consumers
 from snapshot_explorer.model import Listing
@@ -105,23 +105,23 @@ def read_held(
 ) -> Held:
     """Return the snapshots up to `newest`, with tags and consumers.
 
-    Four listings, a hint, and a small file for each tag, consumer and snapshot that is not cached.
+    Five listings, two hints, and a small file for each tag, consumer and snapshot that is not cached.
 
     Raises:
         CorruptTableError: A file is damaged; the message names it.
+        StorageError: The listing of the snapshots lacks some that an earlier one had.
+        TableNotFoundError: All snapshots have disappeared.
     """
-    names = [entry.name for entry in storage.list(layout.folder("snapshot"))]
-    numbers = sorted(number for name in names if (number := number_of(name, "snapshot")) is not None)
-    versions = [version for version in numbers if newest is None or version <= newest]
-    stateless = history.all_from(0).stateless
-    read = {one.id: one for one in history.snapshots([*versions, *stateless])}
+    stored = history.stored()
+    versions = [version for version in stored.snapshots if newest is None or version <= newest]
+    read = {one.id: one for one in history.snapshots([*versions, *stored.changelogs])}
     hint = parse_hint(storage.read_present([layout.hint("snapshot", "EARLIEST")])[0])
     waiting = consumers(storage, layout).to_pylist()
     return Held(
         snapshots={version: read[version] for version in versions},
         earliest=hint if hint in versions and hint is not None else min(versions, default=0),
         tags=history.tags(),
-        changelogs={version: read[version] for version in stateless},
+        changelogs={version: read[version] for version in stored.changelogs},
         consumers={row["consumer_id"]: row["next_snapshot_id"] for row in waiting},
         options=options,
     )

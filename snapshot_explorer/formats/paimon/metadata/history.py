@@ -4,6 +4,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
@@ -25,6 +27,24 @@ log = logger_of(__name__)
 _KEPT = 10_000
 """Snapshots kept in memory, some kilobytes each."""
 _TRIES = 5
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """The versions of a branch by the kind of file that holds them. From one listing of each folder."""
+
+    snapshots: tuple[int, ...]
+    """Versions with a snapshot file, ascending."""
+    tagged: tuple[int, ...]
+    """Versions with a readable tag."""
+    changelogs: tuple[int, ...]
+    """Versions with only a long-lived changelog, ascending."""
+    newest: Snapshot | None
+    """The newest snapshot; of a branch without snapshots the newest tag."""
+    notes: tuple[str, ...]
+    """Tolerated problems, a sentence each."""
 
 
 class _ShortfallError(Exception):
@@ -72,7 +92,7 @@ class History:
         """
         return self._checked(self._newest_listing)
 
-    def _checked(self, make: Callable[[], Listing]) -> Listing:
+    def _checked(self, make: Callable[[], T]) -> T:
         """Return a listing that contains no fewer versions than the last one. Retries a few times."""
         for left in reversed(range(TRIES)):
             try:
@@ -136,9 +156,23 @@ class History:
 
         Raises: as `newest`.
         """
-        return self._checked(lambda: self._all_from(start))
+        stored = self.stored()
+        found = {*stored.snapshots, *stored.tagged, *stored.changelogs}
+        return Listing(
+            versions=tuple(sorted(version for version in found if version >= start)),
+            identity=_identity(stored.newest) if stored.newest else (),
+            stateless=tuple(version for version in stored.changelogs if version >= start),
+            notes=stored.notes,
+        )
 
-    def _all_from(self, start: int) -> Listing:
+    def stored(self) -> Stored:
+        """Return every version by the kind of its file. Reads the same as `all_from`.
+
+        Raises: as `newest`.
+        """
+        return self._checked(self._stored)
+
+    def _stored(self) -> Stored:
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
             listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
@@ -153,12 +187,12 @@ class History:
                 if newest is None:
                     continue
                 notes += self._inconsistencies(snapshots, hint)
-            whole = {*snapshots, *(tag.id for tag in tags.values())}
-            found = whole.union(self._numbers(listings[2], "changelog"))
-            return Listing(
-                versions=tuple(sorted(version for version in found if version >= start)),
-                identity=_identity(newest) if newest else (),
-                stateless=tuple(sorted(version for version in found - whole if version >= start)),
+            tagged = {tag.id for tag in tags.values()}
+            return Stored(
+                snapshots=tuple(snapshots),
+                tagged=tuple(sorted(tagged)),
+                changelogs=tuple(sorted(set(self._numbers(listings[2], "changelog")).difference(snapshots, tagged))),
+                newest=newest,
                 notes=tuple(notes),
             )
         raise self._unstable()
