@@ -7,7 +7,7 @@ import pytest
 
 from snapshot_explorer import errors
 from tests.support.fault_search import tables
-from tests.support.faults import Fault, Store, registered
+from tests.support.faults import Fault, Request, Store, registered
 from tests.support.public_calls import opened
 
 
@@ -155,3 +155,22 @@ def test_retention_lacks_no_snapshot_whichever_listing_is_incomplete(stored, kin
             assert re.search("fewer versions|shows no snapshot|no version any more", str(error))  # noqa: PT017 - or right
 
     assert all(one == expected for one in found)
+
+
+def test_a_comparison_says_which_commit_a_file_is_from_though_a_commit_was_not_found_once(stored):
+    store = stored("delta/mapping_vectors_feed")
+    expected = opened(store).compare(5, 9).files.to_arrow()
+    table = _plant(store, "missing", "read .*0007.json$", lambda one: one.compare(5, 9).files)
+
+    assert table.compare(5, 9).files.to_arrow().equals(expected)
+
+
+def test_a_comparison_is_refused_while_the_storage_lists_a_commit_and_does_not_return_it(stored):
+    store = stored("delta/mapping_vectors_feed")
+    comparison = opened(store).compare(5, 9)
+    assert len(comparison.partitions)
+    commit = next(name for name in store.files if name.endswith("0007.json"))
+    store.heed(Fault("missing", Request("read", commit, 0), lasts=True))
+
+    with pytest.raises(errors.StorageError, match=r"lists a commit that it then does not return: .*0007\.json"):
+        _ = comparison.files

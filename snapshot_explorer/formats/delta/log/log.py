@@ -16,6 +16,7 @@ from snapshot_explorer.errors import (
     MissingFileError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
+    StorageError,
 )
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.batches import Commits, first_batch
@@ -293,16 +294,26 @@ class Log:
         Raises:
             SnapshotNotFoundError: The commit of a version is missing.
             CorruptTableError: One is damaged; the file and the line are named.
+            StorageError: The storage lists a commit and says that it does not exist.
         """
         wanted = sorted(set(versions))
         files = self.commit_files(wanted)
-        try:
-            return self._commits.actions(files, infos=infos)
-        except MissingFileError as error:
-            existing = self.refresh().commits()
-            raise self._missing_commits_error(
-                [version for version in wanted if version not in existing] or wanted
-            ) from error
+        for left in reversed(range(TRIES)):
+            try:
+                return self._commits.actions(files, infos=infos)
+            except MissingFileError as error:
+                existing = self.refresh().commits()
+                missing = [version for version in wanted if version not in existing]
+                if missing:
+                    raise self._missing_commits_error(missing) from error
+                if not left:
+                    raise StorageError(
+                        f"{self._storage.root} lists a commit that it then does not return: {error} The storage may be "
+                        "behind, or a proxy answered. Try again."
+                    ) from error
+                files = [existing[version] for version in wanted]
+            time.sleep(PAUSE_SECONDS)
+        raise AssertionError  # unreachable: the last try returns or raises
 
     def commit_files(self, versions: Sequence[int]) -> list[LogFile]:
         """Return the commit files of versions, in their order. A listing if the newest one lacks them.
