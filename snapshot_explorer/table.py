@@ -155,6 +155,15 @@ class Table:
         total = len(versions) if chosen.passes_all else None
         return history_frame(rows, stat=stat, path=self.path, total=total, limit=limit)
 
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        """Return COMMITS of listed versions, in their order. Reads the commits, and lists nothing.
+
+        Raises:
+            SnapshotNotFoundError: A version does not exist.
+        """
+        self._commits = read_history(self._format, versions, CommitFilter(), None)
+        return self._commits
+
     @overload
     def lifetimes(
         self, *, cache_dir: str | PathLike[str] | None = None, engine: Literal["local"] = "local"

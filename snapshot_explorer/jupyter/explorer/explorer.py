@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
@@ -14,7 +15,7 @@ from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of
 from snapshot_explorer.jupyter.explorer.following import FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
 from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
-from snapshot_explorer.jupyter.explorer.reading import Log, TableSize, read_log, read_table_size
+from snapshot_explorer.jupyter.explorer.reading import Log, TableSize, read_log, read_newest, read_table_size
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
 from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, static_html, static_text, static_view
 from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
@@ -98,10 +99,6 @@ class Explorer(widgets.VBox):
     def refresh(self) -> None:
         """Read the log again, and what is shown; where that fails, what is known stays."""
 
-        def read() -> tuple[Snapshot, Log]:
-            newest = self.table.update()
-            return newest, read_log(self.table)
-
         def take(found: tuple[Snapshot, Log]) -> None:
             self._cache.forget()
             self._views.forget()
@@ -109,7 +106,9 @@ class Explorer(widgets.VBox):
             self._follow_errors.clear()
             self._show_log(log)
 
-        self._work.start("log", Job(run=read, done=take, failed=self._fail_head, shown=self._busy.show))
+        self._work.start(
+            "log", Job(run=partial(read_newest, self.table), done=take, failed=self._fail_head, shown=self._busy.show)
+        )
         self._busy.expect(lambda: self._work.is_busy("log"))
 
     def choose(self, ref: int | str, marker: str = "b") -> None:

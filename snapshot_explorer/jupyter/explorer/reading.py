@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from snapshot_explorer.model import Listing
+    from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
 MOST_COMMITS = 10_000
@@ -53,16 +54,26 @@ class TableSize:
     """Their size."""
 
 
-def read_log(table: Table, before: Log | None = None) -> Log:
+def read_newest(table: Table) -> tuple[Snapshot, Log]:
+    """Return the newest snapshot and the log, read anew. One listing, and two more where there is a newer snapshot."""
+    listing = table.listing()
+    if table.current.listing != listing:
+        table.update()
+        listing = table.listing()
+    return table.current, read_log(table, listing=listing)
+
+
+def read_log(table: Table, before: Log | None = None, *, listing: Listing | None = None) -> Log:
     """Return what there is now. Where the log has only grown since, no more than the new commits is read.
 
     Args:
         table: The table.
         before: What was there; None to read all anew.
+        listing: All versions; None to list them.
     """
-    listing = table.listing()
+    listing = listing or table.listing()
     grown = None if before is None else _grown(table, before, listing)
-    commits = table.history(limit=MOST_COMMITS).to_arrow() if grown is None else grown
+    commits = table.commits(listing.versions[: -MOST_COMMITS - 1 : -1]) if grown is None else grown
     known = pc.is_in(commits["version"], pa.array(listing.versions, pa.int64()))
     return Log(
         versions=listing.versions,
@@ -80,7 +91,7 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
     version = newest["version"][0].as_py()
     if version not in listing.versions[-MOST_COMMITS:]:
         return None
-    fresh = table.history(f"{version}..").to_arrow()
+    fresh = table.commits([one for one in listing.versions[: -MOST_COMMITS - 1 : -1] if one >= version])
     if not fresh.slice(len(fresh) - 1).select(_SAME).equals(newest.select(_SAME)):
         return None
     old = before.commits.slice(1)

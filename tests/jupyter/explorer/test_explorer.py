@@ -18,6 +18,8 @@ from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.static_view import static_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
 from tests.support.explorers import all_widgets, labelled, pressed, told
+from tests.support.fault_search import tables
+from tests.support.faults import Store, registered
 from tests.support.loops import on_a_loop
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -44,6 +46,17 @@ def test_the_head_tells_what_the_table_is(explorer, orders):
     assert "versions 1 to 18, 18 of them" in explorer._head.value
     assert "41 rows in files" in explorer._head.value
     assert "2 files, 4.9 kB" in explorer._head.value
+
+
+def test_opening_lists_the_log_once():
+    with registered():
+        store = Store(tables()["samples/payments"], "payments")
+        table = open_table(store.url, storage_options={"store": store})
+        store.heed(None)
+
+        snapshot_explorer.explore(table).wait().close()
+
+        assert [one.operation for one in store.requests() if one.path.endswith("_delta_log")] == ["list"]
 
 
 def test_reading_the_log_is_cancelled_and_begun_again(growing, monkeypatch):
