@@ -133,7 +133,10 @@ class LocalFiles:
 
     def is_file(self, address: str) -> bool:
         """Return whether the file exists."""
-        return stat.S_ISREG(_status(address).st_mode)
+        try:
+            return stat.S_ISREG(_status(address).st_mode)
+        except FileNotFoundError:
+            return False  # usual where a history looks for old files, and translating an error costs more than this
 
     def open(self, address: str, size_bytes: int | None) -> pa.NativeFile:  # noqa: ARG002 - the disk knows the size
         """Return a file opened for random access."""

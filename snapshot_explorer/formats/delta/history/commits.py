@@ -55,7 +55,7 @@ class History:
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A commit file cannot be read; it is named.
         """
-        committed = {commit.version for commit in self._log.commits()}
+        committed = self._log.listing().commits()
         rows: dict[int, dict[str, object]] = {}
         # Newest first: the files found for a version prove which files of earlier versions exist.
         for run in _runs(versions, committed):
