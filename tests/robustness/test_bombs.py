@@ -9,12 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import Limits, open_table
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, LimitError
+from snapshot_explorer.formats.avro.container import read_container
+from snapshot_explorer.formats.paimon.files import avro_rows
 from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field
 from snapshot_explorer.storage import Storage
 from tests.support.delta import table_builder
 from tests.support.delta.table_builder import DeltaTable, add, commit_name
-from tests.support.paimon.avro_bytes import container
+from tests.support.paimon.avro_bytes import container, number
 
 MiB = 1 << 20
 STRICT = Limits(metadata_bytes=4 * MiB, metadata_ratio=1)
@@ -113,6 +117,50 @@ def test_an_avro_file_of_more_rows_than_it_may_have_is_refused():
 
     with pytest.raises(LimitError, match=r"manifest/m, of \d+ bytes, claims 5000000 rows; the limit is 4000000"):
         read_entries([("manifest/m", container(rows, [(5_000_000, bytes(5_000_000))], "deflate"))])
+
+
+def rows_of(schema, blocks, **limits):
+    """Return the rows of an Avro data file with a column `a`."""
+    file = read_container(container(schema, blocks, "deflate"), "bucket-0/d", {}, limits=Limits(**limits))
+    field = Field(id=0, name="a", type=DataType(root="ARRAY", element=DataType(root="INT")))
+    return list(avro_rows.batches(file, [field], 1024))
+
+
+@pytest.mark.parametrize(
+    "item",
+    ["int", "boolean", "string", ["null", "int"], {"type": "fixed", "name": "f", "size": 1}],
+    ids=["int", "boolean", "string", "union", "fixed"],
+)
+@pytest.mark.parametrize("count", [10**9, -(10**9)])
+def test_items_that_an_avro_data_file_announces_and_lacks_are_refused_at_once(item, count):
+    rows = {"type": "record", "name": "r", "fields": [{"name": "a", "type": {"type": "array", "items": item}}]}
+    block = number(count) + (number(5) if count < 0 else b"")
+    began = time.process_time()
+
+    with pytest.raises(CorruptBytesError, match="a block is damaged"):
+        rows_of(rows, [(1, block)])
+    assert time.process_time() - began < 1
+
+
+def test_rows_that_an_avro_data_file_announces_and_lacks_are_refused_at_once():
+    rows = {"type": "record", "name": "r", "fields": [{"name": "a", "type": {"type": "array", "items": "int"}}]}
+    began = time.process_time()
+
+    with pytest.raises(CorruptTableError, match="bucket-0/d .* implausible: 1000000000 rows in 1 bytes"):
+        rows_of(rows, [(10**9, b"\0")])
+    with pytest.raises(LimitError, match=r"bucket-0/d, of \d+ bytes, claims 5000 rows; the limit is 4000"):
+        rows_of(rows, [(5000, bytes(5000))], metadata_rows=4000)
+    with pytest.raises(LimitError, match=r"bucket-0/d, of \d+ bytes, has a block of 1000001 bytes or more"):
+        rows_of(rows, [(5_000_000, bytes(5_000_000))], value_bytes=1_000_000)
+    assert time.process_time() - began < 1
+
+
+def test_items_of_an_avro_data_file_that_take_no_bytes_are_refused():
+    nothing = {"type": "array", "items": "null"}
+    rows = {"type": "record", "name": "r", "fields": [{"name": "a", "type": nothing}]}
+
+    with pytest.raises(CorruptTableError, match="items of an array take no bytes"):
+        rows_of(rows, [(1, number(10**9) + number(0))])
 
 
 def test_a_commit_of_very_many_blank_lines_is_refused(table):
