@@ -28,6 +28,8 @@ def compare_schemas(a: TableSchema, b: TableSchema) -> pa.Table:
     added, dropped, renamed, widened (every value fits), narrowed, retyped, nullable, not null, comment, reordered
     (the names of the columns that both have, in order), primary key or partition key.
     """
+    if (a.columns, a.partition_keys, a.primary_keys) == (b.columns, b.partition_keys, b.primary_keys):
+        return frames.COMPARED_SCHEMAS.empty_table()
     if any(column.id is None for schema in (a, b) for column in schema.columns):
         a, b = _without_ids(a), _without_ids(b)
     rows = [*_columns(a, b), *_order(a, b), *_keys(a, b)]

@@ -6,6 +6,7 @@ Source: delta PROTOCOL.md, "Per-file Statistics".
 """
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -285,7 +286,9 @@ class _Columns:
             exactly = any(not is_exact(field) for field in fields)
             listed = texts.to_pylist() if fields else [None] * len(adds)
             self._slow = [{} if text is None else _parsed(text, exactly=exactly) for text in listed]
-        self._stored = single_chunk(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
+        stored = single_chunk(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
+        self._fast_parts, self._stored_parts = _flattened(self._fast), _flattened(stored)
+        self._are_tight = self._tight(_part(stored, "tightBounds"))
 
     def of(self, field: Field) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return least value, greatest value and null count of a column."""
@@ -300,36 +303,42 @@ class _Columns:
         stored = end.field.stored
         if not end.is_known:
             return pa.nulls(len(self._rows), kind)
-        fast = _part(self._fast, name, stored)
+        fast = self._fast_parts[name].get(stored)
         if fast is None:
             found = pa.array([end.parsed(_of(stats, name, stored)) for stats in self._texts()], kind)
         else:
             found = end.converted(fast)
-        parsed = _part(self._stored, name, stored)
+        parsed = self._stored_parts[name].get(stored)
         return found if parsed is None else pc.if_else(self._has_text, found, end.converted(parsed))
 
     def _texts(self) -> Sequence[Mapping[str, Any]]:
         return self._slow or [{}] * len(self._rows)
 
     def _null_counts(self, field: Field) -> pa.Array:
-        found = _part(self._fast, "nullCount", field.stored)
+        found = self._fast_parts["nullCount"].get(field.stored)
         if found is None:
             counts = [_number(_of(stats, "nullCount", field.stored)) for stats in self._texts()]
             found = pa.array(counts, pa.int64())
         found = pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
+        stored = self._stored_parts["nullCount"].get(field.stored)
+        if stored is not None and pa.types.is_integer(stored.type):
+            found = pc.if_else(self._has_text, found, stored.cast(pa.int64()))
+        if self._are_tight is None:
+            return found
+        # With deleted rows only the null counts of none and all are exact.
+        meant = [self._are_tight, pc.equal(found, 0), pc.equal(found, self._rows)]
+        sure = functools.reduce(pc.or_, (pc.fill_null(one, False) for one in meant))  # noqa: FBT003 - pyarrow's
+        return pc.if_else(sure, found, pa.scalar(None, pa.int64()))
+
+    def _tight(self, flags: pa.Array | None) -> pa.Array | None:
+        """Return for each file whether its bounds are exact; None if those of all are."""
         tight = _part(self._fast, "tightBounds")
         if tight is None:
             tight = pa.array([stats.get("tightBounds") is not False for stats in self._texts()], pa.bool_())
-        stored = _part(self._stored, "nullCount", field.stored)
-        if stored is not None and pa.types.is_integer(stored.type):
-            found = pc.if_else(self._has_text, found, stored.cast(pa.int64()))
-        flags = _part(self._stored, "tightBounds")
         if flags is not None and pa.types.is_boolean(flags.type):
             tight = pc.if_else(self._has_text, tight, flags)
-        # With deleted rows only the null counts of none and all are exact.
-        meant = [pc.fill_null(tight, True), pc.equal(found, 0), pc.equal(found, self._rows)]  # noqa: FBT003 - pyarrow's
-        sure = functools.reduce(pc.or_, (pc.fill_null(one, False) for one in meant))  # noqa: FBT003
-        return pc.if_else(sure, found, pa.scalar(None, pa.int64()))
+        tight = pc.fill_null(tight, True)  # noqa: FBT003 - pyarrow's
+        return None if pc.all(tight).as_py() else tight
 
 
 def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
@@ -339,6 +348,22 @@ def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
             return None
         values = pc.struct_field(values, [values.type.get_field_index(name)])
     return values
+
+
+def _flattened(values: pa.Array | None) -> Mapping[str, Mapping[str, pa.Array]]:
+    """Return for each kind of statistics the arrays of its columns, by name; without names that are there twice."""
+    found: dict[str, dict[str, pa.Array]] = {}
+    for name in (*_ENDS, "nullCount"):
+        part = _part(values, name)
+        if part is None or not pa.types.is_struct(part.type):
+            found[name] = {}
+            continue
+        names, arrays = part.type.names, part.flatten()
+        found[name] = dict(zip(names, arrays, strict=True))
+        for one, count in Counter(names).items() if len(found[name]) < len(names) else ():
+            if count > 1:
+                del found[name][one]
+    return found
 
 
 def _of(stats: Mapping[str, Any], name: str, column: str) -> object:
@@ -438,7 +463,8 @@ def _typed(found: pa.Table, fields: Sequence[Field]) -> pa.StructArray:
     ordered = [field for field in fields if _is_ordered(field)]
     for name in _ENDS:
         ends = single_chunk(found.column(name))
-        values = [pc.struct_field(ends, [place]).cast(arrow_type(field.type)) for place, field in enumerate(ordered)]
+        parts = ends.flatten() if ordered else ()
+        values = [part.cast(arrow_type(field.type)) for part, field in zip(parts, ordered, strict=True)]
         kinds = [pa.field(field.stored, value.type) for field, value in zip(ordered, values, strict=True)]
         columns.append(pa.StructArray.from_arrays(values, fields=kinds) if values else pa.nulls(len(found)))
     columns.append(found.column("nullCount"))
