@@ -6,6 +6,7 @@ of each page contains its uncompressed size and number of values, which a reader
 Source: parquet-format, "Data Pages", "Encodings"; PageHeader in parquet.thrift.
 """
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -54,6 +55,8 @@ class _Page:
     """Number of values, nulls included."""
     encoding: int
     """How they are encoded."""
+    checksum: int | None
+    """The CRC-32 of the stored bytes; None where the page carries none."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -174,13 +177,27 @@ def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width:
     return found
 
 
-def has_checksum(content: bytes) -> bool:
-    """Return whether the page whose header starts here carries a checksum.
+def is_intact(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
+    """Return whether the pages of a column chunk have the checksums that they carry. Reads them without decoding.
+
+    Writers give a checksum to all pages of a chunk or to none: without one in the first page, no other is read.
+
+    Args:
+        source: The file; best a memory map, of which nothing is copied.
+        column: The chunk.
 
     Raises:
-        CorruptBytesError: No header of a page starts here.
+        CorruptBytesError: A page has no valid header.
+
+    Source: parquet-format, "Checksumming".
     """
-    return any(field.id == _CHECKSUM for field in thrift.Reader(content).struct())
+    for page in _pages(source, column):
+        if page.checksum is None:
+            return True
+        source.seek(page.start)
+        if zlib.crc32(source.read_buffer(page.packed)) != page.checksum & 0xFFFF_FFFF:
+            return False
+    return True
 
 
 def _pages(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> Iterator[_Page]:
@@ -219,7 +236,18 @@ def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
     values, encoding = page_fields.get(1, 0), page_fields.get(4 if kind == 3 else 2, 0)  # noqa: PLR2004 - a page of version 2
     if not isinstance(values, int) or not isinstance(encoding, int) or values < 0:
         raise CorruptBytesError(f"the page at byte {at} has no number of values")
-    return _Page(kind=kind, start=at + reader.place, packed=packed, unpacked=unpacked, values=values, encoding=encoding)
+    checksum = fields.get(_CHECKSUM)
+    if checksum is not None and not isinstance(checksum, int):
+        raise CorruptBytesError(f"the page at byte {at} has no checksum")
+    return _Page(
+        kind=kind,
+        start=at + reader.place,
+        packed=packed,
+        unpacked=unpacked,
+        values=values,
+        encoding=encoding,
+        checksum=checksum,
+    )
 
 
 def _longest_value(source: pa.NativeFile, compression: str, page: _Page) -> int:

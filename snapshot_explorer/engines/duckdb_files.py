@@ -1,8 +1,9 @@
 """Rows that DuckDB's own parquet reader returns, where footers prove that they are exactly those of the version.
 
 DuckDB skips row groups and pages, and decodes the columns to return only where rows match. It reads only local
-parquet files without deleted rows, whose columns have the very types of the table. What is not proven is left to the
-format's own reader, and so is every file for which DuckDB reports an error.
+parquet files without deleted rows, whose columns have the very types of the table, and whose pages match the checksums
+that they carry. What is not proven is left to the format's own reader, and so is every file for which DuckDB reports an
+error.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
 from snapshot_explorer.engines.native_files import SupportsNativeFiles
+from snapshot_explorer.model import Bounds
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import duckdb
+    import pyarrow.parquet as pq
 
     from snapshot_explorer.engines.scan import Scan
-    from snapshot_explorer.model import NativeFile, Split
+    from snapshot_explorer.model import NativeFile, Predicate, Split
 
 log = logger_of(__name__)
 
@@ -64,8 +67,15 @@ _WRITERS = re.compile(
 )
 """Writers whose statistics order text by unsigned bytes. Older ones of Java did not (PARQUET-251, PARQUET-686)."""
 _CONSTANTS = "__snapshot_constants__"
-_HEADER_BYTES = 2**16
-"""Bytes in which the header of a page ends; statistics make some long."""
+_ORDERED = {
+    **{kind: kind for kind in (pa.int32(), pa.int64())},
+    pa.int8(): pa.int32(),
+    pa.int16(): pa.int32(),
+    pa.date32(): pa.int32(),
+    pa.timestamp("us"): pa.int64(),
+    _UTC: pa.int64(),
+}
+"""Types whose statistics are compared here, and the type in which the file stores them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +97,7 @@ def select(reader: object, splits: Sequence[Split], scan: Scan) -> pa.Table | No
 
     Reads the footers of the files first. The rows are those of `engines.local.to_arrow`.
     """
-    files = proven(reader, splits, scan.needed)
+    files = proven(reader, splits, scan.needed, scan.condition)
     if files is None:
         return None
     found: list[pa.Table] = []
@@ -109,7 +119,7 @@ def count(reader: object, splits: Sequence[Split], scan: Scan) -> int | None:
     if condition is None or not condition.columns:
         return None
     needed = pa.schema([field for field in scan.needed if field.name in condition.columns])
-    files = proven(reader, splits, needed)
+    files = proven(reader, splits, needed, condition)
     if files is None:
         return None
     total = 0
@@ -131,8 +141,13 @@ def _kind(file: File) -> tuple[object, ...]:
     return file.names, file.guarded, id(file.constants)
 
 
-def proven(reader: object, splits: Sequence[Split], schema: pa.Schema) -> list[File] | None:
-    """Return the files of splits, in order, if DuckDB reads these columns of every one as the format does."""
+def proven(
+    reader: object, splits: Sequence[Split], schema: pa.Schema, predicate: Predicate | None
+) -> list[File] | None:
+    """Return the files of splits, in order, if DuckDB reads these columns of every one as the format does.
+
+    Rows that do not match the predicate may be read without the checksums of their pages having been verified.
+    """
     if not isinstance(reader, SupportsNativeFiles) or not schema.names or not splits or not _is_worth(splits):
         return None
     if len({name.lower() for name in schema.names}) < len(schema.names):
@@ -148,7 +163,7 @@ def proven(reader: object, splits: Sequence[Split], schema: pa.Schema) -> list[F
     if not all(file.kind == "parquet" and not file.deleted and _is_plain(file.address) for file, _ in stored):
         return None
     with ThreadPoolExecutor(_THREADS, "snapshot-footers") as pool:
-        files = list(pool.map(lambda one: _proven_file(one[0], one[1], schema), stored))
+        files = list(pool.map(lambda one: _proven_file(one[0], one[1], schema, predicate), stored))
     found = [file for file in files if file is not None]
     return found if len(found) == len(files) and len({_kind(file) for file in found}) <= _MOST_RUNS else None
 
@@ -163,12 +178,14 @@ def _is_plain(address: str | None) -> bool:
     return address is not None and _PLAIN_PATH.fullmatch(address) is not None
 
 
-def _proven_file(file: NativeFile, partition: pa.Table | None, schema: pa.Schema) -> File | None:
+def _proven_file(
+    file: NativeFile, partition: pa.Table | None, schema: pa.Schema, predicate: Predicate | None
+) -> File | None:
     """Return a file if its footer has each column in the type of the table."""
     from snapshot_explorer.engines.footers import footer  # noqa: PLC0415 - loads pyarrow's readers
 
     there = footer(file)
-    if there is None or file.rows not in (None, there.rows) or _has_checksums(file.address or "", there.first_page):
+    if there is None or file.rows not in (None, there.rows):
         return None
     constants = frozenset(partition.column_names if partition is not None else ())
     names = {}
@@ -179,7 +196,7 @@ def _proven_file(file: NativeFile, partition: pa.Table | None, schema: pa.Schema
         if stored is None or there.columns.get(stored) != field.type:
             return None
         names[field.name] = stored
-    if not names:
+    if not names or not _is_intact(file.address or "", names, schema, predicate):
         return None
     doubted = _FLOATS if _WRITERS.match(there.writer) else (*_FLOATS, *_TEXTS)
     return File(
@@ -192,16 +209,63 @@ def _proven_file(file: NativeFile, partition: pa.Table | None, schema: pa.Schema
     )
 
 
-def _has_checksums(path: str, first_page: int | None) -> bool:
-    """Return whether pages carry checksums, which DuckDB does not verify. Writers give one to all pages or to none."""
-    if first_page is None:
-        return False
-    with open(path, "rb") as file:  # noqa: PTH123 - a Path costs more than the question
-        file.seek(first_page)
+def _is_intact(path: str, names: Mapping[str, str], schema: pa.Schema, predicate: Predicate | None) -> bool:
+    """Return whether pages have the checksums that they carry, which DuckDB does not verify.
+
+    Reads the columns of row groups in which rows might match the predicate.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+    with pa.memory_map(path) as source:
+        metadata = pq.ParquetFile(source).metadata
+        leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
+        chosen = {name: leaves[stored] for name, stored in names.items()}
         try:
-            return parquet_pages.has_checksum(file.read(_HEADER_BYTES))
-        except CorruptBytesError:
-            return True  # the format's own reader says what is wrong
+            return all(
+                parquet_pages.is_intact(source, metadata.row_group(group).column(leaf))
+                for group in _matching_groups(metadata, chosen, schema, predicate)
+                for leaf in chosen.values()
+            )
+        except (CorruptBytesError, pa.ArrowException, OSError):
+            return False  # the format's own reader says what is wrong
+
+
+def _matching_groups(
+    metadata: pq.FileMetaData, leaves: Mapping[str, int], schema: pa.Schema, predicate: Predicate | None
+) -> Sequence[int]:
+    """Return the row groups in which rows might match a predicate, by their statistics."""
+    groups = range(metadata.num_row_groups)
+    read = [name for name in leaves if predicate is not None and name in predicate.columns]
+    if predicate is None or not read or not groups:
+        return groups
+    kinds = pa.schema([schema.field(name) for name in read])
+    found = [
+        [_bounds(metadata.row_group(group).column(leaves[name]), kinds.field(name).type) for group in groups]
+        for name in read
+    ]
+    lower, upper = (
+        pa.Table.from_arrays([pa.concat_arrays([one[side] for one in some]) for some in found], schema=kinds)
+        for side in (0, 1)
+    )
+    counts = pa.table(
+        {name: pa.array([one[2] for one in some], pa.int64()) for name, some in zip(read, found, strict=True)}
+    )
+    rows = pa.array([metadata.row_group(group).num_rows for group in groups], pa.int64())
+    ruled_out = predicate.ruled_out(Bounds(lower=lower, upper=upper, null_count=counts, rows=rows))
+    return [group for group in groups if not ruled_out[group].is_valid]
+
+
+def _bounds(chunk: pq.ColumnChunkMetaData, kind: pa.DataType) -> tuple[pa.Array, pa.Array, int | None]:
+    """Return the least and greatest value of a column chunk, null where unknown, and the number of nulls."""
+    statistics = chunk.statistics
+    unknown = pa.nulls(1, kind)
+    if statistics is None:
+        return unknown, unknown, None
+    count = statistics.null_count if statistics.has_null_count else None
+    if not statistics.has_min_max or kind not in _ORDERED:
+        return unknown, unknown, count
+    values = pa.array([statistics.min_raw, statistics.max_raw], _ORDERED[kind]).cast(kind)
+    return values[:1], values[1:], count
 
 
 def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: int | None) -> pa.Table | None:

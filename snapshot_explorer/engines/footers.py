@@ -44,8 +44,6 @@ class Footer:
     """The names of all columns, in lower case."""
     writer: str = ""
     """The program that wrote a parquet file, as the file names it."""
-    first_page: int | None = None
-    """Where the first page of a parquet file starts; None without rows."""
 
 
 def footer(file: NativeFile) -> Footer | None:
@@ -64,7 +62,7 @@ def footer(file: NativeFile) -> Footer | None:
         with pq.ParquetFile(file.address) as parquet:
             found = _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
             writer = parquet.metadata.created_by or ""
-            return None if found is None else replace(found, writer=writer, first_page=_first_page(parquet))
+            return None if found is None else replace(found, writer=writer)
     except (pa.ArrowException, OSError, ValueError):
         return None  # the format's own reader raises the error
 
@@ -74,14 +72,6 @@ def _found(rows: int, size: int, columns: Mapping[str, pa.DataType], schema: pa.
     if len(folded) != len(schema.names):
         return None  # Spark ignores the case of column names
     return Footer(rows=rows, size_bytes=size, columns=columns, folded=folded)
-
-
-def _first_page(reader: pq.ParquetFile) -> int | None:
-    if not reader.metadata.num_row_groups or not reader.metadata.num_columns:
-        return None
-    column = reader.metadata.row_group(0).column(0)
-    starts = (column.dictionary_page_offset, column.data_page_offset)
-    return min((int(start) for start in starts if start), default=None)
 
 
 def _of_parquet(reader: pq.ParquetFile) -> dict[str, pa.DataType]:

@@ -271,4 +271,5 @@ def _relation(source: _Source) -> duckdb_sql.Relation:
 def _files(snapshot: Snapshot, columns: Sequence[str], where: str | None) -> Sequence[File] | None:
     """Return the files of a scan, if DuckDB may read them itself."""
     scan = scan_of(snapshot.arrow_schema, columns, where)
-    return duckdb_files.proven(snapshot.resolved, snapshot.resolved.plan(scan.condition).splits, scan.columns)
+    splits = snapshot.resolved.plan(scan.condition).splits
+    return duckdb_files.proven(snapshot.resolved, splits, scan.columns, scan.condition)

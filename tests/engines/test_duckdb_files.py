@@ -189,11 +189,22 @@ def written(folder, rows, **options):
     return snapshot_explorer.open_table(str(folder)).current
 
 
-def test_files_whose_pages_carry_checksums_are_left_to_the_reader_that_verifies_them(tmp_path):
-    snapshot = written(tmp_path, pa.table({"id": [1, 2]}), write_page_checksum=True)
+def test_files_whose_pages_carry_checksums_are_read_if_these_are_right(tmp_path):
+    rows = pa.table({"id": pa.array(range(10_000), pa.int64())})
+    plain = {"write_page_checksum": True, "compression": "none", "use_dictionary": False}
+    snapshot = written(tmp_path, rows, row_group_size=5_000, **plain)
+    path = tmp_path / "part-0.parquet"
 
-    assert by_files(snapshot, where="id = 2") is None
-    assert snapshot.to_arrow(where="id = 2")["id"].to_pylist() == [2]
+    assert by_files(snapshot, where="id >= 5000").num_rows == 5_000
+
+    content = bytearray(path.read_bytes())
+    content[content.find((4_000).to_bytes(8, "little"))] ^= 1
+    path.write_bytes(content)
+
+    assert by_files(snapshot, where="id >= 5000").num_rows == 5_000
+    assert by_files(snapshot, where="id < 5000") is None
+    with pytest.raises(CorruptTableError, match=r"part-0\.parquet"):
+        snapshot.to_arrow(where="id < 5000")
 
 
 def test_files_in_a_narrower_type_are_left_to_the_reader_of_the_format(tmp_path):
