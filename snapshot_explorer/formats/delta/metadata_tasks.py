@@ -1,7 +1,7 @@
-"""Pieces of a Delta log that are read apart: files of a checkpoint, and runs of commits.
+"""Tasks that read a Delta log independently: files of a checkpoint, and runs of commits.
 
-What tells how partition columns are called, the metaData in force, is needed with each piece: it is looked for first,
-in all commits at once, where there are too many to be read here.
+Each task needs the metaData in force, for the names of partition columns. It is searched for first: here, or in
+parallel tasks over all commits if there are too many.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,40 +48,40 @@ from snapshot_explorer.formats.metadata_tasks import (
 from snapshot_explorer.storage import Storage
 
 _BYTES = 16 << 20
-"""Bytes of the commits that are a unit, about: parsing them takes several times as long as starting a task for them."""
+"""The approximate size of commits per task: parsing them takes several times as long as starting the task."""
 _LOOK_BYTES = 64 << 20
-"""Bytes of the commits that are a unit where only protocol and metaData are looked for, which is much faster."""
+"""The size of commits per task if it only searches for protocol and metaData, which is much faster."""
 _COMMITS = 500
-"""The most commits that are a unit: each takes a request."""
+"""The maximum number of commits per task: each takes a request."""
 _HERE = 16 << 20
-"""Bytes of commits that are read here, rather than where units are read."""
+"""The size of commits that are read here, not in tasks."""
 _CHECKPOINT_BYTES = 16 << 20
-"""Bytes of a checkpoint's file that are a unit, about."""
+"""The approximate size of a part of a checkpoint file per task."""
 _WORDS = (b'"metaData"', b'"protocol"', b"\\u")
-"""What a line holds that has protocol or metaData; a name may be spelled with escapes."""
+"""Text in each line with protocol or metaData; names may be written with escapes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointPart:
-    """A part of a file of the checkpoint that a version is made from."""
+    """A part of a checkpoint file of a version."""
 
     version: int
     """The version."""
     path: str
     """The file."""
     size_bytes: int | None
-    """Its size, where it is told."""
+    """Its size, if known."""
     part: int
-    """Which part of it, from 0."""
+    """The index of the part, from 0."""
     parts: int
-    """How many parts there are."""
+    """The number of parts."""
     metadata: Metadata
     """In force at the version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCommits:
-    """Commits that a version is made from."""
+    """Commits of a version after its checkpoint."""
 
     version: int
     """The version."""
@@ -93,7 +93,7 @@ class StateCommits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commits:
-    """Commits that tell of changes."""
+    """Commits whose changes are read."""
 
     version: int
     """The first."""
@@ -102,12 +102,12 @@ class Commits:
     metadata: Metadata
     """In force at the first of them."""
     times: Listed | None
-    """What is known of when they were made; None if that is not asked for."""
+    """Their commit times, as far as the listing contains them; None if not requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Commits in which protocol and metaData are looked for."""
+    """Commits that are searched for protocol and metaData."""
 
     version: int
     """The first."""
@@ -120,8 +120,8 @@ def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tup
 
     Args:
         actions: Their actions.
-        versions: Their versions, in the order wanted.
-        in_force: The metadata in force from some versions on, ascending, the first of them included.
+        versions: Their versions, in the order of the result.
+        in_force: Versions where the metadata changes, ascending, including the first version.
     """
     files = {"remove": actions.removes, "add": actions.adds, "cdc": actions.cdc}
     return changes_frame(
@@ -133,12 +133,12 @@ def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tup
 
 
 def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> list[MetadataTask]:
-    """Return the units that tell the live files of a version.
+    """Return the tasks for the live files of a version.
 
-    Reads of its checkpoint what is not a file, and looks for metaData in the commits after it.
+    Reads the actions of its checkpoint that are not files, and searches the commits after it for metaData.
 
     Raises:
-        SnapshotNotFoundError: The version does not exist, or cannot be reconstructed any more.
+        SnapshotNotFoundError: The version does not exist, or can no longer be reconstructed.
         CorruptTableError: It has no protocol or no metadata, or a file is damaged.
     """
     segment, checkpoint = log.outline(version)
@@ -159,16 +159,16 @@ def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> lis
 def change_tasks(
     storage: Storage, log: Log, versions: Sequence[int], look: Prefetch, times: Listed | None
 ) -> list[MetadataTask]:
-    """Return the units that tell what commits changed.
+    """Return the tasks for the changes of commits.
 
-    Reads what tells the metadata in force at the first commit of each run, and looks for later ones in the commits.
+    Reads the metadata in force at the first commit of each run, and searches the commits for later ones.
 
     Args:
         storage: The table's storage.
         log: The table's log.
         versions: Ascending, with or without gaps.
-        look: Reads what is too much to be read here.
-        times: What tells when they were made, if that is asked for.
+        look: Searches commits in tasks if there are too many to read here.
+        times: The commit times, if requested.
 
     Raises: as `state_tasks`.
     """
@@ -189,12 +189,12 @@ def change_tasks(
 
 
 def task_reader(storage: Storage) -> Reader:
-    """Return what reads units."""
+    """Return the function that reads tasks."""
     return partial(_read, storage)
 
 
 def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[LogFile, ...]]:
-    """Return commits in pieces of so many bytes, and so many of them, as a unit may hold."""
+    """Return commits, packed by size and number into tasks."""
     left, pieces = commits, []
     while left:
         some, _ = first_batch(left[:_COMMITS], size_bytes)
@@ -204,7 +204,7 @@ def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[
 
 
 def _metadata_near(storage: Storage, log: Log, version: int, look: Prefetch) -> Metadata:
-    """Return the metadata at a version; where it cannot be reconstructed, those of the earliest that can."""
+    """Return the metadata at a version; if it cannot be reconstructed, that of the earliest version that can."""
     try:
         segment, checkpoint = log.outline(version)
     except SnapshotNotFoundError:
@@ -216,7 +216,7 @@ def _metadata_near(storage: Storage, log: Log, version: int, look: Prefetch) -> 
 def _in_force(
     storage: Storage, version: int, before: ReplayState, commits: Sequence[LogFile], look: Prefetch
 ) -> Metadata:
-    """Return the metadata that commits after a checkpoint leave in force.
+    """Return the metadata in force after the commits that follow a checkpoint.
 
     Raises:
         CorruptTableError: There are none, or no protocol.
@@ -224,7 +224,7 @@ def _in_force(
     found = _settings(storage, commits, look)
     tally = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), found)
     metadata = complete(tally, version, storage.root)[1]
-    schema_of(metadata)  # which refuses what is not read, here and now rather than where units are read
+    schema_of(metadata)  # this refuses features that are not read, before any task runs
     return metadata
 
 
@@ -264,7 +264,7 @@ def _read(storage: Storage, unit: MetadataTask) -> Iterator[pa.Table]:
 
 
 def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
-    """Return the lines of commits that may hold protocol or metaData; the others empty, so that the rest keep place."""
+    """Return the lines that may contain protocol or metaData; others become empty, to keep line numbers."""
     found = []
     for version, path, content in _contents(storage, unit.commits):
         check_is_commit(path, content)
@@ -300,7 +300,7 @@ def _of_state(files: pa.Table, version: int, metadata: Metadata, change: str, pl
 
 
 def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa.Array:
-    """Return the partitions of files, in order of version, each by the metadata in force at its version."""
+    """Return the partitions of files, ordered by version, with the metadata in force at each version."""
     if not in_force:
         return pa.array([], frames.PARTITION)
     versions = files.column("version").to_numpy()

@@ -1,4 +1,4 @@
-"""`Delta`: a Delta table on storage, as `formats.TableFormat` asks for it."""
+"""`Delta`: a Delta table on storage, an implementation of `formats.TableFormat`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -26,20 +26,20 @@ from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Row
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
-"""Commits whose actions are in memory at the same time."""
+"""The number of commits whose actions are in memory at the same time."""
 
 
 class Delta:
-    """A Delta table. Keeps the listing of its log and the states it has reconstructed. Safe for several threads."""
+    """A Delta table. Caches the listing of its log and recent states. Thread-safe."""
 
     name: ClassVar[str] = "delta"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
-        """Bind to a table; reads nothing.
+        """Bind to a table. Reads nothing.
 
         Raises:
-            TableNotFoundError: A branch is asked for: Delta tables have none.
+            TableNotFoundError: A branch was passed: Delta tables have none.
         """
         if branch is not None:
             raise TableNotFoundError(
@@ -61,10 +61,10 @@ class Delta:
         return LOG in storage.folders("")
 
     def listing(self, start: int | None = None) -> Listing:
-        """Return which versions there are.
+        """Return the listing of versions.
 
-        One listing of the log; without `start` the hint is read too, and the versions begin with the checkpoint that
-        the newest version is made from. Where there are staged commits, a listing of them.
+        Lists the log once; without `start`, also reads the hint, and the versions begin with the checkpoint of the
+        newest version. If there are staged commits, lists them.
 
         Raises:
             TableNotFoundError: The log is gone or, without `start`, empty.
@@ -82,7 +82,7 @@ class Delta:
         try:
             segment = self._log.newest(found, hint or None)
         except CorruptTableError:
-            # A listing that is made while two commits land may show the second one alone.
+            # A listing during two commits may contain only the second one.
             found = self._log.refresh()
             versions, segment = found.versions(), self._log.newest(found, hint or None)
         if found.has_staged:
@@ -101,7 +101,7 @@ class Delta:
         )
 
     def version(self, number: int | None) -> DeltaVersion:
-        """Return one version; the newest one for None. A listing at most.
+        """Return one version; the newest for None. At most one listing.
 
         Raises:
             SnapshotNotFoundError: The version cannot be reconstructed.
@@ -110,41 +110,41 @@ class Delta:
         return DeltaVersion(self._storage, segment.version, log=self._log, times=self._times)
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return when each version was committed, aware, UTC: by Delta's adjusted file times, or in-commit timestamps.
+        """Return the commit time of each version, aware, UTC: Delta's adjusted file times, or in-commit timestamps.
 
-        From the listing alone, unless commits carry their times: then a commit file for each; see `Times`.
+        From the listing, unless commits contain their times: then reads one commit file for each; see `Times`.
         """
         return self._times.committed_at(versions)
 
     def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
-        """Return the run of these versions that holds the last one committed at or before a time; see `Times`."""
+        """Return the range of these versions that contains the last one committed at or before a time; see `Times`."""
         return self._times.searched(time, versions)
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
-        """Return the COMMITS frame, in the order asked for; `History.frame` tells what it reads."""
+        """Return the COMMITS frame, in the order of the versions; see `History.frame` for what it reads."""
         return self._history.frame(versions)
 
     def inspect(self, name: str) -> pa.Table:
         """Return DESCRIBE HISTORY, with the columns of Delta's own.
 
         Raises:
-            InvalidArgumentError: There is no such table.
+            InvalidArgumentError: The name is unknown.
             CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         return Inspector(self._storage, self._log, self._times).of_table(name)
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
-        """Return what VACUUM with a rule would take; see `Vacuum.expiry`."""
+        """Return what VACUUM with a rule would delete; see `Vacuum.expiry`."""
         return self._vacuum.expiry(rule, lifetimes, newest)
 
-    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log is there
-        """Return which data files and deletion vectors are there; see `Vacuum.presence`."""
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists
+        """Return which data files and deletion vectors exist; see `Vacuum.presence`."""
         return self._vacuum.presence(lifetimes)
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - in the commits too
         """Return the CHANGES frame: per version the files it removed, those it added, and those of change data.
 
-        Reads the commits, a request each, and what tells the partition columns at the first of them.
+        Reads the commits, one request each, and the metadata in force at the first of them.
 
         Raises:
             SnapshotNotFoundError: The commit of a version is gone.
@@ -156,11 +156,11 @@ class Delta:
         return pa.concat_tables(parts)
 
     def tags(self) -> Mapping[str, int]:
-        """Return no tag: Delta has none."""
+        """Return no tags: Delta has none."""
         return {}
 
     def branches(self) -> Sequence[Branch]:
-        """Return no branch: Delta has none."""
+        """Return no branches: Delta has none."""
         return ()
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
@@ -174,17 +174,17 @@ class Delta:
         )
 
     def state_tasks(self, version: int, look: Prefetch) -> StateTasks:
-        """Return the units that tell the live files of a version; see `units.state_tasks`."""
+        """Return the tasks for the live files of a version; see `metadata_tasks.state_tasks`."""
         found = units.state_tasks(self._storage, self._log, version, look)
         return StateTasks(units=found, keeps_last_add=True)
 
     def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
-        """Return the units that tell what commits changed; see `units.change_tasks`."""
+        """Return the tasks for the changes of commits; see `metadata_tasks.change_tasks`."""
         listed = self._times.listed(versions) if lifetimes else None
         return units.change_tasks(self._storage, self._log, versions, look, listed)
 
     def task_reader(self) -> Reader:
-        """Return what reads units."""
+        """Return the function that reads tasks."""
         return units.task_reader(self._storage)
 
     def __reduce__(self) -> tuple[type["Delta"], tuple[Storage]]:
@@ -195,10 +195,10 @@ class Delta:
         return units.changes_of(actions, versions, self._metadata_of(versions, actions))
 
     def _metadata_of(self, versions: Sequence[int], actions: Actions) -> list[tuple[int, Metadata]]:
-        """Return the metadata in force from some versions on, ascending: of the first, and where they change."""
+        """Return the metadata in force at the first version, and at each version that changes it, ascending."""
         found: list[tuple[int, Metadata]] = []
         generation, last = self._log.generation, self._last_metadata
-        # Whoever goes through the log asks next for what follows what was told last.
+        # A caller that reads the log in order continues after the last version.
         before = last[1] if last is not None and last[0] == generation else None
         for version in sorted(set(versions)):
             if version in actions.metadatas:
@@ -213,7 +213,7 @@ class Delta:
         return found
 
     def _metadata_near(self, version: int) -> Metadata:
-        """Return the metadata at a version; where it cannot be reconstructed, those of the earliest that can."""
+        """Return the metadata at a version; if it cannot be reconstructed, that of the earliest version that can."""
         try:
             return self._log.protocol_and_metadata(version)[1]
         except SnapshotNotFoundError:
@@ -221,7 +221,7 @@ class Delta:
 
 
 def _no_table(storage: Storage, *, is_empty: bool) -> TableNotFoundError:
-    what = "is empty" if is_empty else "holds no commit and no complete checkpoint"
+    what = "is empty" if is_empty else "contains no commit and no complete checkpoint"
     return TableNotFoundError(
         f"{storage.root} is not a Delta table: its folder {LOG} {what}. Check the path; if the table was copied, copy "
         "its log too."

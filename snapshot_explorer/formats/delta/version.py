@@ -38,7 +38,7 @@ from snapshot_explorer.storage import Storage
 class DeltaVersion:
     """One version of a Delta table. Immutable and picklable; protocol and metadata are read once, when first used.
 
-    The live files stay with the log, which keeps those of the last few versions.
+    The log caches the live files of the last few versions.
     """
 
     def __init__(self, storage: Storage, number: int, *, log: Log, times: Times) -> None:
@@ -76,7 +76,7 @@ class DeltaVersion:
         return self._definition[1].configuration
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
-        """Return those of the names that are columns which rows have only when a reader names them, such as `_row_id`.
+        """Return the names of hidden columns among these, which are only read if selected, such as `_row_id`.
 
         Raises:
             InvalidArgumentError: The table does not track its rows at the version.
@@ -84,10 +84,10 @@ class DeltaVersion:
         return rows.metadata_columns(names, self._definition[1])
 
     def validate(self) -> Validation:
-        """Return the table's id, and how the version's checksum file contradicts the log.
+        """Return the table's id, and the differences of the version's checksum file from the log.
 
-        Reads the checksum file, and of the log what holds protocol and metadata: the commits after the checkpoint and,
-        where these do not, the checkpoint.
+        Reads the checksum file, and protocol and metadata from the log: from the commits after the checkpoint or, if
+        they do not contain them, the checkpoint.
 
         Raises:
             CorruptTableError: The version has no protocol or no metadata, or a file is damaged.
@@ -98,7 +98,7 @@ class DeltaVersion:
     def manifests(self) -> pa.Table:
         """Return the MANIFESTS frame: the files of the checkpoint as base, the commits after it as delta.
 
-        Reads both; nothing else says how many files they hold.
+        Reads both, since nothing else contains their file counts.
         """
         checkpoint = self._log.checkpoint_files(self._number)
         segment = self._log.segment(self._number)
@@ -106,13 +106,13 @@ class DeltaVersion:
         return manifests_frame(segment, checkpoint, actions)
 
     def entries(self, manifest: str) -> pa.Table:
-        """Return the ENTRIES of a commit or a file of a checkpoint that the version is made of; see `entries_of`."""
+        """Return the ENTRIES of a commit or a checkpoint file of the version; see `entries_of`."""
         return entries_of(self._storage, self._log, self._number, manifest)
 
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
         """Return the FILES frame, restricted to partitions that might match the predicate.
 
-        Reads the checkpoint and the commits after it, unless they are kept.
+        Reads the checkpoint and the commits after it, unless they are cached.
 
         Raises:
             SnapshotNotFoundError: The version cannot be reconstructed any more.
@@ -130,7 +130,7 @@ class DeltaVersion:
         return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
 
     def maintenance_settings(self) -> MaintenanceSettings:
-        """Return what the properties say of the table's maintenance; see `upkeep.settings_of`."""
+        """Return the table's settings for maintenance; see `settings.settings_of`."""
         return settings_of(self.properties, self._storage.root)
 
     def inspect(self, name: str) -> pa.Table:
@@ -169,19 +169,19 @@ class DeltaVersion:
         return rows.read(self._storage, split, columns, removed_in=self._log.removed_in)
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
-        """Return the data files of splits that do not exist, as far as asking is quick; see `Storage.missing`."""
+        """Return the data files of splits that do not exist, as far as checking is fast; see `Storage.missing`."""
         return self._storage.missing([path for split in splits for path in split.files])
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
-        """Return a split of rows cut into one per file; one of changes as it is."""
+        """Return one split per file for a split of rows; a split of changes unchanged."""
         return split_by_file(split)
 
     def native_files(self, split: Split) -> NativeRows | None:
-        """Return where other readers find the rows of a split; None with columns found by id."""
+        """Return the files of a split for other readers; None if columns are found by id."""
         return native_files(self._storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        """Return for each part, a file each, the positions of the rows that its deletion vector removes."""
+        """Return the deleted positions of each part, one file each."""
         return deleted_positions(self._storage, parts, rows)
 
 

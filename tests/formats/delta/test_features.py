@@ -122,7 +122,7 @@ def test_a_refused_change_deep_in_a_column_is_named():
 
 
 def test_columns_that_differ_only_in_case_are_refused():
-    with pytest.raises(CorruptTableError, match="Several columns are called 'id' but for case"):
+    with pytest.raises(CorruptTableError, match="Several columns are named 'id' ignoring case"):
         check_readable(protocol(), metadata(schema_json([("id", "long"), ("ID", "long")])))
 
 

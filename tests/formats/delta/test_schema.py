@@ -128,7 +128,7 @@ def test_what_is_no_schema_is_damage(text):
 
 
 def test_a_partition_column_must_be_in_the_schema():
-    with pytest.raises(CorruptTableError, match="names the column 'day', which its schemaString lacks"):
+    with pytest.raises(CorruptTableError, match="refers to the column 'day', which its schemaString lacks"):
         schema_of(metadata(schema_json(), partition_by=["day"]))
 
 

@@ -1,4 +1,4 @@
-"""Which versions of the protocol and which reader features are read, and which are refused by name.
+"""Check that this package reads a protocol and its reader features; refuse others by name.
 
 Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
 """
@@ -23,7 +23,7 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
     """Return the schema under which the rows of a version are read.
 
     Raises:
-        UnsupportedFeatureError: The version needs what is not read; the message names it.
+        UnsupportedFeatureError: The version needs a feature that is not read. The message names it.
         CorruptTableError: The protocol or the schema contradicts the format.
     """
     _check_protocol(protocol)
@@ -38,7 +38,7 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
         _check_changes(name, field)
         if field.id is None and schema.mode == "id":
             raise CorruptTableError(
-                f"The column {name!r} has no id, by which the table's data files are read (delta.columnMapping.mode). "
+                f"The column {name!r} has no id, which is needed to read data files (delta.columnMapping.mode). "
                 "The log is damaged; compare it with a copy of the table."
             )
     _check_shredding(protocol, schema)
@@ -61,7 +61,7 @@ def _check_protocol(protocol: Protocol) -> None:
 
 
 def _check_mapping(protocol: Protocol, schema: Schema) -> None:
-    """Refuse a table that maps its columns, and lists the features that it needs without this one, as Spark does."""
+    """Refuse a table that maps its columns but does not list the feature, as Spark does."""
     if protocol.min_reader_version < _VERSIONS[-1] or schema.mode == "none":
         return
     listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
@@ -74,13 +74,13 @@ def _check_mapping(protocol: Protocol, schema: Schema) -> None:
 
 
 def _check_names(schema: Schema) -> None:
-    """Refuse columns whose names differ only in case: a data file would be read as either."""
+    """Refuse columns whose names differ only in case: a column of a data file could match either."""
     for fields in _structs(DataType(root="struct", fields=schema.fields)):
         names = [field.name.lower() for field in fields]
         twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
         if twice is not None:
             raise CorruptTableError(
-                f"Several columns are called {twice!r} but for case, which Delta does not allow. The log is damaged; "
+                f"Several columns are named {twice!r} ignoring case, which Delta does not allow. The log is damaged; "
                 "compare it with a copy of the table."
             )
 

@@ -1,4 +1,4 @@
-"""What the log of a Delta table holds, parsed: records for what there is one of, Arrow schemas for the rest.
+"""The parsed contents of a Delta log: records for single actions, Arrow schemas for the rest.
 
 Source: delta PROTOCOL.md, "Actions".
 """
@@ -23,8 +23,8 @@ DELETION_VECTOR = pa.struct(
 """Where a deletion vector is: PROTOCOL.md, "Deletion Vector Descriptor Schema"."""
 
 _FILE = [
-    pa.field("version", pa.int64()),  # the commit that holds the action; null where a checkpoint holds it
-    pa.field("path", pa.string()),  # decoded once; canonical where absolute, so that equal files are equal texts
+    pa.field("version", pa.int64()),  # the commit with the action; null if it is in a checkpoint
+    pa.field("path", pa.string()),  # decoded once; canonical if absolute, so that equal files have equal texts
     pa.field("partition_values", STRINGS),  # by physical name
     pa.field("size_bytes", pa.int64()),
     pa.field("data_change", pa.bool_()),
@@ -42,10 +42,10 @@ ADDS = pa.schema(
         pa.field("clustering_provider", pa.string()),
     ]
 )
-"""Add actions. One from a checkpoint without statistics as text has them in a further column `stats_parsed`."""
+"""Add actions. Those from a checkpoint without statistics as text have another column `stats_parsed`."""
 
 REMOVES = pa.schema([*_FILE, pa.field("deleted_at", pa.int64()), pa.field("extended", pa.bool_())])
-"""Remove actions; an old writer's have neither partition values nor size nor statistics: null."""
+"""Remove actions. Those of old writers have null partition values, size and statistics."""
 
 CDC = pa.schema(_FILE[:5])
 """Files of change data."""
@@ -53,16 +53,16 @@ CDC = pa.schema(_FILE[:5])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """What a reader must understand."""
+    """The protocol that a reader must support."""
 
     min_reader_version: int
-    """Reader version 1 to 3; from 3 on the features count."""
+    """Reader version 1 to 3; from 3 on, the features decide."""
     min_writer_version: int
     """Writer version; does not concern a reader."""
     reader_features: frozenset[str] | None
-    """Features that a reader must know; None below reader version 3."""
+    """Features that a reader must support; None below reader version 3."""
     writer_features: frozenset[str] | None
-    """Features that a writer must know; None below writer version 7."""
+    """Features that a writer must support; None below writer version 7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """How far an application has come: PROTOCOL.md, "Transaction Identifiers"."""
+    """The progress of an application: PROTOCOL.md, "Transaction Identifiers"."""
 
     app_id: str
     """The application."""

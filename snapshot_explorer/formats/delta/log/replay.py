@@ -17,19 +17,19 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.log.records import ADDS, Actions, Domain, Metadata, Protocol, State, Transaction
 
 ADD_RANK, REMOVE_RANK = 3, 2
-"""Within a commit all removes count before all adds."""
+"""Within a commit, all removes apply before all adds."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayState:
-    """What actions come to, oldest first: of a whole log the state, of a part of it what it does to one before."""
+    """The result of actions, oldest first: the state for a whole log, a change of state for a part of it."""
 
     adds: pa.Table = field(default_factory=ADDS.empty_table)
-    """Files that are live at the end. `version` is the commit since which one is live, null where unknown."""
+    """The files that are live at the end. `version` is the commit since which a file is live; null if unknown."""
     removed: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
-    """The keys of the files that were removed, if only to be added again: what came before has them no more."""
+    """The keys of removed files, even if they were added again: earlier states no longer contain them."""
     protocol: Protocol | None = None
     """The newest protocol."""
     metadata: Metadata | None = None
@@ -41,14 +41,16 @@ class ReplayState:
 
 
 def followed_by(before: ReplayState, actions: Actions, *, open_ended: bool = False) -> ReplayState:
-    """Return what a tally comes to after more commits.
+    """Return the state after more commits.
 
-    Within a commit all removes count before all adds, whatever the order of its lines.
+    Within a commit, all removes apply before all adds, regardless of the order of its lines.
 
     Args:
-        before: What came before.
+        before: The state before the actions.
         actions: The actions of the next commits, in order of version.
-        open_ended: Something unknown comes before `before`: keep the keys that were removed.
+
+        open_ended: Unknown actions precede `before`: keep the keys of removed files.
+
     """
     adds, removed = _files_after(before, actions, open_ended=open_ended)
     transactions = dict(before.transactions)
@@ -68,7 +70,7 @@ def followed_by(before: ReplayState, actions: Actions, *, open_ended: bool = Fal
 
 
 def joined(before: ReplayState, after: ReplayState) -> ReplayState:
-    """Return what two tallies come to, the second on top of the first."""
+    """Return the state of one part of a log followed by another."""
     if before.adds.num_rows:
         removed_keys = pa.concat_arrays([after.removed, keys(after.adds)])
         again = _added_again(before.adds, after)
@@ -98,13 +100,13 @@ def complete(found: ReplayState, version: int, root: str) -> tuple[Protocol, Met
     missing = "protocol" if found.protocol is None else "metadata"
     raise CorruptTableError(
         f"The {missing} of your Delta table couldn't be recovered while Reconstructing version: {version}. "
-        f"No file of {root}/_delta_log up to that version holds it. Did you manually delete files in the log? "
+        f"No file of {root}/_delta_log up to that version contains it. Did you manually delete files in the log? "
         "Restore them from a backup."
     )
 
 
 def state_of(found: ReplayState, version: int, root: str) -> State:
-    """Return the state that a whole log comes to at a version.
+    """Return the state of a whole log at a version.
 
     Raises: as `complete`.
     """
@@ -120,7 +122,7 @@ def state_of(found: ReplayState, version: int, root: str) -> State:
 
 
 def replay_state_of(state: State) -> ReplayState:
-    """Return a state as what later commits come after."""
+    """Return a state as the start for later commits."""
     domains = {
         name: Domain(domain=name, configuration=configuration, removed=False)
         for name, configuration in state.domains.items()
@@ -135,7 +137,7 @@ def replay_state_of(state: State) -> ReplayState:
 
 
 def keys(files: pa.Table) -> pa.Array:
-    """Return for each file action what it is reconciled by: the path and, if there is one, the deletion vector's id.
+    """Return the reconciliation key of each file action: the path and the deletion vector's id, if any.
 
     Source: delta PROTOCOL.md, "Action Reconciliation" and "Deletion Vector Descriptor Schema", `uniqueId`.
     """
@@ -150,7 +152,7 @@ def keys(files: pa.Table) -> pa.Array:
 
 
 def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> tuple[pa.Table, pa.Array]:
-    """Return the live files, and the removed keys if something unknown came before."""
+    """Return the live files, and the removed keys if unknown actions precede."""
     adds = joined_adds([before.adds, actions.adds])
     if not actions.removes.num_rows and not len(before.removed) and not open_ended:
         return _distinct(adds), before.removed
@@ -159,7 +161,7 @@ def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> 
     encoded = all_keys.dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     count = len(encoded.dictionary)
-    # Ranks: what came before is 0 (removed) or 1 (added); then each version has one for removes and one for adds.
+    # Ranks: the state before is 0 (removed) or 1 (added); then each version has one for removes and one for adds.
     rank = np.concatenate([np.ones(before.adds.num_rows, np.int64), ranks(actions.adds, ADD_RANK)])
     removed_rank = np.concatenate([np.zeros(len(before.removed), np.int64), ranks(actions.removes, REMOVE_RANK)])
     last_removed = np.full(count, -1, np.int64)
@@ -174,7 +176,7 @@ def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> 
 
 
 def ranks(files: pa.Table, place: int) -> npt.NDArray[np.int64]:
-    """Return for each file action when it counts, ADD_RANK or REMOVE_RANK being its place within a commit."""
+    """Return the rank of each file action: by version, then ADD_RANK or REMOVE_RANK within a commit."""
     versions: npt.NDArray[np.int64] = pc.fill_null(single_chunk(files.column("version")), -1).to_numpy(
         zero_copy_only=False
     )
@@ -194,10 +196,10 @@ def _distinct(adds: pa.Table) -> pa.Table:
 def _last_of_each(
     adds: pa.Table, codes: npt.NDArray[np.int64], alive: npt.NDArray[np.bool_], count: int
 ) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """Return the rows of the last living add of each key, in order, and the version of the first one of each."""
+    """Return the rows of the last live add of each key, in order, and the version of the first one of each."""
     rows = np.flatnonzero(alive)
     last = np.full(count, -1, np.int64)
-    last[codes[rows]] = rows  # of an index that comes twice, the last value stays
+    last[codes[rows]] = rows  # for a repeated index, the last value wins
     first = np.full(count, -1, np.int64)
     first[codes[rows][::-1]] = rows[::-1]
     kept = np.sort(last[last >= 0])
@@ -205,10 +207,10 @@ def _last_of_each(
 
 
 def _added_again(before: pa.Table, after: ReplayState) -> pa.Table:
-    """Return the later adds; one that an earlier state had all along keeps the version since which it is live."""
+    """Return the later adds; a file that was already live keeps the version since which it is live."""
     adds = after.adds
     added, known = keys(adds), keys(before)
-    # Mostly few files come after very many: the few are made a set of, and the many asked.
+    # Mostly few files follow very many: build a set of the few, and look up the many.
     common = pc.is_in(known, value_set=added)
     found = pc.index_in(added, known.filter(common))
     is_old = pc.and_(pc.is_valid(found), pc.invert(pc.is_in(added, after.removed)))
@@ -227,12 +229,12 @@ def _newest(by_version: Mapping[int, T], before: T | None) -> T | None:
 
 
 def joined_adds(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return ADDS as one table; a column that only some have, or have with other fields, is null where it is absent."""
+    """Return ADDS as one table; columns that only some have, or have with other fields, are null in the others."""
     some = [table for table in tables if table.num_rows] or tables[:1]
     if len(some) < 2:  # noqa: PLR2004 - nothing to join
         return some[0] if some else ADDS.empty_table()
     try:
         return pa.concat_tables(some, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # Statistics as structs of types that have nothing in common: to know nothing of the values is safe.
+        # Statistics as structs with incompatible types: unknown values are safe.
         return pa.concat_tables([table.select(ADDS.names) for table in some])

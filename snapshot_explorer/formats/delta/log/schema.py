@@ -20,7 +20,7 @@ _MODES = ("none", "name", "id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """The columns of a table, and how its data files name them. Picklable."""
+    """The columns of a table, and their names in data files. Picklable."""
 
     fields: tuple[Field, ...]
     """The columns in order."""
@@ -29,7 +29,7 @@ class Schema:
     mode: Mode
     """How columns are found in data files."""
     greatest_id: int | None = None
-    """The greatest id that a column ever had; None where the table does not say."""
+    """The greatest id that a column ever had; None if the table does not contain it."""
 
     def field(self, name: str) -> Field:
         """Return the column of that name.
@@ -41,8 +41,8 @@ class Schema:
             if field.name == name:
                 return field
         raise CorruptTableError(
-            f"The metaData action names the column {name!r}, which its schemaString lacks. The log is damaged; compare "
-            "it with a copy of the table."
+            f"The metaData action refers to the column {name!r}, which its schemaString lacks. The log is damaged; "
+            "compare it with a copy of the table."
         )
 
     @property
@@ -51,7 +51,7 @@ class Schema:
         return tuple(self.field(name) for name in self.partition_columns)
 
     def with_columns(self, fields: Sequence[Field]) -> "Schema":
-        """Return the schema with further columns, which data files hold under their own names."""
+        """Return the schema with more columns, which data files store under their own names."""
         return replace(self, fields=(*self.fields, *fields))
 
 
@@ -77,9 +77,9 @@ def schema_of(metadata: Metadata) -> Schema:
 
 
 def mapping_mode(metadata: Metadata) -> Mode:
-    """Return how columns are found in data files: the table's property says it, whatever its protocol lists.
+    """Return how columns are found in data files: by the table's property, regardless of its protocol.
 
-    So do Spark's readers, in front of every protocol that they read at all.
+    Spark's readers do the same for every protocol that they read.
 
     Raises:
         UnsupportedFeatureError: The mode is not known.
@@ -106,7 +106,7 @@ def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:
     try:
         raw = orjson.loads(text)
         if raw["type"] != "struct":
-            raise ValueError(f"a table of type {raw['type']!r}")  # noqa: TRY301 - told like the rest
+            raise ValueError(f"a table of type {raw['type']!r}")  # noqa: TRY301 - reported like the others
         return parse_fields(raw["fields"], mode)
     except (orjson.JSONDecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise CorruptTableError(
@@ -116,7 +116,7 @@ def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:
 
 
 def arrow_schema(metadata: Metadata) -> pa.Schema:
-    """Return the Arrow schema of a table's rows; `data_types.arrow_type` tells the types.
+    """Return the Arrow schema of a table's rows; see `data_types.arrow_type` for the types.
 
     Raises:
         CorruptTableError: The schema is not valid.

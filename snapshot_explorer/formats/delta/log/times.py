@@ -26,30 +26,30 @@ from snapshot_explorer.storage import Storage
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _AT_ONCE = 64
-"""Commit files whose bytes are held at the same time."""
+"""The number of commit files in memory at the same time."""
 _ENABLED = "delta.enableInCommitTimestamps"
 _FROM_VERSION = "delta.inCommitTimestampEnablementVersion"
 _FROM_TIME = "delta.inCommitTimestampEnablementTimestamp"
 
 Infos = Mapping[int, Mapping[str, Any]]
-"""What commitInfo of each version says; versions without one are not in it."""
+"""The times in the commitInfo of each version; versions without one are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """By which clock a table's versions are told."""
+    """The clock of a table's commit times."""
 
     first: int | None
-    """The first version that carries its own timestamp; None where no version does."""
+    """The first version with its own timestamp; None if no version has one."""
     begins: int | None
-    """When that version was committed, in milliseconds since 1970; None where all versions carry one, or none."""
+    """The commit time of that version, in milliseconds since 1970; None if all versions have one, or none."""
 
     def carries(self, version: int) -> bool:
-        """Return whether a version carries its own timestamp."""
+        """Return whether a version has its own timestamp."""
         return self.first is not None and version >= self.first
 
     def side_of(self, millis: int, versions: Sequence[int]) -> Sequence[int]:
-        """Return those of the versions that are told by the clock that was in use at a time; all if none is."""
+        """Return the versions whose commit times use the clock in use at a time; all if there are none."""
         if self.begins is None:
             return versions
         is_later = millis >= self.begins
@@ -57,14 +57,14 @@ class Clock:
 
 
 NO_CLOCK = Clock(first=None, begins=None)
-"""That of a table in which no version carries its own timestamp."""
+"""The clock of a table without in-commit timestamps."""
 
 
 def clock_of(metadata: Metadata) -> Clock:
-    """Return by which clock the versions of a table are told, which its newest metadata decide.
+    """Return the clock of a table's commit times, from its newest metadata.
 
     Raises:
-        CorruptTableError: They name the first version with a timestamp of its own, but not its time, or the reverse.
+        CorruptTableError: The metadata has the first version with its own timestamp, but not its time, or vice versa.
 
     Source: delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
     """
@@ -87,7 +87,7 @@ def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return times that strictly increase: one that does not is a millisecond after the one before it.
 
     Args:
-        modified: When each commit file was last written, in milliseconds, by ascending version.
+        modified: The modification time of each commit file, in milliseconds, by ascending version.
 
     Source: delta DeltaHistoryManager.monotonizeCommitTimestamps.
     """
@@ -98,7 +98,7 @@ def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """What one listing of the log tells of times. Picklable."""
+    """The commit times in one listing of the log. Picklable."""
 
     listing: LogListing
     """The listing."""
@@ -109,14 +109,14 @@ class Listed:
     modified: Mapping[int, int] | None
     """The adjusted file time of each of them; None where the storage does not report all file times."""
     clock: Clock
-    """By which clock versions are told."""
+    """The clock of the commit times."""
 
     def reads_commit_file(self, version: int) -> bool:
-        """Return whether it takes a version's commitInfo to tell its time."""
+        """Return whether the commit time of a version is in its commitInfo."""
         return self.modified is None or self.clock.carries(version)
 
     def time(self, version: int, infos: Infos) -> datetime | None:
-        """Return when a version was committed, None where nothing says so."""
+        """Return the commit time of a version; None if unknown."""
         if version not in self.paths:
             return None
         millis = (
@@ -130,7 +130,7 @@ class Listed:
             return None
 
     def times(self, versions: Sequence[int], infos: Infos) -> list[datetime]:
-        """Return when versions were committed.
+        """Return the commit times of versions.
 
         Raises:
             CorruptTableError: A commit time is unknown.
@@ -144,7 +144,7 @@ class Listed:
         return found
 
     def only(self, versions: Sequence[int]) -> "Listed":
-        """Return what is told of some versions alone."""
+        """Return the times of some versions only."""
         return replace(
             self,
             listing=replace(self.listing, files=()),
@@ -156,7 +156,7 @@ class Listed:
         )
 
     def missing_time_error(self, version: int, infos: Infos) -> CorruptTableError:
-        """Return the error of a version of which nothing says when it was committed."""
+        """Return the error for a version without a known commit time."""
         path, advice = self.paths.get(version), "Use version numbers instead."
         if path is None:
             return CorruptTableError(
@@ -186,7 +186,7 @@ class Listed:
 
 
 class Times:
-    """When the versions of a table were committed. Keeps what the newest listing tells. Thread-safe."""
+    """The commit times of a table. Caches those of the newest listing. Thread-safe."""
 
     def __init__(self, storage: Storage, log: Log) -> None:
         """Bind to a table. Reads nothing."""
@@ -195,7 +195,7 @@ class Times:
         self._kept: Listed | None = None
 
     def committed_at(self, versions: Sequence[int]) -> list[datetime]:
-        """Return when each version was committed, aware, UTC, to the millisecond.
+        """Return the commit time of each version, aware, UTC, in milliseconds.
 
         From the listing alone where the time is that of the commit file, adjusted over all commit files that are
         there. The commit file itself is read where it carries the time, and where the storage tells no times: then
@@ -233,8 +233,8 @@ class Times:
     def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return the versions that can contain the last one committed at or before a time.
 
-        Where a table began to carry timestamps at some version, times before that are looked for among the older
-        versions alone, and later ones among the others: after a copy, file times may be later than they should be.
+        If a table began to use in-commit timestamps at some version, earlier times match only older versions, and later
+        times only the others: after a copy, file times may be too late.
 
         Source: delta PROTOCOL.md, "Recommendations for Readers of Tables with In-Commit Timestamps".
         """

@@ -1,1 +1,1 @@
-"""From a Delta version to its rows: statistics, skipped files, splits, reading a split."""
+"""Plan and read the rows of a Delta version: statistics, skipped files, splits."""

@@ -13,7 +13,7 @@ from snapshot_explorer.storage import Storage
 
 
 def split_by_file(split: Split) -> Sequence[Split]:
-    """Return a split of rows cut into one per file; a split of changes unchanged."""
+    """Return one split per file for a split of rows; a split of changes unchanged."""
     plan = split.detail
     if not isinstance(plan, Plan):
         return (split,)
@@ -31,10 +31,10 @@ def split_by_file(split: Split) -> Sequence[Split]:
 
 
 def native_files(storage: Storage, split: Split) -> NativeRows | None:
-    """Return the files of a split for other readers; None where they would return other rows.
+    """Return the files of a split for other readers; None if they would return other rows.
 
-    They find columns by exact name, and return every row but those of `deleted_positions`. Old files may hold a column
-    in a narrower type.
+    They find columns by exact name, and return every row except those of `deleted_positions`. Old files may contain a
+    column with a narrower type.
     """
     plan = split.detail
     if not isinstance(plan, Plan) or plan.schema.mode == "id":
@@ -61,7 +61,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
 
 
 def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
-    """Return for each part, a file each, the deleted positions. Reads their deletion vectors.
+    """Return the deleted positions of each part, one file each. Reads their deletion vectors.
 
     Args:
         storage: The table's storage.
@@ -78,7 +78,7 @@ def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[i
 
 
 def _alike(kind: DataType) -> bool:
-    """Return whether the fields in a type are stored under their own names, and are none of a kind of their own."""
+    """Return whether all fields in a type are stored under their own names, with ordinary types."""
     if kind.root == "variant" or any(field.stored != field.name or field.type.root == "void" for field in kind.fields):
         return False
     return all(_alike(part) for part in parts(kind))

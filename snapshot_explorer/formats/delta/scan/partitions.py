@@ -37,7 +37,7 @@ class Partitions:
     """The distinct partitions of some files."""
 
     of_rows: npt.NDArray[np.int64]
-    """For each file the position of its partition among the distinct ones."""
+    """The index of each file's partition among the distinct ones."""
     values: pa.Table
     """The distinct partitions, a typed column per partition column, by its name."""
     texts: tuple[Mapping[str, str | None], ...]
@@ -53,7 +53,7 @@ class Partitions:
 
 
 def partition_texts(files: pa.Table, metadata: Metadata) -> pa.Array:
-    """Return for each file its partition as text, by the names that users see; frames.PARTITION.
+    """Return the partition of each file as text, with logical column names; frames.PARTITION.
 
     Args:
         files: ADDS, REMOVES or CDC. A file without partition values, as old writers' removes, has nulls.
@@ -217,7 +217,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def micros(text: str) -> tuple[int, bool]:
-    """Return a timestamp as microseconds since 1970, and whether its text says the offset from UTC.
+    """Return a timestamp as microseconds since 1970, and whether its text contains the offset from UTC.
 
     Raises:
         ValueError: The text is not a timestamp, or finer than microseconds.

@@ -1,4 +1,4 @@
-"""Which files a version's rows are read from, which are spared, and which are read together."""
+"""Plan the splits of a version: which files to read, which to skip, and which to read together."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ _OPEN_BYTES = 4 * 2**20
 
 
 def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> ReadPlan:
-    """Return the units of reading the rows of a version, and what the predicate spares.
+    """Return the splits of the rows of a version, and the files that the predicate skips.
 
     Files are skipped by partition and by statistics, all from the log: no data file is opened.
 
     Args:
         storage: The table's storage, which resolves files at full locations. Nothing is read.
         state: The version.
-        predicate: Which rows are wanted; all for None.
+        predicate: The rows to read; all for None.
 
     Raises:
         UnsupportedFeatureError: The version needs a feature that is not read, or a file is on another storage.
@@ -73,7 +73,7 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
 def _reasons(
     adds: pa.Table, rows: pa.Int64Array, schema: Schema, partitions: Partitions, predicate: Predicate | None
 ) -> npt.NDArray[np.object_]:
-    """Return for each file why it is not read; None where it is."""
+    """Return the reason why each file is skipped; null if it is read."""
     reasons = np.full(len(adds), None, np.object_)
     if predicate is None or not len(adds):
         return reasons
@@ -93,12 +93,12 @@ def _reasons(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """What all splits share."""
+    """The attributes that all splits share."""
 
     schema: Schema
     tracking: RowTracking | None
     is_plain: bool
-    """Whether any reader finds the version's columns in a file by their names, in their types."""
+    """Whether files have the version's columns by name, with their types."""
 
 
 def file_splits(
@@ -109,19 +109,19 @@ def file_splits(
     partitions: Partitions | None = None,
     tracking: RowTracking | None = None,
 ) -> Iterator[Split]:
-    """Yield the units of reading some files.
+    """Yield splits for files.
 
-    Files of one partition are packed together up to 128 MB (a file counts 4 MB at least), in their order, raw ones
-    apart from others. A split is raw where no file has a deletion vector and every column is stored under its own name,
+    Files of one partition are packed together up to 128 MB (a file counts as at least 4 MB), in order, raw ones
+    separate from others. A split is raw if no file has a deletion vector and every column is stored under its own name,
     never was of another type and is no char(n). Its files may lack columns that were added later, and hold no partition
     columns: `Split.detail` has both.
 
     Args:
         storage: The table's storage, which resolves files at full locations. Nothing is read.
         files: ADDS, REMOVES or CDC.
-        schema: What to read the files under.
-        partitions: Their partitions; worked out where they are not given.
-        tracking: Where the ids of rows are.
+        schema: The schema to read the files with.
+        partitions: Their partitions; computed by default.
+        tracking: The columns of row ids.
 
     Raises:
         UnsupportedFeatureError: A file is on another storage.
@@ -158,7 +158,7 @@ def file_splits(
 
 
 def _stats(files: pa.Table) -> pa.Array | None:
-    """Return the statistics of files as the log has them; None where it has none of any."""
+    """Return the statistics of files in the log; None if no file has any."""
     if "stats" not in files.column_names or files.column("stats").null_count == len(files):
         return None
     return single_chunk(files.column("stats"))
@@ -174,7 +174,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _counted(file: DataFile) -> int | None:
-    """Return how many rows of a file count; None where the log does not tell, or contradicts itself."""
+    """Return the number of live rows of a file; None if the log does not contain it, or contradicts itself."""
     if file.rows is None or file.vector is None:
         return file.rows
     return file.rows - file.vector.cardinality if file.vector.cardinality <= file.rows else None
@@ -190,7 +190,7 @@ def _is_plain(kind: DataType) -> bool:
 
 
 def _files(storage: Storage, files: pa.Table) -> list[DataFile]:
-    """Return what reading each file needs."""
+    """Return the plan of reading each file."""
     rows = statistics.rows_of(files)
     names = ("deletion_vector", "base_row_id", "default_row_commit_version")
     columns = [

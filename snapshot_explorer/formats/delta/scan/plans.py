@@ -14,9 +14,9 @@ class RowTracking:
     """The columns of row ids. Picklable."""
 
     id_column: str | None
-    """The column of data files that holds the ids of rows that were moved; None where the table has none."""
+    """The column of data files with the ids of moved rows; None if the table has none."""
     version_column: str | None
-    """The column that holds the versions in which such rows were committed."""
+    """The column with the commit versions of moved rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
