@@ -64,7 +64,7 @@ class Commit:
     removed_bytes: int | None
     """Bytes of the removed files."""
     total_rows: int | None
-    """Rows in all live files after the commit, before any merge, without those that deletion vectors remove."""
+    """Rows in all live files after the commit, before any merge, without those deleted by deletion vectors."""
     watermark: datetime | None
     """Event-time watermark, aware, UTC; null where the writer recorded none."""
     tags: tuple[str, ...]
@@ -99,7 +99,7 @@ class Column:
     type: str
     """The type in the format's own notation, such as DECIMAL(10, 2) or decimal(10,2)."""
     nullable: bool
-    """Whether the column may hold nulls."""
+    """Whether the column may contain nulls."""
     comment: str | None
     """The column's description."""
 
@@ -115,7 +115,7 @@ class TableSchema:
     partition_keys: tuple[str, ...]
     """Names of the partition columns, outermost first."""
     primary_keys: tuple[str, ...]
-    """Names of the primary key columns; empty where there is no key."""
+    """Names of the primary key columns; empty if there is no key."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
@@ -189,7 +189,7 @@ class Split:
         """Return a value that is equal for splits of one table with the same rows, whatever version planned them.
 
         Data files are never changed in place, so that equal files, deletion vectors, read schema and merge rules give
-        equal rows. The reverse does not hold: splits with equal rows may differ in identity.
+        equal rows. The reverse is not true: splits with equal rows may differ in identity.
         """
         return tuple(sorted(self.partition.items())), self.bucket, self.detail.identity
 
@@ -288,7 +288,7 @@ class Listing:
         return self.versions[bisect_right(self.versions, a) : bisect_right(self.versions, b)]
 
     def missing_between(self, a: int, b: int) -> int:
-        """Return how many versions after `a` up to `b` were lost or have expired."""
+        """Return the number of versions after `a` up to `b` that were lost or have expired."""
         return b - a - len(self.between(a, b)) if self.is_contiguous else 0
 
     def first_missing(self, a: int, b: int) -> int | None:
@@ -342,7 +342,7 @@ class MaintenanceSettings:
     deleted_source: str
     """The source of that value."""
     runs_trigger: int | None
-    """Sorted runs per bucket that trigger a compaction; None where there are no sorted runs."""
+    """Sorted runs per bucket that trigger a compaction; None if there are no sorted runs."""
     runs_stop: int | None
     """Sorted runs per bucket that block writers."""
     metadata_limit: int

@@ -1,1 +1,1 @@
-"""Arrow and NumPy kernels that any format may need. They know no table and no storage."""
+"""Arrow and NumPy kernels for all formats, independent of tables and storage."""

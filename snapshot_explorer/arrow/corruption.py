@@ -2,4 +2,4 @@
 
 
 class CorruptBytesError(ValueError):
-    """Bytes are cut short or contradict their format; the message says how, the caller names the file."""
+    """Bytes are truncated or contradict their format. The message contains the reason; the caller adds the file."""

@@ -39,7 +39,7 @@ def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
         return group_ids(by_position)
     names = pc.unique(maps.keys).to_pylist()
     values = [pc.map_lookup(maps, pa.scalar(name, maps.type.key_type), "first") for name in names]
-    # A key that is missing and one whose value is null look alike, so the keys count too, and how many they are:
+    # A missing key and a null value look alike, so the keys and their number are part of the id:
     # joined, none is like an empty one.
     keys = pc.binary_join(pa.ListArray.from_arrays(maps.offsets, maps.keys.cast(pa.string())), "\0")
     return group_ids([maps.is_null(), pa.array(np.diff(maps.offsets.to_numpy())), keys, *values])

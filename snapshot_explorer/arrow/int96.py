@@ -43,7 +43,7 @@ def bytes_metadata(source: pa.NativeFile) -> "pq.FileMetaData":
 
 
 def timestamps(values: pa.FixedSizeBinaryArray, unit: str = "ns") -> pa.TimestampArray:
-    """Return INT96 values as timestamps in a unit, ns or us; of what is finer the floor.
+    """Return INT96 values as timestamps in a unit, ns or us, rounded down.
 
     Raises:
         pyarrow.ArrowInvalid: One does not fit: in nanoseconds it is before 1677 or after 2262.

@@ -66,11 +66,11 @@ class _ChunkSizes:
     plain: int = 0
     """Bytes of its pages, and of values of fixed width."""
     unfolded: int = 0
-    """Bytes that values which stand for longer ones may unfold to: an upper bound."""
+    """An upper bound on the decoded bytes of encoded values."""
     longest: int = 0
     """Bytes of the longest value in its dictionary."""
     front_coded: int = 0
-    """Bytes that one value may take that repeats the start of the one before."""
+    """The maximum bytes of a value that repeats the prefix of the previous one."""
 
 
 def opened(source: pa.NativeFile) -> "pq.ParquetFile":
@@ -169,7 +169,7 @@ def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width:
             continue
         found.plain += page.values * (width + _LEVELS)
         if page.encoding in _DICTIONARY_ENCODINGS:
-            # A page may stand before its dictionary, or the file lack one: then nothing is unfolded.
+            # A page may precede its dictionary, or the file may lack one: then nothing is decoded.
             found.unfolded += page.values * found.longest
         elif page.encoding == _FRONT_CODED:
             found.front_coded = max(found.front_coded, page.unpacked)
@@ -272,7 +272,7 @@ def _codec(compression: str) -> str:
 def _measure(
     file: "pq.ParquetFile", source: pa.NativeFile, place: tuple[int, str], chunk: _ChunkSizes, most: int
 ) -> int:
-    """Return how many bytes a column chunk unfolds to, exactly as far as it is below `most`. Unfolds little of it."""
+    """Return the decoded size of a column chunk in bytes, exact if below `most`. Decodes little of it."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     group, column = place
@@ -291,7 +291,7 @@ def _measure(
 
 
 def _text_bytes(values: pa.ChunkedArray | pa.Array) -> int:
-    """Return how many bytes the texts in a column have that is folded, and nested as it may be."""
+    """Return the size in bytes of the texts in a dictionary-encoded, possibly nested column."""
     if isinstance(values, pa.ChunkedArray):
         return sum(_text_bytes(chunk) for chunk in values.chunks)
     if isinstance(values, pa.DictionaryArray):

@@ -21,21 +21,21 @@ _GREATEST_ARRAY = 4096
 _BITMAP_BYTES = 8192
 _CONTAINER = 1 << 16
 MOST_NUMBERS = 1 << 25
-"""Numbers that a bitmap may hold: runs of a few bytes stand for many."""
+"""The maximum number of values in a bitmap: runs of a few bytes represent many."""
 
 
 def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     """Return the numbers of a bitmap, ascending, and where it ends.
 
     Args:
-        content: Bytes that hold it.
+        content: The serialized bitmap.
         start: Where it begins.
-        limit: All numbers must be below it, so that a few bytes cannot ask for much memory.
+        limit: All numbers must be below it, so that a few bytes cannot require much memory.
 
     Raises:
         CorruptBytesError: The bytes are not a bitmap, are cut short, or hold a number twice, out of order or past the
             limit.
-        UnsupportedFeatureError: They hold more numbers than `MOST_NUMBERS`.
+        UnsupportedFeatureError: The bitmap contains more than `MOST_NUMBERS` numbers.
 
     Source: RoaringFormatSpec, "Standard 32-bit Roaring Bitmap".
     """
@@ -98,7 +98,7 @@ def check_total(total: int) -> None:
     """
     if total > MOST_NUMBERS:
         raise UnsupportedFeatureError(
-            f"A bitmap holds {total:,} positions, and at most {MOST_NUMBERS:,} are held. Read the table with the "
+            f"A bitmap contains {total:,} positions; the limit is {MOST_NUMBERS:,}. Read the table with the "
             "engine that wrote it, or a version after its next compaction."
         )
 
@@ -130,18 +130,18 @@ def container(content: bytes, place: int, count: int, *, is_run: bool) -> tuple[
         values, place = np.frombuffer(_part(content, place, 2 * count), "<u2"), place + 2 * count
     numbers = values.astype(np.int64)
     if len(numbers) != count or np.any(numbers[1:] <= numbers[:-1]):
-        raise CorruptBytesError(f"a container of {count} numbers that holds {len(numbers)}, or not in order")
+        raise CorruptBytesError(f"a container of {count} numbers that has {len(numbers)}, or is not in order")
     return numbers, place
 
 
 def _runs(content: bytes, place: int, count: int) -> tuple[Positions, int]:
-    """Return the numbers of a container of runs, each a start and how many numbers follow it."""
+    """Return the numbers of a run container. Each run has a start and the number of values after it."""
     number = _integer(content, place, 2)
     pairs = np.frombuffer(_part(content, place + 2, 4 * number), "<u2").reshape(number, 2).astype(np.int64)
     starts, lengths = pairs[:, 0], pairs[:, 1] + 1
     ends = starts + lengths
     if np.any(starts[1:] < ends[:-1]) or np.any(ends > _CONTAINER) or int(lengths.sum()) != count:
-        raise CorruptBytesError("runs that overlap, are out of order or hold another number of numbers")
+        raise CorruptBytesError("runs that overlap, are out of order or have another total")
     before = np.cumsum(lengths) - lengths
     return np.arange(count) + np.repeat(starts - before, lengths), place + 2 + 4 * number
 

@@ -1,4 +1,4 @@
-"""The Thrift compact protocol, in which parquet files hold their footer and the headers of their pages.
+"""The Thrift compact protocol, which Parquet uses for footers and page headers.
 
 Source: Thrift compact protocol specification.
 """
@@ -22,7 +22,7 @@ class Field:
     kind: int
     """The number of its type."""
     value: "Value"
-    """What it holds."""
+    """The value."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Reader:
 
     @property
     def place(self) -> int:
-        """Return how many bytes have been read."""
+        """Return the number of bytes read."""
         return self._position
 
     def _read_byte(self) -> int:
@@ -65,7 +65,7 @@ class Reader:
 
     def _varint(self) -> int:
         value = shift = 0
-        while shift < 70:  # noqa: PLR2004 - bits of ten bytes, the most that a number takes
+        while shift < 70:  # noqa: PLR2004 - bits of ten bytes, the maximum for a number
             byte = self._read_byte()
             value |= (byte & 0x7F) << shift
             if byte < 0x80:  # noqa: PLR2004 - the flag for more bytes
@@ -81,7 +81,7 @@ class Reader:
         """Return the fields of a struct.
 
         Raises:
-            CorruptBytesError: It is cut short, nested too deeply, or holds a value of an unknown kind.
+            CorruptBytesError: It is truncated, nested too deeply, or contains a value of an unknown kind.
         """
         fields: list[Field] = []
         last = 0
@@ -134,7 +134,7 @@ def footer(source: pa.NativeFile) -> list[Field]:
 
 
 def structs(tree: list[Field], number: int) -> list[list[Field]]:
-    """Return the structs in the list that is a field; none where there is no such field."""
+    """Return the structs in a list field; none if the field is missing."""
     for field in tree:
         if field.id == number and isinstance(field.value, Items):
             return [value for value in field.value.values if isinstance(value, list)]
@@ -147,7 +147,7 @@ def encoded(fields: list[Field]) -> bytes:
     last = 0
     for field in fields:
         step = field.id - last
-        out += bytes([step << 4 | field.kind]) if 0 < step <= 15 else bytes([field.kind]) + _zigzag(field.id)  # noqa: PLR2004 - what a nibble holds
+        out += bytes([step << 4 | field.kind]) if 0 < step <= 15 else bytes([field.kind]) + _zigzag(field.id)  # noqa: PLR2004 - the maximum of a nibble
         last = field.id
         if field.kind not in (_TRUE, _FALSE):
             out += _encoded(field.kind, field.value)
@@ -158,7 +158,7 @@ def _encoded(kind: int, value: Value) -> bytes:
     match value:
         case Items():
             size = len(value.values)
-            head = bytes([size << 4 | value.kind]) if size < 15 else bytes([0xF0 | value.kind]) + _varint(size)  # noqa: PLR2004 - what a nibble holds
+            head = bytes([size << 4 | value.kind]) if size < 15 else bytes([0xF0 | value.kind]) + _varint(size)  # noqa: PLR2004 - the maximum of a nibble
             return head + b"".join(_encoded(value.kind, item) for item in value.values)
         case list():
             return encoded(value)

@@ -238,5 +238,5 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
     some = ", ".join(sorted(names)[:5])
     return (
         f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, and a Delta table _delta_log/. "
-        f"Found: {some}. Give the path of the table's own folder."
+        f"Found: {some}. Use the path of the table's own folder."
     )

@@ -96,7 +96,7 @@ def check_age(now: datetime, keep: timedelta) -> datetime:
         return now - keep
     except OverflowError as error:
         raise InvalidArgumentError(
-            f"keep={format_duration(keep)} reaches back before the year 1. Give a shorter time, such as keep='365d'."
+            f"keep={format_duration(keep)} reaches back before the year 1. Use a shorter time, such as keep='365d'."
         ) from error
 
 
@@ -166,12 +166,12 @@ class Missing:
     gone: pa.Array
     """The missing files."""
     unknown: pa.Array
-    """Those that are on another storage, where nothing was looked for."""
+    """The files on another storage, which was not checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """What is there of what versions need."""
+    """Which of the files that versions need exist."""
 
     gone: Mask
     """For each of the LIFETIMES whether the file, or the deletion vector that it needs, is missing."""

@@ -28,7 +28,7 @@ class Feature:
     checked: tuple[str, ...]
     """Where that is found out: modules or functions below `snapshot_explorer.formats`, or below the package."""
     keyword: str = ""
-    """The option or protocol feature by which a table asks for it, if there is one."""
+    """The option or protocol feature that enables it, if there is one."""
     note: str = ""
     """How far it is read; empty for wholly."""
     message: str = ""
@@ -39,14 +39,14 @@ def refusal(feature: Feature, /, **found: object) -> UnsupportedFeatureError:
     """Return the error that refuses a feature.
 
     Args:
-        feature: What is not read.
+        feature: The feature that is not read.
         found: Where it was found: a value for each field of the feature's message.
     """
     return UnsupportedFeatureError(feature.message.format(**found))
 
 
 def summary(features: Sequence[Feature]) -> str:
-    """Return a Markdown table with one row per area: what is read, and what is refused."""
+    """Return a Markdown table with one row per area: the features that are read, and those that are refused."""
     lines = ["| | read | refused by name, for now |", "|---|---|---|"]
     for area in dict.fromkeys(feature.area for feature in features):
         cells = [

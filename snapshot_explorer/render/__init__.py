@@ -1,4 +1,4 @@
-"""How a value or a frame looks, as aligned text and as HTML. Knows no table and no format."""
+"""Render values and frames as aligned text and as HTML. Independent of tables and formats."""
 
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lane, Lanes, Line, Pairs, Part
 from snapshot_explorer.render.html import html

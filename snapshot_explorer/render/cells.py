@@ -202,7 +202,7 @@ def _letter_width(letter: str) -> int:
 
 
 def cut(text: str, room: int, *, middle: bool = False) -> str:
-    """Return text that takes at most `room` columns, with an ellipsis where letters were left out.
+    """Return text of at most `room` columns, with an ellipsis for removed characters.
 
     With `middle`, both ends of the text stay: of a path, the folder and the file's ending.
     """

@@ -48,7 +48,7 @@ MAX_NAMES = 8
 _BAR = 24
 """Signs of the longest bar in the table."""
 MINUS = "\N{MINUS SIGN}"
-"""Differs from the hyphen that stands for null."""
+"""Differs from the hyphen for null."""
 UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
 
 

@@ -23,7 +23,7 @@ _LOOKS = dict(zip(_PARTS, (SHARED, REMOVED, ADDED, REWRITTEN, REWRITTEN), strict
 _LONGEST_NAME = 40
 _ROW_HEIGHT = 22
 _UPPER, _BETWEEN = 200, 80
-"""Heights of what is above the partitions, in pixels."""
+"""The height of the panels above the partitions, in pixels."""
 _MARGINS = {"l": 20, "r": 30, "t": 60, "b": 60}
 _MAX_UNIT_TICKS = 10
 
@@ -33,7 +33,7 @@ def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) ->
 
     Args:
         summary: COMPARED.
-        partitions: COMPARED_PARTITIONS, of which those with the most files that differ are drawn.
+        partitions: COMPARED_PARTITIONS. Those with the most files that differ are drawn.
         title: The heading.
     """
     import plotly.graph_objects as go
@@ -84,7 +84,7 @@ def _caption(shown: int, total: int) -> str:
 
 
 def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
-    """Yield bars of files and of bytes: what is rewritten stands apart from what is removed and added."""
+    """Yield bars of files and bytes, with rewritten files separate from removed and added ones."""
     import plotly.graph_objects as go
 
     counts = dict(zip(summary["part"].to_pylist(), summary.select(["files", "size_bytes"]).to_pylist(), strict=True))
@@ -107,7 +107,7 @@ def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
 
 
 def _exclusive_parts(values: Mapping[str, int | None]) -> dict[str, int | None]:
-    """Return the parts apart: what is removed without what was only rearranged, and likewise for added."""
+    """Return disjoint parts: removed without rearranged files, and likewise added."""
     parts: dict[str, int | None] = dict.fromkeys(_PARTS, values["shared"])
     for side in ("removed", "added"):
         total, rearranged = values[side], values[f"{side}, rearranged"]

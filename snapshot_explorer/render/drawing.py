@@ -24,14 +24,14 @@ class Grid:
     """A table of rows."""
 
     rows: pa.Table
-    """The rows to draw; more than fit are cut, and the cut is said. Field metadata `unit` says how to
-    draw a number: `bytes`, `rows`, `files`; `meaning` becomes the column's tooltip."""
+    """The rows to draw. Rows that do not fit are cut, with a note. Field metadata `unit` determines the format
+    of a number: `bytes`, `rows`, `files`; `meaning` is the column's tooltip."""
     total: int | None = None
-    """How many rows there are in all, where `rows` is only the first of them."""
+    """The total number of rows, if `rows` is only the first of them."""
     noun: str = "rows"
-    """What a row is, in the plural, for the line that says what was cut."""
+    """The plural noun for rows, for the note on rows that are not shown."""
     limit: int | None = None
-    """How many rows to draw; None for the caller's limit."""
+    """The number of rows to draw; None for the caller's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class Lane:
     """What two sides have of one sort, what both have beside each other."""
 
     name: str
-    """What the lane holds."""
+    """The title of the lane."""
     rows: tuple[tuple[Item | None, Item | None], ...]
-    """What stands on the left and on the right of each line; None for nothing."""
+    """The left and right side of each line; None for nothing."""
     total: int
-    """How many lines there are in all, where `rows` is only a part of them."""
+    """The total number of lines, if `rows` is only a part of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Lanes:
     lanes: tuple[Lane, ...]
     """The lanes, in order."""
     noun: str
-    """What a line holds, in the plural, for what is said of lanes that are cut."""
+    """The plural noun for lines, for the note on lines that are not shown."""
 
 
 Part = Pairs | Grid | Line | Lanes

@@ -1,7 +1,7 @@
 """What figures have in common: colours and shapes, a layout for light and dark, safe text, and `Picture`.
 
 Figures are plotly's, with transparent paper and mid-grey text and grid, so that they read on a light page and on a dark
-one. They hold numpy arrays, which plotly sends as packed bytes, and nothing random: the same rows give the same figure.
+one. They hold numpy arrays, which plotly sends as packed bytes, and nothing random: equal rows have equal figures.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _EXACT = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """How what belongs together is told from the rest, by shape as well as by colour."""
+    """Marker shapes that distinguish groups in addition to colour."""
 
     colour: str
-    """Of the palette by Okabe and Ito, which colour-blind people can tell apart."""
+    """From the palette by Okabe and Ito, which colour-blind people can distinguish."""
     pattern: str
     """What fills its bars, as plotly spells it."""
     symbol: str
@@ -80,7 +80,7 @@ class Picture:
     """A figure with its table: draws itself as one where plotly is shown, as the other everywhere else."""
 
     def __init__(self, drawing: Drawing, make: Callable[[], go.Figure]) -> None:
-        """Hold the table as a drawing, and what makes the figure when it is first wanted."""
+        """Create a picture from the drawing of the table, and the function that creates the figure at first use."""
         self._drawing = drawing
         self._make = make
 
@@ -95,7 +95,7 @@ class Picture:
         return self.figure
 
     def drawing(self) -> Drawing:
-        """Return the table that stands for the figure."""
+        """Return the table in place of the figure."""
         return self._drawing
 
     def mimebundle(self, *, limit: int = DRAWN_ROWS) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Picture:
 
 
 def plain(content: str, longest: int = _LONGEST) -> str:
-    """Return text that plotly shows as it is: it takes `<b>`, `&amp;` and, beside MathJax, `$x$` for more than text."""
+    """Return escaped text for plotly, which interprets `<b>`, `&amp;` and, with MathJax, `$x$`."""
     return escaped(legible(content, longest))
 
 
@@ -144,7 +144,7 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
 
     Args:
         title: The heading, safe already.
-        more: What else the layout holds.
+        more: Other properties of the layout.
     """
     return {
         # A template that the user may have set for figures of their own would colour this one.
@@ -187,7 +187,7 @@ def gaps(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | npt.NDArray[np.floa
 
 
 def places(versions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Return where versions stand on an axis, and what was taken off each: 0 while a browser can tell them apart."""
+    """Return the positions of versions on an axis, and their offset: 0 if a browser can represent the versions."""
     shift = int(versions.min()) if len(versions) and int(versions.max()) >= _EXACT else 0
     return versions - shift, shift
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _MAX_NAMED = 12
-"""Versions with flags up to which the names stand in the figure; of more they are told where the pointer is."""
+"""The maximum number of versions with flags for names in the figure; with more, names are in tooltips."""
 _LONGEST_NAME = 16
 _MAX_FULL_HOVER = 1_000
-"""Versions with flags up to which all that fits is told of each."""
+"""The maximum number of versions with flags for complete tooltips."""
 _TOP = 0.97
 """Where the first line is, 1 being the top of the bars' part of the figure."""
 _LINES, _LINE = 3, 0.08
-"""Neighbours would write over each other on one line: how many lines there are, and how high one is."""
+"""The number of lines for names, so that neighbours do not overlap, and the height of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class Flag:
     """A sort of flag."""
 
     noun: str
-    """What it is of, in the plural; the column that holds the names."""
+    """The plural noun for the flags; the column with the names."""
     word: str
-    """What stands before a name."""
+    """The prefix of a name."""
     symbol: str
     """The marker."""
     colour: str
@@ -58,7 +58,7 @@ class FlagLayer:
     flag: Flag
     """The sort."""
     x: npt.NDArray[np.int64]
-    """Where they stand."""
+    """Their positions."""
     y: npt.NDArray[np.float64]
     """How high, 1 being the top of the bars' part of the figure."""
     names: Sequence[Sequence[str]]
@@ -66,12 +66,12 @@ class FlagLayer:
 
     @property
     def has_labels(self) -> bool:
-        """Return whether they are so few that names stand beside them."""
+        """Return whether there are few enough for names in the figure."""
         return len(self.names) <= _MAX_NAMED
 
     @property
     def labels(self) -> list[str]:
-        """Return what stands beside each: the first of its names, and how many more there are."""
+        """Return the label of each flag: its first name, and the number of others."""
         more = [f" +{len(names) - 1}" if len(names) > 1 else "" for names in self.names]
         return [
             self.flag.word + legible(names[0], _LONGEST_NAME) + rest
@@ -113,7 +113,7 @@ def draw(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.S
 
     Args:
         flags: The flags.
-        version_template: How a template spells the version, for flags that tell their names themselves.
+        version_template: The version in a template, for flags with their own tooltips.
     """
     import plotly.graph_objects as go
 

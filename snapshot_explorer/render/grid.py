@@ -17,13 +17,13 @@ class ShownColumn:
     meaning: str | None
     """What the column means, from its field metadata."""
     is_number: bool
-    """Whether the column holds numbers, which are aligned to the right."""
+    """Whether the column contains numbers, which are aligned to the right."""
     cells: tuple[Cell, ...]
     """The first rows."""
 
     @property
     def is_path(self) -> bool:
-        """Whether the column holds paths, which are cut in the middle."""
+        """Whether the column contains paths, which are cut in the middle."""
         return self.name.endswith("path")
 
 
@@ -33,7 +33,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
     Args:
         grid: The rows.
         limit: Rows to draw of a grid that has no limit of its own.
-        most: How many columns to return.
+        most: The maximum number of columns.
     """
     wide = grid.rows if grid.rows.num_columns <= most else grid.rows.select(range(most))
     rows = wide.slice(0, shown_rows(grid, limit))

@@ -1,6 +1,6 @@
 """Drawings as HTML: one scoped class, every value escaped, the page's own colours in light and dark.
 
-No script, no outside resource, no random ids: the same drawing gives the same bytes.
+No scripts, external resources or random ids: equal drawings have equal HTML.
 """
 
 from collections.abc import Iterator
@@ -118,8 +118,7 @@ def _grid(grid: Grid, title: str, limit: int) -> Iterator[str]:
 
 
 _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
-"""How what became of an item is told beside its sign: by colours of the palette by Okabe and Ito, darkened so that
-white letters read on them."""
+"""CSS classes for the sign of an item's change: colours of the palette by Okabe and Ito, darkened for white text."""
 
 
 def _lanes(lanes: Lanes) -> Iterator[str]:

@@ -118,7 +118,7 @@ class _Column:
 
     @property
     def minimum_width(self) -> int:
-        """The room below which it says nothing."""
+        """The minimum width; below it, there is no bar."""
         return min(self.natural_width, max(_NARROWEST_CELL, self._uncut_width))
 
     @property
@@ -184,7 +184,7 @@ def _fitting_columns(columns: Sequence[_Column]) -> Sequence[_Column]:
 
 
 def _rooms(columns: Sequence[_Column]) -> list[int]:
-    """Return a room for each column; while they do not fit, the widest that may shrink gives way."""
+    """Return a width for each column. While they do not fit, the widest shrinkable column shrinks."""
     rooms = [column.natural_width for column in columns]
     minimum_width = [column.minimum_width for column in columns]
     over = sum(rooms) + _GAP * (len(rooms) - 1) - WIDTH

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     _Numbers = npt.NDArray[np.int64]
 
 _MAX_BARS = 1_000
-"""Commits up to which each has a bar of its own with all that is known of it; more are thin lines, drawn by the
-graphics card, with their time and counts."""
+"""The maximum number of commits drawn as bars with complete tooltips. More are thin lines, drawn by WebGL, with their
+time and counts."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class History:
     rows: pa.Table
     """COMMITS, and the names of the branches that begin with each."""
     y: Measure
-    """What is counted."""
+    """The measure: rows, files or bytes."""
 
     @cached_property
     def x(self) -> _Numbers:
-        """Where each commit stands."""
+        """The position of each commit."""
         return places(numbers(self.rows["version"]))[0]
 
     @cached_property
@@ -82,7 +82,7 @@ class History:
 
     @cached_property
     def unknown(self) -> _Mask:
-        """Which commits do not tell what they added or removed."""
+        """A mask of commits that do not record what they added or removed."""
         lacking: _Mask = (
             self.rows[f"added_{self.y}"].is_null().to_numpy() | self.rows[f"removed_{self.y}"].is_null().to_numpy()
         )
@@ -127,7 +127,7 @@ def timeline(
         commits: COMMITS, in any order.
         y: What to count: rows, files or bytes.
         title: The heading.
-        total: How many versions there are, where these are some of them.
+        total: The total number of versions, if these are only some of them.
         heading: The heading of the figure, which has a line for it; without it the same.
         branches: The names of the branches that begin with a version, by version.
 
@@ -269,7 +269,7 @@ def _version_template(history: History) -> str:
 
 
 def _unknown(history: History) -> Iterator[go.Scatter]:
-    """Yield marks on the zero line where a commit does not tell what it did."""
+    """Yield marks on the zero line for commits that do not record their changes."""
     import plotly.graph_objects as go
 
     if not history.unknown.any():
@@ -294,7 +294,7 @@ def total_line(history: History) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np
     net = np.cumsum(history.added - history.removed)
     if not history.unknown.any():
         return net, f"net {history.y}"
-    # From the first commit on that does not tell, nobody knows.
+    # After the first commit without counts, the total is unknown.
     known = np.cumsum(history.unknown) == 0
     return np.where(known, net.astype(np.float64), np.nan), f"net {history.y}"
 
@@ -374,13 +374,13 @@ def changed_schema(rows: pa.Table) -> _Mask:
     ids = rows["schema_id"].combine_chunks()
     changed: _Mask = rows["kind"].to_numpy() == "schema"
     if len(ids) > 1:
-        differs = pc.fill_null(pc.not_equal(ids[1:], ids[:-1]), False)  # noqa: FBT003 - what is not known is not told
+        differs = pc.fill_null(pc.not_equal(ids[1:], ids[:-1]), False)  # noqa: FBT003 - unknown values are not shown
         changed = changed | np.concatenate([[False], differs.to_numpy(zero_copy_only=False)])
     return changed
 
 
 def _hover(history: History) -> go.Scatter:
-    """Return points that are not seen, and tell all of their commit."""
+    """Return invisible points with the tooltips of their commits."""
     import plotly.graph_objects as go
 
     return go.Scatter(

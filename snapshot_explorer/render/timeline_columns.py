@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _READABLE = {"metadata": 1, "no": 2}
 _MAX_FULL_NAMES = 1_000
-"""Commits with tags or branches up to which the names are told; of more only their number would fit."""
+"""The maximum number of commits with tags or branches whose names are included."""
 
 
 def timeline_columns(
@@ -29,9 +29,9 @@ def timeline_columns(
 ) -> dict[str, object]:
     """Return commits as columns, oldest first: what `timeline` draws, in little-endian bytes.
 
-    `version`, `added` and `removed` are int64, `total` is float64 with NaN where it is not known; `kind` (a place in
-    `kinds`), `unknown`, `schema` and `readable` (0 yes, 1 metadata, 2 no) are a byte each. `told` holds the text of
-    each commit; of many commits it is null, and `time` (float64, milliseconds) and `names` hold what texts are made of.
+    `version`, `added` and `removed` are int64, `total` is float64 with NaN where it is not known; `kind` (an index
+    into `kinds`), `unknown`, `schema` and `readable` (0 yes, 1 metadata, 2 no) are one byte each. `told` contains the
+    tooltip of each commit; for many commits it is null, and the page formats `time` (float64, ms) and `names`.
 
     Args:
         commits: COMMITS, in any order.
@@ -87,7 +87,7 @@ def _flags(history: History) -> list[dict[str, object]]:
 
 
 def _commit_texts(history: History) -> dict[str, object]:
-    """Return what is told of each commit: its text, or of many what the page makes texts from."""
+    """Return the tooltip of each commit; for many commits, the values that the page formats."""
     if not history.is_long:
         return {"told": ["\n".join(commit_lines(row, schema)) for row, schema in commit_records(history)]}
     time = gaps(history.rows["committed_at"].cast("int64")).astype(np.float64)

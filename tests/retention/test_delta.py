@@ -190,7 +190,7 @@ def test_more_than_the_tables_own_setting_is_refused(written, keep, keep_last):
         retention(table, keep=keep, keep_last=keep_last)
 
 
-def test_the_commands_say_what_each_delta_heeds(written):
+def test_the_commands_say_what_each_delta_uses(written):
     result = retention(written(), keep="41h")
 
     path = open_table(written(0).url).path
@@ -201,7 +201,7 @@ def test_the_commands_say_what_each_delta_heeds(written):
     )
     said = " ".join(str(result).split())
     assert "Delta refuses RETAIN below 7 days (168 hours)" in said
-    assert "Since Delta 4.1 VACUUM heeds no RETAIN but of 0 hours" in said
+    assert "Since Delta 4.1, VACUUM ignores RETAIN except for 0 hours" in said
     assert retention(written(0), keep="0d").commands == (("Spark SQL", f"VACUUM delta.`{path}` RETAIN 0 HOURS"),)
 
 

@@ -329,7 +329,7 @@ def test_a_keep_that_is_no_duration_is_refused_with_examples(written, keep):
 
 
 def test_a_keep_beyond_the_calendar_is_refused(written):
-    with pytest.raises(InvalidArgumentError, match="reaches back before the year 1. Give a shorter time"):
+    with pytest.raises(InvalidArgumentError, match="reaches back before the year 1. Use a shorter time"):
         retention(written(1), keep="999999d")
 
 

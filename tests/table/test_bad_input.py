@@ -34,7 +34,7 @@ def test_a_missing_path(tmp_path):
 def test_a_folder_that_is_no_table(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
 
-    with pytest.raises(TableNotFoundError, match=r"Found: notes.txt. Give the path of the table's own folder"):
+    with pytest.raises(TableNotFoundError, match=r"Found: notes.txt. Use the path of the table's own folder"):
         open_table(tmp_path)
 
 

@@ -66,7 +66,7 @@ def _details(text: str | None) -> list[tuple[str, object]]:
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
-    if isinstance(value, dict) and value and name.count(".") < 3:  # noqa: PLR2004 - deeper is told as JSON
+    if isinstance(value, dict) and value and name.count(".") < 3:  # noqa: PLR2004 - deeper levels are JSON
         for key, inner in value.items():
             yield from _flat(f"{name}.{cut(key, 80)}" if name else cut(key, 80), inner)
     elif isinstance(value, str):

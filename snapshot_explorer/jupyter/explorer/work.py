@@ -47,7 +47,7 @@ class Job:
 
 
 class Work:
-    """Runs the newest job of each place, a thread to a place; an older one of it is told to stop, and forgotten.
+    """Runs the newest job of each place, a thread to a place; an older one is stopped and dropped.
 
     A job ends early where it says how far it has come (see `progress`); otherwise its result is dropped. Without a
     loop, as in scripts, `wait` delivers.

@@ -183,7 +183,8 @@ def test_other_formats_are_told_apart(table, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("_delta_log/.keep", "contains no commit"), (f"_delta_log/{0:020d}.crc", "contains no commit")]
+    ("name", "message"),
+    [("_delta_log/.keep", "contains no commit"), (f"_delta_log/{0:020d}.crc", "contains no commit")],
 )
 def test_a_log_without_a_commit_is_no_table(tmp_path, name, message):
     DeltaTable(None, tmp_path, first=None).write(name, b"")

@@ -160,5 +160,7 @@ def test_a_few_bytes_that_stand_for_too_many_numbers_are_refused():
     count = roaring.MOST_NUMBERS // 65_536 + 1
     slots = "01000000fe" + count.to_bytes(4, "little").hex() + full * count
 
-    with pytest.raises(UnsupportedFeatureError, match="A bitmap holds 33,619,968 positions, and at most 33,554,432"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="A bitmap contains 33,619,968 positions; the limit is 33,554,432"
+    ):
         parse(of(slots=slots))

@@ -159,7 +159,7 @@ class ChangeData:
         Args:
             commit: What the files are of.
             pairs: ADDS, and in `replaced` the deletion vector that each had.
-            schema: What the rows are told under.
+            schema: The schema of the rows.
             change: delete or insert.
         """
         _check_partitions(pairs, schema, commit.version)

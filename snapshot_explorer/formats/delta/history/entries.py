@@ -53,7 +53,7 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
     if path not in owners:
         raise InvalidArgumentError(
             f"Version {version} is not made of {path!r}. It is made of {len(owners):,} files of the log: "
-            "those that its manifests() names."
+            "those in its manifests()."
         )
     metadata = log.protocol_and_metadata(owners[path])[1]
     if path in base and not path.endswith(".json"):
@@ -70,7 +70,7 @@ def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[l
     parser.feed(None, path, content)
     actions = parser.actions()
     check_size(path, size_bytes, content)
-    # The parser keeps each kind apart, in order: which line was of which kind brings them together again.
+    # The parser separates the kinds, in order: the kind of each line restores the order of all.
     kinds = [
         kind
         for line in content.split(b"\n")

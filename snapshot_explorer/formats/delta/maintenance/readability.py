@@ -25,13 +25,13 @@ from snapshot_explorer.storage import Storage
 _ASKED = 256
 """Up to this many files are checked one by one; above it, their folders are listed."""
 _FOLDERS = 64
-"""The most folders that are listed; above it, nothing is known of their files."""
+"""The maximum number of folders to list. With more, the state of their files is unknown."""
 NEAR = 64
 """Commits that are read to find what was removed after a version."""
 _NOWHERE = ""
 """The location of an inline deletion vector."""
 _SOME = "\n"
-"""Stands for unknown files: no file has this key."""
+"""The key for unknown files: no file has it."""
 _KEPT_SECONDS = 30.0
 """How long results stay valid for the next page of a history."""
 
@@ -114,7 +114,7 @@ class Readability:
         return found
 
     def near(self, version: int) -> Readable | None:
-        """Return whether a version can be loaded of which only the checkpoint is left; costs what `of` costs."""
+        """Return whether a version can be loaded if only its checkpoint is left. Costs the same as `of`."""
         return self._at(version, self._log.versions()[-1]).readable
 
     def _at(self, version: int, newest: int) -> _MissingFiles:
@@ -249,7 +249,7 @@ def _by_version(actions: Actions) -> dict[int, _Commit]:
     )
     for version, one, data_change in adds:
         commit = commits.setdefault(version, _Commit())
-        # Without removes, what changes no data tells of files that are there already, such as new statistics.
+        # Without removes, adds that change no data update existing files, for example their statistics.
         if data_change or commit.removed:
             commit.added.append(one)
     return commits

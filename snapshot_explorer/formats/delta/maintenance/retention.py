@@ -90,8 +90,8 @@ class Vacuum:
         Lists every folder of the table, reads the newest state, and the commits younger than the rule.
 
         Args:
-            rule: The rule. Without one, the table's own setting. Delta knows no number of versions to keep: `keep_last`
-                is told as hours, and alone it keeps nothing but those versions.
+            rule: The rule. Without one, the table's own setting. Delta has no number of versions to keep: `keep_last`
+                is converted to hours, and alone keeps only those versions.
             lifetimes: LIFETIMES of the table.
             newest: Their newest version.
 
@@ -335,7 +335,7 @@ def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
 
 
 def _holders(lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
-    """Return the HOLDERS frame: what younger versions hold; Delta has no other holders in a table."""
+    """Return the HOLDERS frame: files that younger versions keep; Delta has no other holders in a table."""
     present = {one.path for one in there} - {one.path for one in freed}
     held = frozenset(lifetimes.column("path").to_pylist()) - paths_of(lifetimes, live_at(lifetimes, newest))
     kept = held & present
@@ -362,9 +362,9 @@ def _commands(root: str, keep: timedelta, own: timedelta) -> tuple[tuple[str, st
 
 def _notes(keep: timedelta, own: timedelta) -> tuple[str, ...]:
     notes = [
-        "Counted are the files that are there, by a listing, and so those too that the log does not know.",
-        "Clones of the table elsewhere may need files of this one: they are not known.",
-        f"Log files go when a checkpoint is written, by {_LOG_AGE}, and not with VACUUM: that is not counted.",
+        "Files are counted by a listing, so files that are not in the log are included.",
+        "Shallow clones of the table may need its files: they are not known.",
+        f"Log files are deleted when a checkpoint is written, by {_LOG_AGE}, not by VACUUM: they are not counted.",
     ]
     if keep < own and keep < _CHECKED:
         notes.append(
@@ -372,7 +372,7 @@ def _notes(keep: timedelta, own: timedelta) -> tuple[str, ...]:
             "writers may need the files, unless spark.databricks.delta.retentionDurationCheck.enabled is false."
         )
     if keep != own and keep:
-        notes.append("Since Delta 4.1 VACUUM heeds no RETAIN but of 0 hours: there the property rules.")
+        notes.append("Since Delta 4.1, VACUUM ignores RETAIN except for 0 hours, and uses the property.")
     return tuple(notes)
 
 

@@ -48,7 +48,7 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
         target_bytes=target,
         target_source=target_source,
         small_bytes=max(1, target // 2),
-        small_source="half of the target, as auto compaction takes it",
+        small_source="half of the target, as for auto compaction",
         deleted_ratio=0.05,
         deleted_source="Delta's default of optimize.maxDeletedRowsRatio",
         runs_trigger=None,

@@ -76,7 +76,7 @@ def read_rows(
     """
     plan = split.detail
     if not isinstance(plan, Plan):
-        raise InvalidArgumentError("The split is not one of a Delta table. Give one that splits() returned.")
+        raise InvalidArgumentError("The split does not belong to a Delta table. Use splits from splits().")
     fields = _fields(plan, columns)
     for place, file in enumerate(plan.files):
         expected = Expected(schema=plan.schema, stats=plan.stats_of(place))

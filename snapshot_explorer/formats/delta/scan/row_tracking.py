@@ -64,7 +64,7 @@ def values(field: Field, own: pa.Array | None, file: DataFile, start: int, rows:
         own: The stored column; None where the file has none.
         file: The file.
         start: The position of the first row in the file.
-        rows: How many rows there are.
+        rows: The number of rows.
 
     Raises:
         CorruptTableError: A row has none.

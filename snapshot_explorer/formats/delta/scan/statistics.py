@@ -1,6 +1,6 @@
 """Statistics of files in the log: rows, and least value, greatest value and null count per column.
 
-Anything may be missing or cut; what is not understood is unknown, so that no file is spared wrongly.
+Anything may be missing or truncated. Invalid values count as unknown, so that no file is skipped wrongly.
 
 Source: delta PROTOCOL.md, "Per-file Statistics".
 """
@@ -35,7 +35,7 @@ _LONGEST = 1 << 63
 _CUT = "\ufffd"
 _GREATEST = "\U0010ffff"
 _FLOAT_DIGITS = 15
-"""Decimals of up to so many digits survive a writer that takes them for floating point numbers."""
+"""Decimals with up to this many digits survive a writer that converts them to floating point numbers."""
 _DIGITS = 76
 _MILLI = 999
 """Microseconds by which a greatest timestamp may have been cut."""
@@ -101,7 +101,7 @@ def _integer(value: object, end: End) -> int | None:
 
 
 def _float(value: object, end: End) -> float | None:
-    """Return a number; NaN and the infinities, which are spelled as text, may stand for any."""
+    """Return a number; None for NaN and infinities, which are text and may mean any value."""
     number = float(value) if isinstance(value, int | float | str) else np.nan
     greatest = float(np.finfo(np.float32 if end.field.type.root == "float" else np.float64).max)
     return number if abs(number) <= greatest else None
@@ -155,7 +155,7 @@ _PARSERS: Mapping[str, Callable[[object, End], object]] = {
 
 
 def rows_of(files: pa.Table) -> pa.Int64Array:
-    """Return for each file how many rows it has, deleted ones included; null where its statistics omit them.
+    """Return the number of rows of each file, including deleted ones; null if its statistics omit it.
 
     Args:
         files: ADDS or REMOVES, with or without `stats_parsed`; CDC has no statistics.
@@ -197,7 +197,7 @@ def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
         found = json.loads(text, parse_float=str) if exactly else orjson.loads(text)
     except (ValueError, RecursionError) as error:
         # The rows do not depend on them.
-        log.warning("statistics that are no JSON are not used: %s", error)
+        log.warning("ignoring statistics that are not valid JSON: %s", error)
         return {}
     return found if isinstance(found, dict) else {}
 
