@@ -112,7 +112,7 @@ class _Parser:
         if option.repeated:
             self._repeated.setdefault(option.name, []).append(value)
         elif option.name in self._values:
-            raise UsageError(f"{option.flags[-1]} is given twice. Give it once.")
+            raise UsageError(f"{option.flags[-1]} is repeated. Write it once.")
         else:
             self._values[option.name] = value
 

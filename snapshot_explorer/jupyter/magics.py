@@ -32,17 +32,17 @@ _TARGET = re.compile(r"\s*([^\W\d]\w*)\s*<<(.*)", re.DOTALL)
 class SnapshotMagics(Magics):
     """The settings of %snapshot."""
 
-    display_limit = Int(
-        DRAWN_ROWS, min=1, help="Rows drawn of a frame, and commits that `log` reads unless -n says otherwise."
-    ).tag(config=True)
-    load_row_limit = Int(DEFAULT_LIMITS.rows, min=0, help="Rows above which `load` asks for --limit or --yes.").tag(
+    display_limit = Int(DRAWN_ROWS, min=1, help="Rows shown of a frame, and commits that `log` reads without -n.").tag(
+        config=True
+    )
+    load_row_limit = Int(DEFAULT_LIMITS.rows, min=0, help="Rows above which `load` needs --limit or --yes.").tag(
         config=True
     )
     load_size_limit = Int(
-        DEFAULT_LIMITS.size_bytes, min=0, help="Bytes above which `load` asks for --limit or --yes (1 MB is 1,000,000)."
+        DEFAULT_LIMITS.size_bytes, min=0, help="Bytes above which `load` needs --limit or --yes (1 MB is 1,000,000)."
     ).tag(config=True)
-    engine = Enum(ENGINES, "pandas", help="What `load` returns unless --engine says otherwise.").tag(config=True)
-    progress = Bool(default_value=True, help="Show how far work has come that takes longer than a second.").tag(
+    engine = Enum(ENGINES, "pandas", help="What `load` returns without --engine.").tag(config=True)
+    progress = Bool(default_value=True, help="Show the progress of work that takes longer than a second.").tag(
         config=True
     )
     debug = Bool(default_value=False, help="Show the traceback of every error, as --debug does for one line.").tag(

@@ -67,7 +67,7 @@ class OpenTables:
             if not tables:
                 raise UsageError(self._open_tables_hint())
             raise UsageError(
-                f"No table is chosen. {self._open_tables_hint()} Say which with -t NAME, or choose one with "
+                f"No table is chosen. {self._open_tables_hint()} Select one with -t NAME, or choose one with "
                 "%snapshot use NAME."
             )
         return current, tables[current]

@@ -77,7 +77,7 @@ def test_a_repeated_option_keeps_all_its_values() -> None:
         ("log -n", "-n needs a value: -n N."),
         ("open PATH as", "as needs a value: as NAME."),
         ("load --yes=no", "--yes takes no value. Leave out what follows the equals sign."),
-        ("load -n 1 --limit 2", "--limit is given twice. Give it once."),
+        ("load -n 1 --limit 2", "--limit is repeated. Write it once."),
         (
             "open",
             (

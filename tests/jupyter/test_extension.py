@@ -90,7 +90,7 @@ def test_config_lists_the_settings_with_their_help(shell):
 
     for name in ("display_limit", "load_row_limit", "load_size_limit", "engine", "debug"):
         assert f"SnapshotMagics.{name}=" in listed
-    assert "Rows above which `load` asks for --limit or --yes." in listed
+    assert "Rows above which `load` needs --limit or --yes." in listed
     assert "SnapshotMagics" in shell.ok("%config").stdout
 
 

@@ -168,7 +168,7 @@ def test_with_several_handles_and_none_chosen_a_command_asks(shell, path):
     shell.ok(f"import snapshot_explorer as sx\na = sx.open_table('{path}')\nb = sx.open_table('{path}')")
 
     assert shell.fails("%snapshot log") == (
-        "No table is chosen. Open: a, b. Say which with -t NAME, or choose one with %snapshot use NAME."
+        "No table is chosen. Open: a, b. Select one with -t NAME, or choose one with %snapshot use NAME."
     )
 
 

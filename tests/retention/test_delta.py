@@ -251,5 +251,5 @@ def test_a_storage_that_does_not_say_when_files_were_written_is_refused(memory_r
     for path in filesystem.find(root):
         filesystem.store[path].modified = None
 
-    with pytest.raises(UnsupportedFeatureError, match="the storage does not say when"):
+    with pytest.raises(UnsupportedFeatureError, match="the storage reports no modification time for"):
         retention(table)

@@ -7,7 +7,7 @@ from functools import partial
 
 from snapshot_explorer.formats.features import SHARED, Feature
 
-_ADVICE = "Its history, schema and files can still be looked at; read the rows with Delta's own engines."
+_ADVICE = "Its history, schema and files can still be read; read the rows with Delta's own engines."
 _read = partial(Feature, status="read", since="0.1.0")
 _refused = partial(Feature, status="refused", since="0.1.0")
 
@@ -103,7 +103,7 @@ STAGED_COMMITS = _refused(
     checked=("delta.log.log.check_published",),
     message=(
         "{root} has the reader feature {feature}: its catalog decides what was committed. {folder} holds commits of "
-        "version {staged} on that are not published, so which version is the newest cannot be told from the files. "
+        "version {staged} on that are not published, so the newest version is unknown without the catalog. "
         "Publish them through the catalog, then open the table again."
     ),
 )
@@ -179,7 +179,7 @@ UNREAD_TYPES = _refused(
     area="types",
     condition="the schema has such a column",
     checked=("delta.log.data_types.arrow_type",),
-    message="Columns of type {type} are not read. The table's history, schema and files can still be looked at.",
+    message="Columns of type {type} are not read. The table's history, schema and files can still be read.",
 )
 TYPE_CHANGES = _refused(
     name="changes of type that Delta does not allow",
@@ -245,8 +245,8 @@ DIFFERENCE = _refused(
     condition="every table, as Delta has no primary keys",
     checked=("delta.changes.change_data.ChangeData.between",),
     message=(
-        "mode='diff' tells rows apart by a primary key, and a Delta table has none. Use mode='auto' for what each "
-        "commit changed, or compare to_arrow() of both versions."
+        "mode='diff' needs a primary key, and Delta tables have none. Use mode='auto' for the changes of each "
+        "commit, or compare to_arrow() of both versions."
     ),
 )
 CHANGES_ACROSS_SCHEMAS = _refused(
@@ -255,9 +255,9 @@ CHANGES_ACROSS_SCHEMAS = _refused(
     condition="the schemas of the range",
     checked=("delta.changes.change_schema.check_schemas",),
     message=(
-        "The changes from version {version} on cannot be told under the schema of version {reading} "
+        "The changes from version {version} on cannot be read with the schema of version {reading} "
         "(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Begin after that change; changelog() of a "
-        "snapshot tells of one version under its own schema."
+        "snapshot reads one version with its own schema."
     ),
 )
 CHANGES_ACROSS_PARTITIONS = _refused(
@@ -266,8 +266,8 @@ CHANGES_ACROSS_PARTITIONS = _refused(
     condition="a file of the range has other partition values than the schema",
     checked=("delta.changes.change_data._check_partitions",),
     message=(
-        "Version {version} tells of the file {path}, which was written when the table had other partition columns "
-        "({columns}); its rows are not told under those of now. Leave the version out of the range."
+        "Version {version} changes the file {path}, which was written with other partition columns ({columns}). "
+        "Its rows cannot be read with the current ones. Leave the version out of the range."
     ),
 )
 TAKEN_CHANGE_COLUMNS = _refused(
@@ -276,8 +276,8 @@ TAKEN_CHANGE_COLUMNS = _refused(
     condition="the schema has a column `_change_type` or the like",
     checked=("delta.changes.change_schema.check_names",),
     message=(
-        "The table has a column of its own called {column!r}, which is what the kind of a change is called; its "
-        "changes are not read. changes() shows the files."
+        "The table has its own column {column!r}, the name of the column for the kind of a change, so its row "
+        "changes are not read. file_changes() returns the changed files."
     ),
 )
 
@@ -299,8 +299,8 @@ VACUUM_OF_CLEANED_LOGS = _refused(
     condition="commits of the time asked for were cleaned away",
     checked=("delta.maintenance.retention.Vacuum._removed",),
     message=(
-        "What VACUUM keeps is not told: the log {begins}, not {age} ago or earlier, and what was removed before is in "
-        "a checkpoint. {advice}."
+        "The effect of VACUUM is unknown: the log {begins}, not {age} ago or earlier, and older removes are in a "
+        "checkpoint. {advice}."
     ),
 )
 VACUUM_WITHOUT_TIMES = _refused(
@@ -309,8 +309,7 @@ VACUUM_WITHOUT_TIMES = _refused(
     condition="the storage's listing",
     checked=("delta.maintenance.retention._modified",),
     message=(
-        "What VACUUM takes is not told: the storage does not say when {path} was written. Ask VACUUM itself, with DRY "
-        "RUN."
+        "The effect of VACUUM is unknown: the storage reports no modification time for {path}. Run VACUUM with DRY RUN."
     ),
 )
 CLEANED_VERSIONS = _refused(

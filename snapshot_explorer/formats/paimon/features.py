@@ -545,7 +545,7 @@ CASTS = _refused(
     checked=("paimon.files.evolution._check",),
     message=(
         "The column {column!r} was changed from {before} to {after}; files written before are not cast so "
-        "here. The table's history and files can still be looked at, and versions before the change read."
+        "here. The table's history and files, and versions before the change, can still be read."
     ),
 )
 CASTS_OF_VALUES = _refused(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _PLAY_SECONDS = 1.0
 _STILL_SECONDS = 5.0
-"""How long the static picture waits for what is being read."""
+"""The maximum time that the static picture waits for reads."""
 
 
 class Explorer(widgets.VBox):
@@ -97,7 +97,7 @@ class Explorer(widgets.VBox):
         return self
 
     def refresh(self) -> None:
-        """Read the log again, and what is shown; where that fails, what is known stays."""
+        """Read the log and the current view again; on failure, keep the cached ones."""
 
         def take(found: tuple[Snapshot, Log]) -> None:
             self._cache.forget()
@@ -267,7 +267,7 @@ class Explorer(widgets.VBox):
             self._views.load_front(self._controls.offer_manifests)
 
     def _cancel(self) -> None:
-        """Read the log no more; what was known of it stays."""
+        """Stop reading the log; keep the cached versions."""
         self._work.cancel("log")
         self._busy.hide()
         self.state.note = "The log was not read: that was cancelled. Refresh reads it."

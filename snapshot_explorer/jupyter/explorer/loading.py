@@ -69,14 +69,14 @@ class Loader:
             self._ask_to_confirm(
                 request,
                 confirmed | {_REPLACE},
-                f"The variable {name} holds a {kind} already. Press again to replace it.",
+                f"The variable {name} already contains a {kind}. Press again to replace it.",
             )
             return
 
         def take(found: tuple[Cost, Any]) -> None:
             cost, loaded = found
             if loaded is None:
-                much = f"That reads {cost}. Give At most, or press again to read all of it."
+                much = f"This reads {cost}. Set At most, or press again to read all of it."
                 self._ask_to_confirm(request, confirmed | {_READ}, much)
                 return
             variables[name] = loaded

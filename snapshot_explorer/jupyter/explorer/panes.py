@@ -49,27 +49,27 @@ def error_html(text: str) -> str:
 
 
 class Busy:
-    """Says what is being read, with a button that ends it; nothing is seen where nothing is read."""
+    """Shows the current read, with a button that stops it; hidden if there is none."""
 
     def __init__(self, factory: WidgetFactory, cancel: Callable[[], None]) -> None:
         """Show nothing yet.
 
         Args:
             factory: Makes widgets.
-            cancel: Ends what is going on.
+            cancel: Stops the current work.
         """
         self._factory = factory
         self._what = factory.html()
-        self.box = factory.row(self._what, factory.button("Cancel", "Stop reading; what is shown stays", cancel))
+        self.box = factory.row(self._what, factory.button("Cancel", "Stop reading; keep the current view", cancel))
         self.hide()
 
     def show(self, what: str) -> None:
-        """Show what is going on."""
+        """Show the current work."""
         self._what.value = text_html(what)
         self._factory.show(self.box, shown=True)
 
     def expect(self, is_busy: Callable[[], bool]) -> None:
-        """Say that something is being read, if it still is in a moment."""
+        """Show after a short delay that something is being read."""
         loop = running_loop()
         if loop is not None:
             loop.call_later(_PATIENCE, lambda: self.show("Reading ...") if is_busy() else None)
@@ -96,7 +96,7 @@ class Pane:
         Args:
             factory: Makes widgets.
             turn: Takes by how many pages to turn.
-            cancel: Stops what is going on.
+            cancel: Stops the current work.
             above: Controls that stand above.
         """
         self._factory = factory
@@ -131,7 +131,7 @@ class Pane:
         self.content.value = error_html(sentence)
 
     def clear(self, sentence: str = "") -> None:
-        """Show nothing but a sentence."""
+        """Show only a sentence."""
         self.busy.hide()
         self.result, self.error = None, ""
         self.content.value = text_html(sentence)
@@ -140,5 +140,5 @@ class Pane:
 
     @property
     def drawing(self) -> Drawing | None:
-        """Return what is shown, for the static picture."""
+        """Return the current content, for the static picture."""
         return None if self.result is None else self.result.drawing

@@ -1,4 +1,4 @@
-"""What the explorer reads of a table's log: at first all of it, later what is new."""
+"""Read a table's log for the explorer: first all of it, later only new commits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAME = ("version", "committed_at", "identifier", "details")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """What is known of a table's versions."""
+    """The versions of a table that were read."""
 
     versions: tuple[int, ...]
     """All versions that are listed, ascending."""
@@ -46,7 +46,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSize:
-    """What the newest version holds."""
+    """The size of the newest version."""
 
     files: int
     """Live data files."""
@@ -64,7 +64,7 @@ def read_newest(table: Table) -> tuple[Snapshot, Log]:
 
 
 def read_log(table: Table, before: Log | None = None, *, listing: Listing | None = None) -> Log:
-    """Return what there is now. Where the log has only grown since, no more than the new commits is read.
+    """Return the current versions. Reads only new commits if the log has only grown.
 
     Args:
         table: The table.
@@ -105,6 +105,6 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
 
 
 def read_table_size(table: Table) -> TableSize:
-    """Return what the newest version holds. Reads its files' metadata."""
+    """Return the size of the newest version. Reads the metadata of its files."""
     rows = table.current.files().to_arrow()
     return TableSize(files=len(rows), size_bytes=pc.sum(rows["size_bytes"]).as_py() or 0)

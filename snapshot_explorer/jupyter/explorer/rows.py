@@ -23,7 +23,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     most = max(1, min(_MOST_COLUMNS, _MOST_CELLS // max(1, limit)))
     shown = list(columns) or names
     rows = snapshot.to_arrow(columns=shown[:most], where=where or None, limit=limit)
-    notes = [Line(f"What all of it takes to read: {cost_of(snapshot, where or None)}.")]
+    notes = [Line(f"The cost of reading all rows: {cost_of(snapshot, where or None)}.")]
     if len(shown) > most:
         notes.append(Line(f"{most} of {len(shown):,} columns are shown. Name others under Columns."))
     drawing = Drawing(
@@ -33,7 +33,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def load(cache: SnapshotCache, request: ViewRequest, limits: Limits | None) -> tuple[Cost, Any]:
-    """Return what it takes to read the rows of B, and the rows; None for rows that are more than the limits allow."""
+    """Return the cost of reading the rows of B, and the rows; None if they exceed the limits."""
     snapshot = cache.at(request["b"])
     engine, limit = request["engine"], request["load_limit"] or None
     where = request["where"] or None
@@ -45,7 +45,7 @@ def load(cache: SnapshotCache, request: ViewRequest, limits: Limits | None) -> t
 
 
 def load_code(request: ViewRequest) -> str:
-    """Return the line of code that loads B into the variable as the state says."""
+    """Return the line of code that loads B into the variable, according to the state."""
     return f"{request['variable']} = {_call(request, engine=request['engine'], limit=request['load_limit'])}"
 
 

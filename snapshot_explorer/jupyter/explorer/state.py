@@ -44,7 +44,7 @@ _DEPENDS = {
 
 
 class ExplorerState(HasTraits):
-    """The state of one explorer. Setting a trait is all that a click does; whoever draws observes the traits.
+    """The state of one explorer. A click only sets traits, and the views observe them.
 
     Nothing here reads: `set_versions` receives what was read of the log.
     """
@@ -68,13 +68,13 @@ class ExplorerState(HasTraits):
     engine = Enum(ENGINES, "pandas", help="The engine that loads rows.")
     columns = List(Unicode(), help="The columns to load; all if there are none.")
     where = Unicode("", help="The condition on rows to load, in SQL.")
-    limit = Int(20, min=0, max=1_000, help="How many rows the preview has.")
-    load_limit = Int(0, min=0, help="How many rows are loaded at most; 0 for all.")
+    limit = Int(20, min=0, max=1_000, help="The number of rows in the preview.")
+    load_limit = Int(0, min=0, help="The maximum number of rows to load; 0 for all.")
     variable = Unicode("df", help="The variable that rows are loaded into.")
-    partition = Unicode("", help="Only files of partitions that hold this text.")
+    partition = Unicode("", help="Only files of partitions that contain this text.")
     file_order = Enum(FILE_ORDERS, "path", help="The column that files are sorted by.")
     descending = Bool(default_value=False, help="Whether files are sorted downwards.")
-    statistics = Bool(default_value=False, help="Whether files are shown with what is known of their values.")
+    statistics = Bool(default_value=False, help="Whether files are shown with the bounds of their values.")
     keep = Unicode("7d", help="The age up to which the retention what-if keeps versions.")
     follow = Bool(default_value=False, help="Whether new commits are looked for every now and then.")
     interval = Float(5.0, min=0.2, help="Seconds between two looks.")
@@ -86,7 +86,7 @@ class ExplorerState(HasTraits):
     note = Unicode("", help="What the last action could not do; empty where all went well.")
 
     def set_versions(self, versions: Sequence[int], readable: Sequence[int], commits: pa.Table) -> None:
-        """Take what was read of the log. Markers that are there stay; B on the newest version moves with it.
+        """Set the versions that were read. Existing markers remain; B on the newest version moves with it.
 
         Args:
             versions: All versions, ascending.
@@ -146,7 +146,7 @@ class ExplorerState(HasTraits):
 
     @property
     def history_call(self) -> str:
-        """Return the call of `Table.history` that gives the commits shown."""
+        """Return the call of `Table.history` that returns the commits shown."""
         is_all = self.window in (None, (*self.versions[:1], *self.versions[-1:]))
         given = [] if is_all else [repr("{}..{}".format(*self.window))]
         filters = {name: getattr(self, name) for name in ("kind", "operation", "user", "text")}
@@ -216,7 +216,7 @@ class ExplorerState(HasTraits):
         at = bisect_left(self.versions, version)
         if self.versions and self.versions[at : at + 1] != (version,):
             first, last = self.versions[0], self.versions[-1]
-            raise TraitError(f"There is no version {version}. Available: {first} to {last}. Choose one of these.")
+            raise TraitError(f"Version {version} does not exist. Available: {first} to {last}. Choose one of these.")
         return version
 
     @validate("window")
@@ -225,7 +225,7 @@ class ExplorerState(HasTraits):
             return None
         first, last = (int(one) for one in proposal.value)
         if first > last:
-            raise TraitError(f"A window from version {first} to {last} holds nothing. Let it begin before it ends.")
+            raise TraitError(f"A window from version {first} to {last} is empty. It must begin before it ends.")
         return first, last
 
     @validate("since", "until")
@@ -264,5 +264,5 @@ def _time(text: str) -> AsOf:
     """
     ref = parse_ref(_spelled(text))
     if not isinstance(ref, AsOf):
-        raise InvalidArgumentError(f"{text!r} is not a time. Give one such as @2026-11-01 or @3d.")
+        raise InvalidArgumentError(f"{text!r} is not a time. Write a time such as @2026-11-01 or @3d.")
     return ref

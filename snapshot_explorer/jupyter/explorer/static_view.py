@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LIVE = "sx-explorer"
 """The class of an explorer that lives on a page."""
 STYLE = f"<style>.{LIVE} .sx{{background:none}}</style>"
-"""Lets what an explorer shows stand on the colour of its tabs."""
+"""CSS that gives the content of an explorer the colour of its tabs."""
 _STYLE = (
     f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
     f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}</style>"
@@ -64,7 +64,7 @@ def head(table: Table, name: str, state: ExplorerState, log: Log | None, table_s
 
 
 def _branches(branches: Mapping[str, int | None]) -> str:
-    """Return which branches there are beside the one that is shown, and where they begin."""
+    """Return the other branches, and their first versions."""
     more = len(branches) - _NAMED
     named = [
         cut(name, _LONGEST) + ("" if version is None else f" from {version}")

@@ -28,7 +28,7 @@ _MOST_VALUES = 24
 
 
 def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return all that is known of B's commit, and what its writer stored about it. Reads nothing that is known."""
+    """Return the commit of B, and the details that its writer stored. Reads only what is not cached."""
     version = request["b"]
     rows = request.commit
     if rows is None or not len(rows):
@@ -117,7 +117,7 @@ def _arranged(text: str, column: str, *, falling: bool) -> str:
 
 
 def _fewer_values(rows: pa.Table) -> tuple[pa.Table, str]:
-    """Return statistics of the first columns only, and what is said of the others."""
+    """Return statistics of the first columns only, and a note on the others."""
     most = 0
     for at, field in enumerate(rows.schema):
         if pa.types.is_struct(field.type) and field.type.num_fields > _MOST_VALUES:
@@ -150,7 +150,7 @@ def _spelled(partitions: pa.ChunkedArray) -> pa.Array:
 
 
 def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
-    """Return the order of the rows by a column; what is null comes last, equal ones by path."""
+    """Return the order of the rows by a column; nulls last, ties by path."""
     if column not in rows.column_names:
         return pa.array(np.arange(len(rows)))
     key = _spelled(rows["partition"]) if column == "partition" else rows[column]
@@ -161,7 +161,7 @@ def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
 
 
 def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return how well B is kept, which versions can be loaded, or what a retention rule would take."""
+    """Return the health of B, the versions that can be loaded, or the effect of a retention rule."""
     match request["health"]:
         case "readability":
             return _readability(cache, request)
@@ -179,7 +179,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return runs of versions that can be loaded alike, and each version with its details."""
     readability = cache.table.readability().to_arrow()
-    # Not by the history, which takes the files of the newest version to be there.
+    # Not by the history, which assumes that the files of the newest version exist.
     parts: list[Part] = [
         Line("Versions that can be loaded, newest first:"),
         Grid(_runs(readability), noun="runs", limit=PAGE),
@@ -195,7 +195,7 @@ def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _runs(commits: pa.Table) -> pa.Table:
-    """Return how many neighbouring versions are loaded alike: readable, from, to, versions."""
+    """Return runs of versions with equal readability: readable, from, to, versions."""
     rows = commits.select(["version", "readable"]).to_pylist()
     found: list[dict[str, Any]] = []
     for row in rows:
@@ -208,7 +208,7 @@ def _runs(commits: pa.Table) -> pa.Table:
 
 
 def _retention(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return what a rule would take; nothing is deleted."""
+    """Return the effect of a retention rule; nothing is deleted."""
     keep = request["keep"]
     return ViewResult(
         drawing=cache.table.retention(keep=keep).drawing(),

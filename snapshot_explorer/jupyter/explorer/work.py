@@ -30,7 +30,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A piece of work and what becomes of it."""
+    """A job and its result."""
 
     run: Callable[[], Any]
     """Does it, on a thread of its own."""
@@ -43,7 +43,7 @@ class Job:
     stop: Event = field(default_factory=Event)
     """Set when the job is cancelled."""
     loop: asyncio.AbstractEventLoop | None = field(default_factory=running_loop)
-    """The loop that started the job: the one that runs where the job is made."""
+    """The event loop that was running when the job was created."""
 
 
 class Work:
@@ -62,7 +62,7 @@ class Work:
         self._is_closed = False
 
     def start(self, place: str, job: Job) -> None:
-        """Run a job instead of the one that the place has; after `close` nothing is run."""
+        """Run a job, replacing the current job of the place; after `close`, runs nothing."""
         with self._changed:
             self._forget(place)
             if self._is_closed:
@@ -74,7 +74,7 @@ class Work:
                 thread.start()
 
     def cancel(self, place: str) -> bool:
-        """Tell the job of a place to stop and drop its result; return whether there was one."""
+        """Stop the job of a place and drop its result; return whether there was one."""
         with self._changed:
             return self._forget(place)
 
@@ -84,7 +84,7 @@ class Work:
             return place in self._jobs
 
     def wait(self, seconds: float = 60) -> bool:
-        """Return when nothing is worked on, with all results delivered; False if that takes longer."""
+        """Wait until no job runs and all results are delivered; return False on a timeout."""
         until = monotonic() + seconds
         while True:
             self._deliver()
@@ -98,7 +98,7 @@ class Work:
                     self._changed.wait(min(left, 0.5))
 
     def close(self) -> None:
-        """Tell all jobs to stop, and drop their results; each thread ends with what it is at."""
+        """Stop all jobs and drop their results; each thread ends after its current step."""
         with self._changed:
             self._is_closed = True
             for place in list(self._jobs):
@@ -156,7 +156,7 @@ class Work:
             try:
                 job.loop.call_soon_threadsafe(self._deliver)
             except RuntimeError:
-                return  # the loop has ended: whoever waits delivers
+                return  # the loop has ended: a waiting thread delivers
 
     def _deliver(self) -> None:
         while True:

@@ -92,7 +92,7 @@ def test_a_table_that_lost_all_versions_has_no_markers():
 def test_markers_take_no_version_that_is_not_there():
     state = knowing(1, 2, 4)
 
-    with pytest.raises(TraitError, match="There is no version 3. Available: 1 to 4. Choose one of these."):
+    with pytest.raises(TraitError, match="Version 3 does not exist. Available: 1 to 4. Choose one of these."):
         state.b = 3
 
     assert state.b == 4
@@ -227,7 +227,7 @@ def test_what_is_no_name_is_no_variable(name):
 def test_a_window_that_ends_before_it_begins_is_refused():
     state = knowing(1, 2, 3)
 
-    with pytest.raises(TraitError, match="A window from version 3 to 1 holds nothing."):
+    with pytest.raises(TraitError, match="A window from version 3 to 1 is empty."):
         state.window = (3, 1)
 
 

@@ -146,7 +146,7 @@ def test_rows_are_previewed_as_asked(explorer, orders):
 
     said = told(explorer, "data")
 
-    assert "What all of it takes to read: 41 rows (before any merge), 2 files, 4.9 kB." in said
+    assert "The cost of reading all rows: 41 rows (before any merge), 2 files, 4.9 kB." in said
     assert explorer.code == "orders.at(18).to_arrow(columns=['order_id', 'amount'], where='amount > 250', limit=20)"
     assert len(said.splitlines()) == 4 + eval(explorer.code).num_rows
 
@@ -186,7 +186,7 @@ def test_a_variable_of_the_users_is_replaced_only_when_asked_twice(orders):
 
     pressed(explorer, "Load as variable")
     assert variables == {"df": "precious"}
-    assert "The variable df holds a str already. Press again to replace it." in explorer._loader._result.value
+    assert "The variable df already contains a str. Press again to replace it." in explorer._loader._result.value
 
     pressed(explorer, "Load as variable")
     assert variables["df"].num_rows == 41
@@ -202,7 +202,7 @@ def test_what_is_large_by_the_settings_is_loaded_only_when_asked_twice(orders, s
 
     pressed(explorer, "Load as variable")
     assert variables == {}
-    assert "That reads 41 rows (before any merge), 2 files, 4.9 kB." in explorer._loader._result.value
+    assert "This reads 41 rows (before any merge), 2 files, 4.9 kB." in explorer._loader._result.value
 
     explorer.state.load_limit = 3
     pressed(explorer, "Load as variable")

@@ -171,7 +171,7 @@ class Vacuum:
                 features.VACUUM_OF_CLEANED_LOGS,
                 begins=begins,
                 age=format_duration(keep),
-                advice="Keep less" if keep else "Ask VACUUM itself, with DRY RUN",
+                advice="Keep less" if keep else "Run VACUUM with DRY RUN",
             )
         removes = self._log.actions(wanted, infos=False).removes
         rows = zip(
