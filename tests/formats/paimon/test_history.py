@@ -192,6 +192,18 @@ def test_commits_that_only_add_keep_what_was_read(table, counted):
     assert counted.requests == []
 
 
+def test_an_expired_version_is_forgotten_once_a_listing_lacks_it(table):
+    commits(table, 4)
+    paimon = opened(table)
+    paimon.commits([1, 2, 3, 4])
+    table.filesystem.rm_file(f"{table.root}/snapshot/snapshot-1")
+
+    paimon.listing(0)
+
+    with pytest.raises(SnapshotNotFoundError, match="Version 1 has expired. Available versions: 2 to 4"):
+        paimon.committed_at([1])
+
+
 @pytest.mark.parametrize("number", [3, 60])
 def test_the_newest_version_costs_the_same_however_long_the_history(table, counted, number):
     commits(table, number)

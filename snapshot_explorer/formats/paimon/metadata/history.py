@@ -418,6 +418,12 @@ class History:
                     newest.id,
                 )
             self._newest, self._seen_at = newest, now()
+            if versions:
+                # Expired: a table that is followed for long would keep each snapshot that it ever had.
+                for version in [
+                    one.id for one in self._known.values() if one.held == "snapshot" and one.id < versions[0]
+                ]:
+                    del self._known[version]
             self._numbers_seen = tuple(versions) or tuple(one for one in self._numbers_seen if one <= newest.id)
             self._known[newest.id] = newest
 
