@@ -64,6 +64,8 @@ class Explorer(widgets.VBox):
         self._log: Log | None = None
         self._newest: Snapshot | None = None
         self._table_size: TableSize | None = None
+        self._is_size_unknown = False
+        self._problem = ""
         self._drawn: object = None
         self._is_closed = False
         self._factory = WidgetFactory()
@@ -104,6 +106,7 @@ class Explorer(widgets.VBox):
             self._views.forget()
             self._newest, log = found
             self._follow_errors.clear()
+            self._problem = ""
             self._show_log(log)
 
         self._work.start(
@@ -169,7 +172,7 @@ class Explorer(widgets.VBox):
     def drawing(self) -> Drawing:
         """Return the explorer as it stands, as text and tables: for terminals and pages without widgets."""
         pane = self._views.front
-        lines = [*self._lines(), *([pane.error] if pane.error else [])]
+        lines = [*self._lines(), *(one for one in (self._problem, pane.error) if one)]
         lines += [] if pane.result is None else [f"{pane.result.code}    Source: {pane.result.source}"]
         picture = self._timeline_pane.picture
         parts = () if picture is None else picture.drawing().parts
@@ -301,26 +304,28 @@ class Explorer(widgets.VBox):
         job = Job(
             run=lambda: read_table_size(self.table),
             done=self._show_table_size,
-            failed=lambda _: self._show_table_size(None),
+            failed=lambda _: self._show_table_size(None, failed=True),
         )
         self._work.start("table size", job)
 
-    def _show_table_size(self, table_size: TableSize | None) -> None:
-        self._table_size = table_size
+    def _show_table_size(self, table_size: TableSize | None, *, failed: bool = False) -> None:
+        self._table_size, self._is_size_unknown = table_size, failed
         self._draw_head()
 
     # The head
 
     def _draw_head(self) -> None:
-        self._head.value = STYLE + text_html(" \N{MIDDLE DOT} ".join(self._lines()))
+        problem = error_html(self._problem) if self._problem else ""
+        self._head.value = STYLE + text_html(" \N{MIDDLE DOT} ".join(self._lines())) + problem
 
     def _fail_head(self, sentence: str) -> None:
         self._busy.hide()
+        self._problem = sentence
         self._draw_head()
-        self._head.value += error_html(sentence)
 
     def _lines(self) -> list[str]:
-        return head(self.table, self.name, self.state, self._log, self._table_size)
+        lines = head(self.table, self.name, self.state, self._log, self._table_size)
+        return [*lines, "its files could not be counted"] if self._is_size_unknown else lines
 
 
 def explore(table: Table, *, name: str | None = None) -> Explorer:

@@ -19,7 +19,7 @@ from snapshot_explorer.jupyter.explorer.static_view import static_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
 from tests.support.explorers import all_widgets, labelled, pressed, told
 from tests.support.fault_search import tables
-from tests.support.faults import Store, registered
+from tests.support.faults import Fault, Store, registered
 from tests.support.loops import on_a_loop
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -57,6 +57,25 @@ def test_opening_lists_the_log_once():
         snapshot_explorer.explore(table).wait().close()
 
         assert [one.operation for one in store.requests() if one.path.endswith("_delta_log")] == ["list"]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("/_delta_log", "Could not read _delta_log"), ("00021.json", "0021.json"), (".parquet", "OSError")],
+)
+def test_the_picture_says_what_could_not_be_read(path, said):
+    with registered():
+        store = Store(tables()["samples/payments"], "payments")
+        table = open_table(store.url, storage_options={"store": store})
+        store.heed(None)
+        snapshot_explorer.explore(table).wait().close()
+        request = next(one for one in store.requests() if one.path.endswith(path))
+        store.heed(Fault("fails", request, lasts=True))
+
+        explorer = snapshot_explorer.explore(table).wait()
+
+        assert said in static_text(explorer.drawing())
+        explorer.close()
 
 
 def test_reading_the_log_is_cancelled_and_begun_again(growing, monkeypatch):
