@@ -1,6 +1,9 @@
 """Every public call of a table, as a function of the table; and what a call returns, in a form to be compared."""
 
+import contextlib
 import functools
+import io
+import tempfile
 from dataclasses import dataclass, fields, is_dataclass
 
 import pandas as pd
@@ -173,6 +176,61 @@ def drawings(given):
     if given.versions:
         found["compare drawn"] = lambda t: Drawn(repr(t.compare(given.middle, given.versions[-1])))
     return found
+
+
+def notebook_calls(given):
+    """Return what a notebook calls, by name: the magics, the explorer, and lifetimes that are kept in a folder."""
+    lines = {
+        "status": "status t",
+        "log": "log t -n 3",
+        "files": "files t",
+        "schema": "schema t",
+        "health": "health t",
+        "readability": "readability t",
+        "tags": "tags t",
+        "load": "load t --limit 3 --yes",
+    }
+    if given.versions:
+        lines |= {
+            "show": f"show t@{given.middle}",
+            "diff": f"diff t@{given.first}..{given.versions[-1]}",
+            "timeline": "timeline t",
+        }
+    found = {f"%snapshot {name}": functools.partial(_shown, line) for name, line in lines.items()}
+    return found | {"explorer": _explored, "lifetimes in a folder": _kept_lifetimes}
+
+
+@functools.cache
+def _magics():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from snapshot_explorer.jupyter.magics import SnapshotMagics
+
+    return SnapshotMagics(InteractiveShell())
+
+
+def _shown(line, table):
+    """Return what a line of %snapshot shows. An error that the user sees is one of ours."""
+    from IPython.core.error import UsageError
+
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return Drawn(repr(_magics().snapshot(line, {"t": table})))
+    except UsageError as error:
+        raise SnapshotExplorerError(str(error)) from error
+
+
+def _explored(table):
+    explorer = snapshot_explorer.explore(table).wait(30)
+    try:
+        return Drawn(explorer._repr_mimebundle_()["text/plain"])
+    finally:
+        explorer.close()
+
+
+def _kept_lifetimes(table):
+    with tempfile.TemporaryDirectory() as folder:
+        return table.lifetimes(cache_dir=folder)
 
 
 def _of_versions(given):
