@@ -1,0 +1,1 @@
+"""Apache Iceberg tables, read by path from their metadata files, without a catalog."""

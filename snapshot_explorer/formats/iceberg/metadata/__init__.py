@@ -1,0 +1,1 @@
+"""Metadata of Iceberg tables: metadata files, manifest lists, manifests, schemas, partition specs and values."""
