@@ -25,6 +25,14 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
+class Reals:
+    """Floating-point numbers, a value per row."""
+
+    values: npt.NDArray[np.float64]
+    valid: npt.NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Slices:
     """Bytes or text: their offsets and lengths, per row."""
 
@@ -51,7 +59,7 @@ class Records:
     rows: int
 
 
-Column = Nothing | Numbers | Slices | Lists | Records
+Column = Nothing | Numbers | Reals | Slices | Lists | Records
 
 
 class Unproven(Exception):  # noqa: N818 - the row starts are not verified; internal to the Avro modules
@@ -69,6 +77,8 @@ def chosen(column: Column, kept: npt.NDArray[np.bool_]) -> Column:
             return Nothing(int(kept.sum()))
         case Numbers(values, valid):
             return Numbers(values[kept], of(valid))
+        case Reals(values, valid):
+            return Reals(values[kept], of(valid))
         case Slices(starts, sizes, valid):
             return Slices(_in_order(starts[kept], of(valid)), sizes[kept], of(valid))
         case Lists(sizes, items, valid):
@@ -97,17 +107,42 @@ def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Arra
         case Numbers(values, valid):
             array = pa.array(values, mask=None if valid is None else ~valid)
             return array.cast(wanted)
+        case Reals(values, valid):
+            return pa.array(values, mask=None if valid is None else ~valid, from_pandas=False).cast(wanted)
         case Slices():
             return _gathered(column, content).cast(wanted)
         case Lists(sizes, items, valid):
             offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
             mask = None if valid is None else pa.array(~valid)
+            if pa.types.is_map(wanted):
+                return as_map(pa.array(offsets), to_arrow(items, pair_type(wanted), content), wanted, mask)
             child = to_arrow(items, wanted.value_type, content)
             return pa.ListArray.from_arrays(pa.array(offsets), child, type=wanted, mask=mask)
+        case Records(_, valid, rows) if not wanted.num_fields:
+            # Only from buffers has a struct without fields a length.
+            bits = None if valid is None else pa.array(valid).buffers()[1]
+            return pa.StructArray.from_buffers(wanted, rows, [bits], children=[])
         case Records(fields, valid, rows):
             arrays = [to_arrow(fields.get(part.name, Nothing(rows)), part.type, content) for part in wanted]
             mask = None if valid is None else pa.array(~valid)
             return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=mask)
+
+
+def pair_type(kind: pa.MapType) -> pa.StructType:
+    """Return the type of the records of a map: fields `key` and `value`."""
+    return pa.struct([("key", kind.key_type), ("value", kind.item_type)])
+
+
+def as_map(offsets: pa.Array, pairs: pa.StructArray, wanted: pa.MapType, mask: pa.Array | None) -> pa.MapArray:
+    """Return lists of records with `key` and `value` as maps.
+
+    Raises:
+        pa.ArrowInvalid: A key is null.
+    """
+    keys, items = pairs.flatten()
+    if keys.null_count:
+        raise pa.ArrowInvalid("a map has a null key")
+    return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=mask)
 
 
 def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:

@@ -1,11 +1,13 @@
 """Rows of Avro blocks as Arrow columns, decoded in parallel lanes.
 
 Avro rows have no length prefix: a reader must decode a row to find the next. To decode many rows at once, their starts
-are guessed from the first bytes of the first row. All rows are decoded, and the guess is verified: every row must end
-where the next starts, and the counts must match. Otherwise `records` decodes the rows one by one.
+are guessed from the first bytes, or the first text, of the first row. All rows are decoded, and the guess is verified:
+every row must end where the next starts, and the counts must match. Otherwise `records` decodes the rows one by one.
 """
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +19,24 @@ from snapshot_explorer.formats.avro.arrow_values import (
     Nothing,
     Numbers,
     Places,
+    Reals,
     Records,
     Slices,
     Unproven,
     chosen,
+    pair_type,
     to_arrow,
 )
-from snapshot_explorer.formats.avro.container import Atom, Cut, Items, Record, Shape, Union, varint
+from snapshot_explorer.formats.avro.container import Atom, Cut, Fixed, Items, Record, Shape, Union, varint
 
 _PADDING = 16
 _PREFIX = 4
+_TEXT_PREFIX = 8
+"""The bytes of the first text by which rows are found."""
+_GREATEST_LEAD = 11
+"""The most bytes of a number that may be null."""
+_GREATEST_FIRST = 4
+"""The zigzag form of 2, the greatest status of a manifest entry."""
 _PIECE = 2**20
 _LARGEST_SMALL = 3
 _MOST_ITEMS = 4_096
@@ -88,6 +98,14 @@ class Lanes:
             shift += 7
         return (number >> np.uint64(1)).astype(np.int64) ^ -(number & np.uint64(1)).astype(np.int64)
 
+    def bytes(self, size: int) -> Places:
+        """Read a fixed number of bytes in every row. Return their offsets."""
+        starts = np.minimum(self.at, self.size + 1)
+        self.at = starts + size
+        # What lies past the end is of a wrong row, and is not read.
+        starts[self.at > self.size] = 0
+        return starts
+
     def slice(self) -> tuple[Places, Places]:
         """Read length-prefixed bytes in every row. Return their offsets and lengths."""
         sizes = self.varint()
@@ -114,7 +132,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
     bounds = np.cumsum([0, *(len(block) for _, block in blocks)], dtype=np.int64)
     counts = np.array([rows for rows, _ in blocks], np.int64)
     try:
-        starts = _guess(content, padded, bounds[:-1][counts > 0], shape)
+        starts = _starts(content, padded, bounds[:-1][counts > 0], shape)
         column, ends = _decoded(padded, size, starts, shape, wanted)
         if not _proven(starts, ends, bounds, counts):
             kept = _chain(starts, ends, size)
@@ -132,6 +150,76 @@ def _decoded(
 ) -> tuple[Column, Places]:
     lanes = Lanes(padded, size, starts.copy())
     return _column(shape, lanes, wanted), lanes.at
+
+
+def _starts(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
+    try:
+        return _guess(content, padded, firsts, shape)
+    except Unproven:
+        return _guess_by_text(content, padded, firsts, shape)
+
+
+def _guess_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
+    """Return candidates for row starts: positions from which the fields before the first text end at such a text.
+
+    The first text of every row must begin with the same bytes as that of the first row. In Iceberg's metadata that is a
+    path, before which there are only small numbers and ids.
+    """
+    before = _before_text(shape)
+    if not len(firsts):
+        return firsts
+    lanes = Lanes(padded, len(content) - _PADDING, firsts[:1].copy())
+    for part in before:
+        _column(part, lanes, None)
+    begins, sizes = lanes.slice()
+    prefix = content[int(begins[0]) : int(begins[0]) + min(int(sizes[0]), _TEXT_PREFIX)]
+    if len(prefix) < _PREFIX or lanes.at[0] > lanes.size:
+        raise Unproven
+    hits = np.array([found.start() for found in re.finditer(re.escape(prefix), content)], np.int64)
+    # The length of the text takes one byte or two.
+    texts = np.unique(np.concatenate([hits - 1, hits[padded[hits - 2] > 0x7F] - 2]))  # noqa: PLR2004
+    texts = texts[texts >= 0]
+    found = _leading_to(texts, before, padded, lanes.size) if before else texts
+    return np.unique(np.concatenate([firsts, found]))
+
+
+def _before_text(shape: Shape) -> list[Shape]:
+    """Return the fields of a row before its first text, which must be numbers that may be null."""
+    before: list[Shape] = []
+    pending = [shape]
+    while pending:
+        match pending.pop(0):
+            case Record(fields):
+                pending[:0] = [part for _, part in fields]
+            case Atom("string"):
+                return before
+            case Atom("int" | "long") as part:
+                before.append(part)
+            case Union(branches) as part if {*branches} <= {Atom("null"), Atom("int"), Atom("long")}:
+                before.append(part)
+            case _:
+                break
+    raise Unproven
+
+
+def _leading_to(texts: Places, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int) -> Places:
+    """Return the positions from which the fields before a text end at one of these texts."""
+    found: list[Places] = []
+    is_text = np.zeros(size + 2, np.bool_)
+    is_text[texts] = True
+    for lead in range(len(before), _GREATEST_LEAD * len(before) + 1):
+        starts = texts[texts >= lead] - lead
+        # The first number is small, and a union has two branches.
+        starts = starts[padded[starts] <= _GREATEST_FIRST]
+        if len(before) > 1 and isinstance(before[1], Union):
+            starts = starts[padded[starts + 1] <= _LARGEST_SMALL]
+        if not len(starts):
+            continue
+        lanes = Lanes(padded, size, starts.copy())
+        for part in before:
+            _column(part, lanes, None)
+        found.append(starts[is_text[np.minimum(lanes.at, size + 1)]])
+    return np.concatenate(found) if found else texts[:0]
 
 
 def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
@@ -246,7 +334,28 @@ def _column(shape: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
         case Items(item, keyed=False):
             return _items(item, lanes, wanted)
         case _:
+            return _of_fixed_size(shape, lanes)
+
+
+def _of_fixed_size(shape: Shape, lanes: Lanes) -> Column:
+    """Read a value whose size does not depend on it."""
+    match shape:
+        case Atom("boolean"):
+            return Numbers((lanes.content.take(lanes.bytes(1), mode="clip") != 0).astype(np.int64), None)
+        case Atom("float"):
+            return Reals(_reals(lanes, np.dtype("<f4")), None)
+        case Atom("double"):
+            return Reals(_reals(lanes, np.dtype("<f8")), None)
+        case Fixed(size):
+            return Slices(lanes.bytes(size), np.full(len(lanes.at), size, np.int64), None)
+        case _:
             raise Unproven
+
+
+def _reals(lanes: Lanes, kind: np.dtype[Any]) -> npt.NDArray[np.float64]:
+    starts = lanes.bytes(kind.itemsize)
+    parts = lanes.content.take(starts[:, None] + np.arange(kind.itemsize), mode="clip")
+    return parts.reshape(-1).view(kind).astype(np.float64)
 
 
 def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, wanted: pa.DataType | None) -> Column:
@@ -287,6 +396,10 @@ def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Colu
             return Nothing(len(valid))
         case Numbers(values):
             return Numbers(spread(values), valid)
+        case Reals(values):
+            full = np.zeros(len(valid))
+            full[where] = values
+            return Reals(full, valid)
         case Slices(starts, sizes):
             # A null row gets an empty slice at the end of the previous one, to keep the order.
             held = np.maximum.accumulate(spread(starts + sizes))
@@ -299,10 +412,10 @@ def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Colu
 
 
 def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
-    """Read lists of numbers or text: the first items of all rows, then the second, and so on."""
+    """Read lists of numbers, text or records of them: the first items of all rows, then the second, and so on."""
     if not _is_plain(item):
         raise Unproven
-    requested = wanted.value_type if wanted is not None else None
+    requested = None if wanted is None else pair_type(wanted) if pa.types.is_map(wanted) else wanted.value_type
     sizes = np.zeros(len(lanes.at), np.int64)
     steps: list[tuple[Places, Places, Column]] = []
     going = np.arange(len(sizes))
@@ -352,6 +465,8 @@ def _passed(item: Shape, lanes: Lanes, rows: Places, counts: Places) -> npt.NDAr
 def _is_plain(item: Shape) -> bool:
     if isinstance(item, Union):
         return all(isinstance(branch, Atom) for branch in item.branches)
+    if isinstance(item, Record):
+        return all(not isinstance(part, Record) and _is_plain(part) for _, part in item.fields)
     return isinstance(item, Atom)
 
 
@@ -373,6 +488,8 @@ def _announced(lanes: Lanes, rows: Places) -> Places:
 
 def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, wanted: pa.DataType) -> Column:
     """Return the items of all rows, row by row, from steps of rows, positions and items."""
+    if pa.types.is_struct(wanted):
+        return _transposed_records(steps, sizes, wanted)
     total = int(sizes.sum())
     begins = np.cumsum(sizes) - sizes
     valid = np.zeros(total, np.bool_)
@@ -391,7 +508,22 @@ def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, w
                 raise Unproven
         valid[target] = True if there is None else there
     nulls = None if valid.all() else valid
-    if pa.types.is_integer(wanted):
+    if pa.types.is_integer(wanted) or pa.types.is_boolean(wanted):
         return Numbers(first, nulls)
     ends = np.maximum.accumulate(first + second) if total else first
     return Slices(first if nulls is None else np.where(valid, first, ends), second, nulls)
+
+
+def _transposed_records(
+    steps: Sequence[tuple[Places, Places, Column]], sizes: Places, wanted: pa.StructType
+) -> Records:
+    """Return the records of all rows, row by row, field by field."""
+    fields: dict[str, Column] = {}
+    for part in wanted:
+        parts = [
+            (rows, positions, column.fields[part.name])
+            for rows, positions, column in steps
+            if isinstance(column, Records) and part.name in column.fields
+        ]
+        fields[part.name] = _transposed(parts, sizes, part.type) if parts else Nothing(int(sizes.sum()))
+    return Records(fields, None, int(sizes.sum()))

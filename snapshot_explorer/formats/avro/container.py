@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +128,14 @@ def counted(content: bytes, at: int) -> tuple[bytes, int]:
     return content[at : at + size], at + size
 
 
-def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, limits: Limits = DEFAULT) -> Container:
+def read_container(
+    content: bytes,
+    path: str,
+    shapes: dict[bytes, Shape],
+    *,
+    limits: Limits = DEFAULT,
+    parse: Callable[[Any], "Shape"] | None = None,
+) -> Container:
     """Return an Avro file's shape and uncompressed blocks.
 
     Args:
@@ -136,6 +143,7 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, lim
         path: Its name, for messages.
         shapes: Schemas parsed before, by their text; this file's is added.
         limits: Limits on the size of a file.
+        parse: Parses a schema; `parse_shape` for None.
 
     Raises:
         CorruptTableError: The file is not an Avro file, or is cut short.
@@ -148,7 +156,7 @@ def read_container(content: bytes, path: str, shapes: dict[bytes, Shape], *, lim
         header, sync, at = _header(content)
         schema_text = header.get("avro.schema", b"")
         if schema_text not in shapes:
-            shapes[schema_text] = parse_shape(json.loads(schema_text))
+            shapes[schema_text] = (parse or parse_shape)(json.loads(schema_text))
         codec = header.get("avro.codec", b"null").decode()
         blocks = _blocks(content, path, (at, sync), _Packing(codec=codec, limits=limits))
     except (Cut, ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, zlib.error) as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer.formats.avro.arrow_values import as_map, pair_type
 from snapshot_explorer.formats.avro.container import (
     Atom,
     Choice,
@@ -43,7 +44,31 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
             rows.append(row)
         if at != len(block):
             raise Cut(f"{count} rows end at byte {at} of a block of {len(block)}")
-    return pa.array(rows, wanted)
+    return _with_maps(pa.array(rows, _without_maps(wanted)), wanted)
+
+
+def _without_maps(kind: pa.DataType) -> pa.DataType:
+    """Return a type whose maps are lists of records, as they are in Avro where keys are not text."""
+    if pa.types.is_map(kind):
+        return pa.list_(pair_type(kind))
+    if pa.types.is_list(kind):
+        return pa.list_(_without_maps(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([part.with_type(_without_maps(part.type)) for part in kind])
+    return kind
+
+
+def _with_maps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return an array of the wanted type."""
+    if array.type.equals(wanted):
+        return array
+    mask = array.is_null()
+    if pa.types.is_struct(wanted):
+        parts = [_with_maps(child, part.type) for child, part in zip(array.flatten(), wanted, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)
+    if pa.types.is_map(wanted):
+        return as_map(array.offsets, array.values, wanted, mask)
+    raise Cut(f"{wanted} is not read from lists of lists")
 
 
 def _value(shape: Shape, block: bytes, at: int) -> tuple[Any, int]:

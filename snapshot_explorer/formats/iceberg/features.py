@@ -7,7 +7,6 @@ from functools import partial
 
 from snapshot_explorer.formats.features import SHARED, Feature
 
-_ADVICE = "Its history, schema and files can still be looked at; read the rows with Iceberg's own readers."
 _read = partial(Feature, status="read", since="0.1.0")
 _refused = partial(Feature, status="refused", since="0.1.0")
 
@@ -33,8 +32,8 @@ GREAT_NUMBERS = _refused(
     condition="a number of a metadata file is not a signed integer of 64 bits",
     checked=("iceberg.metadata.json_fields.integer",),
     message=(
-        "{path} has {value} as {field}, which is not a signed integer of 64 bits. Iceberg itself cannot read it. Ask the "
-        "writer of the table for a repaired copy."
+        "{path} has {value} as {field}, which is not a signed integer of 64 bits. Iceberg itself cannot read it. Ask "
+        "the writer of the table for a repaired copy."
     ),
 )
 ENCRYPTED_METADATA = _refused(
@@ -43,8 +42,8 @@ ENCRYPTED_METADATA = _refused(
     condition="a snapshot has a key-id, or a manifest key_metadata",
     checked=("iceberg.metadata.manifest_lists.check_unencrypted",),
     message=(
-        "{path} is encrypted, which is not read: the keys are not in the table. The history can still be looked at; read "
-        "the rows with an engine that has the keys."
+        "{path} is encrypted, which is not read: the keys are not in the table. The history can still be looked at; "
+        "read the rows with an engine that has the keys."
     ),
 )
 OTHER_MANIFEST_FORMATS = _refused(

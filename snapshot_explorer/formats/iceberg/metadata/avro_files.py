@@ -1,0 +1,255 @@
+"""Rows of manifest lists and manifests in Avro as Arrow columns, found by field id.
+
+The names of the fields differ between writers, their ids do not. So the fields of a file's schema are renamed to their
+ids before its rows are decoded.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.avro import columns as avro_columns
+from snapshot_explorer.formats.avro import records as avro_records
+from snapshot_explorer.formats.avro.arrow_values import pair_type
+from snapshot_explorer.formats.avro.container import (
+    MAGIC,
+    Atom,
+    Container,
+    Cut,
+    Fixed,
+    Items,
+    Record,
+    Shape,
+    Union,
+    parse_shape,
+    read_container,
+)
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.limits import Limits
+
+_BATCH = 128 * 2**20
+_PAIR = {"key", "value"}
+_DEEPEST = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """The rows of files of one schema."""
+
+    files: tuple[int, ...]
+    """The places of the files among those requested."""
+    counts: tuple[int, ...]
+    """The number of rows of each file."""
+    rows: pa.StructArray
+    """The rows of all these files, in order."""
+    schema: Mapping[str, Any]
+    """Their Avro schema, whose fields are named by their ids."""
+
+
+def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits: Limits) -> list[Decoded]:
+    """Return the rows of Avro files, grouped by schema.
+
+    Args:
+        files: Path, for messages, and content of each.
+        wanted: The fields to read: their names are field ids, except for `key` and `value` of a map. A field that a
+            file lacks is null. A struct without fields stands for all fields of the file's record.
+        limits: What a file may cost.
+
+    Raises:
+        CorruptTableError: A file is cut short, is not Avro, or has a field of another type; the message names it.
+        UnsupportedFeatureError: A file is parquet, or has a codec that is not supported.
+        LimitError: A file decodes to too much.
+
+    Source: Avro specification; iceberg specification, "Avro".
+    """
+    schemas: dict[bytes, Mapping[str, Any]] = {}
+    shapes: dict[bytes, Shape] = {}
+
+    groups: dict[bytes, list[tuple[int, Container]]] = {}
+    for place, (path, content) in enumerate(files):
+        if content[:4] == b"PAR1":
+            raise refusal(features.OTHER_MANIFEST_FORMATS, path=path)
+        if content[: len(MAGIC)] != MAGIC:
+            found = f"it begins with {content[:4]!r}, which is not Avro" if content else "it is empty"
+            raise broken(path, found)
+        container = read_container(content, path, shapes, limits=limits, parse=_shape_by_ids)
+        if container.schema_text not in schemas:
+            schemas[container.schema_text] = by_ids(orjson.loads(container.schema_text))
+        groups.setdefault(container.schema_text, []).append((place, container))
+    decoded: list[Decoded] = []
+    for text, group in groups.items():
+        _check(group[0][1].shape, wanted, group[0][1].path, "")
+        kind = _filled(schemas[text], wanted)
+        decoded.extend(
+            Decoded(
+                files=tuple(place for place, _ in batch),
+                counts=tuple(container.rows for _, container in batch),
+                rows=_decoded([container for _, container in batch], kind),
+                schema=schemas[text],
+            )
+            for batch in pack(group, _size, target=_BATCH)
+        )
+    return decoded
+
+
+def _shape_by_ids(raw: Any) -> Shape:
+    return parse_shape(by_ids(raw))
+
+
+def broken(path: str, found: str) -> CorruptTableError:
+    """Return the error for a manifest list or manifest that cannot be decoded."""
+    return CorruptTableError(
+        f"{path} is not a readable manifest: {found}. It is cut short or damaged; compare it with a copy of the "
+        "table, or choose another version."
+    )
+
+
+def _size(one: tuple[int, Container]) -> int:
+    return sum(len(block) for _, block in one[1].blocks)
+
+
+def _decoded(files: Sequence[Container], wanted: pa.StructType) -> pa.StructArray:
+    blocks = [block for file in files for block in file.blocks]
+    try:
+        found = avro_columns.decode(blocks, files[0].shape, wanted)
+        return avro_records.decode(blocks, files[0].shape, wanted) if found is None else found
+    except (Cut, pa.ArrowException, OverflowError) as error:
+        if len(files) > 1:
+            # One of them is corrupt: decode each to find out which.
+            return pa.concat_arrays([_decoded([file], wanted) for file in files])
+        raise broken(files[0].path, str(error)) from error
+
+
+def by_ids(raw: Any, depth: int = 0) -> Any:
+    """Return an Avro schema whose record fields are named by their field ids, where they have one.
+
+    The key and the value of a map keep these names.
+    """
+    if depth > _DEEPEST:
+        raise ValueError("its schema is implausibly deep")
+    if isinstance(raw, list):
+        return [by_ids(branch, depth + 1) for branch in raw]
+    if not isinstance(raw, dict):
+        return raw
+    kind = raw.get("type")
+    if kind == "record":
+        names = {field["name"] for field in raw["fields"]}
+        fields = [
+            {
+                **field,
+                "name": field["name"] if names == _PAIR else str(field.get("field-id", field["name"])),
+                "type": by_ids(field["type"], depth + 1),
+            }
+            for field in raw["fields"]
+        ]
+        return {**raw, "fields": fields}
+    inner = {name: by_ids(raw[name], depth + 1) for name in ("items", "values") if name in raw}
+    if isinstance(kind, dict | list):
+        inner["type"] = by_ids(kind, depth + 1)
+    return {**raw, **inner}
+
+
+def field_of(schema: Any, *names: str) -> Any:
+    """Return the type of a nested field of an Avro schema, without the union with null; None if it is not there."""
+    for name in names:
+        schema = without_null(schema)
+        fields = schema.get("fields", []) if isinstance(schema, dict) else []
+        schema = next((field["type"] for field in fields if field["name"] == name), None)
+    return without_null(schema)
+
+
+def without_null(schema: Any) -> Any:
+    """Return the only branch of a union that is not null; any other schema as it is."""
+    if isinstance(schema, list):
+        rest = [branch for branch in schema if branch != "null"]
+        schema = rest[0] if len(rest) == 1 else schema
+    if isinstance(schema, dict) and isinstance(schema.get("type"), dict | list):
+        return without_null(schema["type"])
+    return schema
+
+
+def arrow_type(schema: Any) -> pa.DataType:
+    """Return the Arrow type of a primitive Avro type as it is stored: integers have 64 bits, and fixed is binary."""
+    plain = without_null(schema)
+    word = plain.get("type") if isinstance(plain, dict) else plain
+    if word in ("int", "long"):
+        return pa.int64()
+    if word in ("float", "double"):
+        return pa.float64()
+    if word in ("bytes", "fixed"):
+        return pa.binary()
+    return {"boolean": pa.bool_(), "string": pa.string()}.get(str(word), pa.null())
+
+
+def _filled(schema: Any, wanted: pa.StructType) -> pa.StructType:
+    """Return the wanted fields, where a struct without fields has all those of the file's record."""
+    parts = []
+    for part in wanted:
+        kind = part.type
+        if pa.types.is_struct(kind):
+            inner = field_of(schema, part.name)
+            if kind.num_fields:
+                kind = _filled(inner, kind)
+            else:
+                fields = inner.get("fields", []) if isinstance(inner, dict) else []
+                kind = pa.struct([pa.field(field["name"], arrow_type(field["type"])) for field in fields])
+        parts.append(pa.field(part.name, kind))
+    return pa.struct(parts)
+
+
+def _check(shape: Shape, wanted: pa.DataType, path: str, name: str) -> None:
+    """Raise if the fields of a file do not have the wanted types."""
+    match shape:
+        case Union(branches):
+            for branch in branches:
+                _check(branch, wanted, path, name)
+        case Record(fields) if pa.types.is_struct(wanted):
+            inner = dict(fields)
+            for part in wanted:
+                if part.name in inner:
+                    _check(inner[part.name], part.type, path, part.name)
+        case Items(item, keyed=False) if pa.types.is_map(wanted):
+            _check(item, pair_type(wanted), path, name)
+        case Items(item, keyed=False) if pa.types.is_list(wanted):
+            _check(item, wanted.value_type, path, name)
+        case Atom(kind) if _holds(kind, wanted):
+            pass
+        case Fixed() if pa.types.is_binary(wanted):
+            pass
+        case _:
+            field = f"its field {name}" if name else "its row"
+            raise broken(path, f"{field} is not of type {wanted}")
+
+
+def _holds(kind: str, wanted: pa.DataType) -> bool:
+    if kind in ("int", "long"):
+        return bool(pa.types.is_integer(wanted))
+    if kind in ("bytes", "string"):
+        return bool(pa.types.is_binary(wanted) or pa.types.is_string(wanted))
+    return kind == "null" or (kind == "boolean" and bool(pa.types.is_boolean(wanted)))
+
+
+def ordered(
+    decoded: Sequence[Decoded], count: int
+) -> tuple[pa.StructArray | None, np.ndarray[Any, np.dtype[np.int64]]]:
+    """Return the rows of all files in the order of the files, where their types agree, and the rows of each file."""
+    counts = np.zeros(count, np.int64)
+    for one in decoded:
+        counts[list(one.files)] = one.counts
+    if not decoded:
+        return None, counts
+    if len(decoded) == 1:
+        return decoded[0].rows, counts
+    together = pa.concat_arrays([one.rows for one in decoded])
+    files = np.array([place for one in decoded for place in one.files], np.int64)
+    begins = np.zeros(count, np.int64)
+    begins[files] = np.cumsum(counts[files]) - counts[files]
+    places = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    return together.take(pa.array(places)), counts

@@ -1,0 +1,350 @@
+"""The metadata file of a table: one JSON document with every snapshot, schema, spec and ref that still exists."""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from snapshot_explorer.errors import CorruptTableError, LimitError
+from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.iceberg.metadata.json_fields import JsonObject, wrong
+from snapshot_explorer.limits import Limits
+
+MAIN = "main"
+"""The branch that a table has from its first commit on."""
+_GZIP = b"\x1f\x8b"
+_MOST_REFS = 100_000
+_MOST_SNAPSHOTS = 1_000_000
+_FIRST_PARTITION_FIELD = 1_000
+"""The id of the first partition field of each spec, where format 1 records none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A snapshot in a metadata file."""
+
+    id: int
+    """The snapshot id."""
+    parent_id: int | None
+    """The snapshot that it was made from; None for the first one, and the first after a replacement of the table."""
+    sequence_number: int
+    """The number of its commit in the table; 0 in format 1."""
+    timestamp_ms: int
+    """The writer's clock."""
+    manifest_list: str | None
+    """The recorded path of its manifest list; None if it names its manifests itself."""
+    manifests: tuple[str, ...]
+    """The recorded paths of its manifests, where there is no manifest list: very old tables of format 1."""
+    summary: Mapping[str, str]
+    """What the writer recorded of the commit; empty if nothing."""
+    schema_id: int | None
+    """The table's schema when it was made; None if not recorded."""
+    key_id: str | None
+    """The key of an encrypted manifest list."""
+    raw: Mapping[str, Any] = field(repr=False)
+    """The JSON object, unknown fields included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRef:
+    """A branch or a tag."""
+
+    name: str
+    """Its name, any text."""
+    snapshot_id: int
+    """The snapshot that it names; of a branch the newest one."""
+    is_branch: bool
+    """Whether it is a branch, otherwise a tag."""
+    min_snapshots_to_keep: int | None
+    """How many snapshots of a branch expiry keeps at least; None for the table's setting."""
+    max_snapshot_age_ms: int | None
+    """The age up to which expiry keeps snapshots of a branch; None for the table's setting."""
+    max_ref_age_ms: int | None
+    """The age of its snapshot from which expiry removes the ref; None for the table's setting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMetadata:
+    """A metadata file, checked. Nothing that it names need exist."""
+
+    path: str
+    """The file, below the table's folder."""
+    format_version: int
+    """1, 2 or 3."""
+    table_uuid: str | None
+    """The table's own id."""
+    location: str
+    """The table's folder as recorded, which may be another than the one it was opened at."""
+    last_sequence_number: int
+    """The greatest sequence number given out; 0 in format 1."""
+    last_updated_ms: int
+    """When the file was written, by the writer's clock."""
+    schemas: Mapping[int, Mapping[str, Any]]
+    """Schemas by id."""
+    current_schema_id: int
+    """The id of the current schema, which is one of them."""
+    specs: Mapping[int, Mapping[str, Any]]
+    """Partition specs by id. Their fields have ids, in format 1 too."""
+    default_spec_id: int
+    """The id of the spec that writers use."""
+    sort_orders: tuple[Mapping[str, Any], ...]
+    """Sort orders."""
+    default_sort_order_id: int
+    """The id of the sort order that writers use; 0 is unsorted."""
+    properties: Mapping[str, str]
+    """The table's properties, which have no history."""
+    current_snapshot_id: int | None
+    """The newest snapshot of main; None for a table without one."""
+    snapshots: Mapping[int, Snapshot]
+    """Snapshots by id, in the order recorded."""
+    refs: Mapping[str, SnapshotRef]
+    """Branches and tags by name; main is among them if there is a current snapshot."""
+    snapshot_log: tuple[tuple[int, int], ...]
+    """When the current snapshot of main changed, in milliseconds, and to which id. It may have been removed since."""
+    metadata_log: tuple[tuple[int, str], ...]
+    """Earlier metadata files: when they were written, in milliseconds, and their recorded paths."""
+    statistics: tuple[Mapping[str, Any], ...]
+    """Statistics files."""
+    partition_statistics: tuple[Mapping[str, Any], ...]
+    """Partition statistics files."""
+
+    @property
+    def current_schema(self) -> Mapping[str, Any]:
+        """Return the current schema."""
+        return self.schemas[self.current_schema_id]
+
+    def schema_of(self, snapshot: Snapshot | None) -> Mapping[str, Any]:
+        """Return the schema of a snapshot; the current one for None, or if its own is not recorded.
+
+        Source: iceberg SnapshotUtil.schemaFor.
+        """
+        if snapshot is None or snapshot.schema_id is None:
+            return self.current_schema
+        if snapshot.schema_id not in self.schemas:
+            raise CorruptTableError(
+                f"{self.path} is damaged: snapshot {snapshot.id} has the schema {snapshot.schema_id}, which is not "
+                "among its schemas. Compare it with a copy of the table, or choose another version."
+            )
+        return self.schemas[snapshot.schema_id]
+
+
+def parse_table_metadata(content: bytes, path: str, limits: Limits) -> TableMetadata:
+    """Return a metadata file, which may be compressed by gzip, whatever its name.
+
+    Raises:
+        CorruptTableError: The file is not a metadata file; the message names the field.
+        UnsupportedFeatureError: It has a format version that is not read.
+        LimitError: It is too long, or has too many snapshots or refs.
+
+    Source: iceberg specification, "Table Metadata Fields"; TableMetadataParser.fromJson.
+    """
+    if content[:2] == _GZIP:
+        content = _unzipped(content, path, limits)
+    try:
+        raw = json_text.document(content, path, limits)
+    except orjson.JSONDecodeError as error:
+        raise CorruptTableError(
+            f"{path} is not a readable metadata file: {error}. It is cut short or damaged; compare it with a copy of "
+            "the table, or open another metadata file of it."
+        ) from error
+    if not isinstance(raw, dict):
+        raise wrong(path, "the document", "an object", raw)
+    return _parsed(JsonObject(raw, path))
+
+
+def _unzipped(content: bytes, path: str, limits: Limits) -> bytes:
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        text = stream.decompress(content, limits.value_bytes + 1)
+    except zlib.error as error:
+        raise CorruptTableError(
+            f"{path} cannot be decompressed: {error}. It is damaged; compare it with a copy of the table."
+        ) from error
+    limits.check_value(path, len(content), len(text), "one JSON document")
+    if not stream.eof:
+        raise CorruptTableError(f"{path} is cut short. Compare it with a copy of the table.")
+    return text
+
+
+def _parsed(top: JsonObject) -> TableMetadata:
+    version = top.integer("format-version")
+    _check_format_version(version, top.path)
+    schemas, current_schema_id = _schemas(top)
+    current = top.optional_integer("current-snapshot-id")
+    current = None if current == -1 else current
+    snapshots = _snapshots(top)
+    return TableMetadata(
+        path=top.path,
+        format_version=version,
+        table_uuid=top.optional_text("table-uuid"),
+        location=top.text("location"),
+        last_sequence_number=top.integer("last-sequence-number", 0),
+        last_updated_ms=top.integer("last-updated-ms", 0),
+        schemas=schemas,
+        current_schema_id=current_schema_id,
+        specs=_specs(top),
+        default_spec_id=top.integer("default-spec-id", 0),
+        sort_orders=tuple(order.raw for order in top.objects("sort-orders")),
+        default_sort_order_id=top.integer("default-sort-order-id", 0),
+        properties=top.texts("properties"),
+        current_snapshot_id=_checked_current(top, current, snapshots),
+        snapshots=snapshots,
+        refs=_refs(top, current, snapshots),
+        snapshot_log=tuple(
+            (one.integer("timestamp-ms"), one.integer("snapshot-id")) for one in top.objects("snapshot-log")
+        ),
+        metadata_log=tuple(
+            (one.integer("timestamp-ms"), one.text("metadata-file")) for one in top.objects("metadata-log")
+        ),
+        statistics=tuple(one.raw for one in top.objects("statistics")),
+        partition_statistics=tuple(one.raw for one in top.objects("partition-statistics")),
+    )
+
+
+def _check_format_version(version: int, path: str) -> None:
+    if version not in (1, 2, 3):
+        raise refusal(features.OTHER_FORMAT_VERSIONS, path=path, version=version)
+
+
+def _schemas(top: JsonObject) -> tuple[Mapping[int, Mapping[str, Any]], int]:
+    """Return the schemas by id, and the id of the current one.
+
+    Format 1 may have a single `schema`, which counts only where `schemas` is absent.
+    """
+    if top.raw.get("schemas") is None:
+        raw = top.raw.get("schema")
+        if not isinstance(raw, dict):
+            raise wrong(top.path, "schema", "an object", raw)
+        only = JsonObject(raw, top.path, "schema").integer("schema-id", 0)
+        return {only: raw}, only
+    schemas = {one.integer("schema-id", 0): one.raw for one in top.objects("schemas")}
+    current = top.integer("current-schema-id")
+    if current not in schemas:
+        raise CorruptTableError(
+            f"{top.path} is damaged: current-schema-id is {current}, which is not among its schemas. Compare it with "
+            "a copy of the table."
+        )
+    return schemas, current
+
+
+def _specs(top: JsonObject) -> Mapping[int, Mapping[str, Any]]:
+    """Return the partition specs by id, with ids for all their fields.
+
+    Source: iceberg specification, "Partition Evolution", for the ids of format 1.
+    """
+    if top.raw.get("partition-specs") is None:
+        return {0: {"spec-id": 0, "fields": _with_ids(top, "partition-spec")}}
+    return {
+        one.integer("spec-id", 0): {**one.raw, "fields": _with_ids(one, "fields")}
+        for one in top.objects("partition-specs")
+    }
+
+
+def _with_ids(where: JsonObject, name: str) -> list[Mapping[str, Any]]:
+    return [
+        {**one.raw, "field-id": one.integer("field-id", _FIRST_PARTITION_FIELD + place)}
+        for place, one in enumerate(where.objects(name))
+    ]
+
+
+def _snapshots(top: JsonObject) -> Mapping[int, Snapshot]:
+    _check_count(top, "snapshots", _MOST_SNAPSHOTS)
+    found: dict[int, Snapshot] = {}
+    for one in top.objects("snapshots"):
+        snapshot = _snapshot(one)
+        if snapshot.id in found:
+            raise CorruptTableError(
+                f"{top.path} is damaged: it has two snapshots with the id {snapshot.id}. Compare it with a copy of "
+                "the table."
+            )
+        found[snapshot.id] = snapshot
+    return found
+
+
+def _snapshot(one: JsonObject) -> Snapshot:
+    manifest_list = one.optional_text("manifest-list")
+    manifests = one.list("manifests") if manifest_list is None else []
+    if not all(isinstance(path, str) for path in manifests):
+        raise wrong(one.path, one.named("manifests"), "a list of paths", manifests)
+    return Snapshot(
+        id=one.integer("snapshot-id"),
+        parent_id=one.optional_integer("parent-snapshot-id"),
+        sequence_number=one.integer("sequence-number", 0),
+        timestamp_ms=one.integer("timestamp-ms"),
+        manifest_list=manifest_list,
+        manifests=tuple(manifests),
+        summary=one.texts("summary"),
+        schema_id=one.optional_integer("schema-id"),
+        key_id=one.optional_text("key-id"),
+        raw=one.raw,
+    )
+
+
+def _refs(top: JsonObject, current: int | None, snapshots: Mapping[int, Snapshot]) -> Mapping[str, SnapshotRef]:
+    """Return branches and tags, main included.
+
+    Source: iceberg specification, "Snapshot References"; TableMetadataParser.refsFromJson.
+    """
+    _check_count(top, "refs", _MOST_REFS)
+    refs = {name: _ref(name, one) for name, one in top.members("refs")}
+    for name, ref in refs.items():
+        if ref.snapshot_id not in snapshots:
+            raise CorruptTableError(
+                f"{top.path} is damaged: the ref {name!r} names the snapshot {ref.snapshot_id}, which is not among its "
+                "snapshots. Compare it with a copy of the table."
+            )
+    main = refs.get(MAIN)
+    if main is not None and main.snapshot_id != current:
+        raise CorruptTableError(
+            f"{top.path} is damaged: the branch main is at the snapshot {main.snapshot_id}, but current-snapshot-id is "
+            f"{current}. Compare it with a copy of the table."
+        )
+    if main is None and current is not None:
+        refs[MAIN] = _default_main(current)
+    return refs
+
+
+def _default_main(current: int) -> SnapshotRef:
+    return SnapshotRef(
+        name=MAIN,
+        snapshot_id=current,
+        is_branch=True,
+        min_snapshots_to_keep=None,
+        max_snapshot_age_ms=None,
+        max_ref_age_ms=None,
+    )
+
+
+def _ref(name: str, one: JsonObject) -> SnapshotRef:
+    kind = one.text("type").lower()
+    if kind not in ("branch", "tag"):
+        raise wrong(one.path, one.named("type"), "branch or tag", kind)
+    return SnapshotRef(
+        name=name,
+        snapshot_id=one.integer("snapshot-id"),
+        is_branch=kind == "branch",
+        min_snapshots_to_keep=one.optional_integer("min-snapshots-to-keep"),
+        max_snapshot_age_ms=one.optional_integer("max-snapshot-age-ms"),
+        max_ref_age_ms=one.optional_integer("max-ref-age-ms"),
+    )
+
+
+def _checked_current(top: JsonObject, current: int | None, snapshots: Mapping[int, Snapshot]) -> int | None:
+    if current is not None and current not in snapshots:
+        raise CorruptTableError(
+            f"{top.path} is damaged: current-snapshot-id is {current}, which is not among its snapshots. Compare it "
+            "with a copy of the table, or open another metadata file of it."
+        )
+    return current
+
+
+def _check_count(top: JsonObject, name: str, most: int) -> None:
+    value = top.raw.get(name)
+    if isinstance(value, list | dict) and len(value) > most:
+        raise LimitError(
+            f"{top.path} has {len(value):,} {name}; the limit is {most:,}. The file may be crafted to exhaust memory."
+        )
