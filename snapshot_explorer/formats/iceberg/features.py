@@ -40,7 +40,7 @@ ENCRYPTED_METADATA = _refused(
     name="encrypted manifest lists and manifests",
     area="metadata",
     condition="a snapshot has a key-id, or a manifest key_metadata",
-    checked=("iceberg.metadata.manifest_lists.check_unencrypted",),
+    checked=("iceberg.metadata.manifest_lists.encrypted",),
     message=(
         "{path} is encrypted, which is not read: the keys are not in the table. The history can still be looked at; "
         "read the rows with an engine that has the keys."

@@ -1,0 +1,272 @@
+"""The versions of a table: its snapshots in the history of one branch, by sequence number.
+
+A version is the sequence number of a snapshot, which is unique in the table, never changes, and rises along a history.
+Tables of format 1 have none: their snapshots are counted from the oldest one that is left. Numbers of other branches,
+of staged and of rolled-back commits are gaps.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice, pairwise
+
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Snapshot, TableMetadata
+from snapshot_explorer.storage.location import shortened
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_GREATEST_MILLIS = 253_402_300_799_999
+_MOST_NAMED = 20
+_MOST_SEARCHED = 1_000
+"""Branches that are searched for a snapshot."""
+_COUNTED = (
+    "The table has format version 1, whose snapshots have no sequence numbers: its versions are counted from the "
+    "oldest snapshot that is left, so a version may have another number once older ones have expired. Snapshot ids stay."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The history of one branch. Immutable."""
+
+    metadata: TableMetadata
+    """The metadata file that it is from."""
+    branch: str | None
+    """The branch; None for main."""
+    versions: tuple[int, ...]
+    """The versions, ascending."""
+    snapshots: Mapping[int, Snapshot]
+    """The snapshot of each version."""
+    numbers: Mapping[int, int]
+    """The version of each snapshot id."""
+    commitless: tuple[int, ...]
+    """Versions whose predecessor is not the snapshot that they were made from, ascending."""
+    is_counted: bool
+    """Whether versions are counted, because the snapshots have no sequence numbers."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return a sentence about numbers that may be others in another session."""
+        if not self.is_counted or not self.versions:
+            return ()
+        return (_COUNTED,)
+
+    def version_of(self, number: int) -> int | None:
+        """Return the version that a number names: a version, or the id of a snapshot; None if there is none."""
+        return number if number in self.snapshots else self.numbers.get(number)
+
+    def time_of(self, version: int) -> datetime:
+        """Return when a version was committed, aware, UTC."""
+        return time_of(self.snapshots[version].timestamp_ms)
+
+
+def time_of(millis: int) -> datetime:
+    """Return a time in milliseconds since 1970 as an aware time in UTC.
+
+    Raises:
+        CorruptTableError: It is not within the years 1 to 9999.
+    """
+    try:
+        return _EPOCH + timedelta(milliseconds=millis)
+    except OverflowError as error:
+        raise CorruptTableError(
+            f"A time in the table's metadata is {millis} milliseconds, which is not within the years 1 to 9999. The "
+            "metadata file is damaged; compare it with a copy of the table."
+        ) from error
+
+
+def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, int] | None = None) -> History:
+    """Return the history of a branch.
+
+    Args:
+        metadata: The metadata file.
+        branch: A branch's name, or a snapshot id as text, for the history that ends there; None for main.
+        known: The numbers of snapshots that were counted before, which they keep.
+
+    Raises:
+        TableNotFoundError: There is no such branch.
+        CorruptTableError: The snapshots form no history.
+    """
+    head = _head(metadata, branch)
+    chain = _chain(metadata, head, is_main=branch in (None, MAIN))
+    is_counted = bool(chain) and all(one.sequence_number == 0 for one in chain)
+    numbers = _counted(chain, known or {}) if is_counted else {one.id: one.sequence_number for one in chain}
+    versions = tuple(numbers[one.id] for one in chain)
+    commitless = [numbers[one.id] for before, one in pairwise(chain) if one.parent_id != before.id]
+    return History(
+        metadata=metadata,
+        branch=branch,
+        versions=versions,
+        snapshots=dict(zip(versions, chain, strict=True)),
+        numbers=numbers,
+        commitless=tuple(commitless),
+        is_counted=is_counted,
+    )
+
+
+def _head(metadata: TableMetadata, branch: str | None) -> Snapshot | None:
+    if branch is None or branch == MAIN:
+        return None if metadata.current_snapshot_id is None else metadata.snapshots[metadata.current_snapshot_id]
+    if branch.isascii() and branch.isdigit() and len(branch) < 20 and int(branch) in metadata.snapshots:  # noqa: PLR2004
+        return metadata.snapshots[int(branch)]
+    ref = metadata.refs.get(branch)
+    if ref is not None and ref.is_branch:
+        return metadata.snapshots[ref.snapshot_id]
+    raise _no_branch(metadata, branch, is_tag=ref is not None)
+
+
+def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNotFoundError:
+    asked = shortened(repr(branch))
+    if is_tag:
+        return TableNotFoundError(
+            f"The table has no branch {asked}: it is a tag. Open the table without a branch and use "
+            f"tag:{shortened(branch)}."
+        )
+    names = sorted(name for name, ref in metadata.refs.items() if ref.is_branch) or [MAIN]
+    near = difflib.get_close_matches(branch, names, 1)
+    nearest = f" Did you mean {shortened(repr(near[0]))}?" if near else ""
+    there = ", ".join(shortened(name) for name in names[:_MOST_NAMED])
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return TableNotFoundError(
+        f"The table has no branch {asked} and no snapshot of that id. Branches: {there}{more}.{nearest}"
+    )
+
+
+def _chain(metadata: TableMetadata, head: Snapshot | None, *, is_main: bool) -> list[Snapshot]:
+    """Return the snapshots of a history, oldest first.
+
+    Raises:
+        CorruptTableError: Parents form a cycle, or are not older than their children.
+    """
+    previous = _replaced(metadata) if is_main else {}
+    newest_first: list[Snapshot] = []
+    seen: set[int] = set()
+    one = head
+    while one is not None:
+        if one.id in seen:
+            raise _no_history(metadata, f"the parents of snapshot {one.id} form a cycle")
+        if newest_first and newest_first[-1].sequence_number == 0 < one.sequence_number:
+            raise _no_history(metadata, f"snapshot {newest_first[-1].id} has no sequence number, but its parent has")
+        newest_first.append(one)
+        seen.add(one.id)
+        before = _before(metadata, one, previous)
+        if before is not None and one.sequence_number:
+            if before.sequence_number >= one.sequence_number:
+                raise _no_history(
+                    metadata,
+                    f"snapshot {one.id} has the sequence number {one.sequence_number}, and the one before it, "
+                    f"{before.id}, has {before.sequence_number}",
+                )
+            if before.sequence_number == 0:
+                # The last snapshot before an upgrade from format 1 is version 0; older ones have no number.
+                newest_first.append(before)
+                break
+        one = before
+    return _with_tagged(metadata, newest_first[::-1]) if is_main else newest_first[::-1]
+
+
+def _before(metadata: TableMetadata, one: Snapshot, previous: Mapping[int, int]) -> Snapshot | None:
+    """Return the snapshot before another one in its history; None for the first.
+
+    A snapshot without a parent replaced the table: before it, main had the snapshot that the log names.
+    """
+    if one.parent_id is not None:
+        return metadata.snapshots.get(one.parent_id)
+    before = metadata.snapshots.get(previous.get(one.id, -1))
+    if before is None or before.id == one.id:
+        return None
+    is_older = before.sequence_number < one.sequence_number if one.sequence_number else before.sequence_number == 0
+    return before if is_older else None
+
+
+def _replaced(metadata: TableMetadata) -> dict[int, int]:
+    """Return for each snapshot the one that was current right before it first was."""
+    found: dict[int, int] = {}
+    last: int | None = None
+    for _, snapshot_id in metadata.snapshot_log:
+        if last is not None and snapshot_id != last:
+            found.setdefault(snapshot_id, last)
+        elif last is None:
+            found.setdefault(snapshot_id, -1)
+        last = snapshot_id
+    return found
+
+
+def _with_tagged(metadata: TableMetadata, chain: list[Snapshot]) -> list[Snapshot]:
+    """Return a history of main with the older snapshots that only tags kept from expiring before it.
+
+    Snapshots of other branches are not among them.
+    """
+    if not chain:
+        return chain
+    first = chain[0]
+    tagged = {ref.snapshot_id for ref in metadata.refs.values() if not ref.is_branch} - {one.id for one in chain}
+    if not tagged:
+        return chain
+    elsewhere = _ancestors(metadata, [ref.snapshot_id for ref in metadata.refs.values() if ref.is_branch])
+    older = [metadata.snapshots[one] for one in tagged - elsewhere]
+    if first.sequence_number:
+        older = [one for one in older if 0 < one.sequence_number < first.sequence_number]
+    else:
+        is_counted = all(one.sequence_number == 0 for one in chain)
+        older = [one for one in older if is_counted and one.timestamp_ms < first.timestamp_ms]
+        older = [one for one in older if one.sequence_number == 0]
+    return sorted(older, key=lambda one: (one.sequence_number, one.timestamp_ms, one.id)) + chain
+
+
+def _ancestors(metadata: TableMetadata, heads: Sequence[int]) -> set[int]:
+    found: set[int] = set()
+    for head in heads:
+        one: int | None = head
+        while one is not None and one not in found and one in metadata.snapshots:
+            found.add(one)
+            one = metadata.snapshots[one].parent_id
+    return found
+
+
+def _counted(chain: Sequence[Snapshot], known: Mapping[int, int]) -> dict[int, int]:
+    """Return numbers of snapshots without sequence numbers: those that have one keep it, later ones go on counting."""
+    ids = [one.id for one in chain]
+    places = [place for place, one in enumerate(ids) if one in known]
+    if places != list(range(len(places))):
+        # Older snapshots are there than were known: this is another history.
+        known, places = {}, []
+    numbers: dict[int, int] = {one: known[one] for one in ids[: len(places)]}
+    following = max(known.values(), default=0) + 1
+    return numbers | {one: following + place for place, one in enumerate(ids[len(places) :])}
+
+
+def _no_history(metadata: TableMetadata, found: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"The snapshots in {metadata.path} form no history: {found}. The file is damaged; compare it with a copy of "
+        "the table, or open another metadata file of it."
+    )
+
+
+def not_in_history(history: History, snapshot: Snapshot) -> SnapshotNotFoundError:
+    """Return the error for a snapshot that is in the table, but not in a history: what it is, and how to open it."""
+    number = (
+        f"Version {snapshot.sequence_number} (snapshot {snapshot.id})"
+        if snapshot.sequence_number
+        else (f"Snapshot {snapshot.id}")
+    )
+    name = history.branch or MAIN
+    branch, reason = _whereabouts(history.metadata, snapshot)
+    return SnapshotNotFoundError(
+        f"{number} is in the table but not in the history of {shortened(name)}: {reason}. Open it with "
+        f"branch={branch!r}."
+    )
+
+
+def _whereabouts(metadata: TableMetadata, snapshot: Snapshot) -> tuple[str, str]:
+    for name, ref in islice(metadata.refs.items(), _MOST_SEARCHED):
+        if ref.is_branch and name != MAIN and snapshot.id in _ancestors(metadata, [ref.snapshot_id]):
+            return name, f"it belongs to the branch {shortened(name)}"
+    logged = [place for place, (_, one) in enumerate(metadata.snapshot_log) if one == snapshot.id]
+    if logged and logged[-1] + 1 < len(metadata.snapshot_log):
+        left = time_of(metadata.snapshot_log[logged[-1] + 1][0])
+        return str(snapshot.id), f"main left it at {left:%Y-%m-%d %H:%M:%S} UTC, by a rollback"
+    if "wap.id" in snapshot.summary:
+        return str(snapshot.id), f"it was staged as {shortened(repr(snapshot.summary['wap.id']))} and not published"
+    return str(snapshot.id), "no branch leads to it"

@@ -1,0 +1,149 @@
+"""Where the files of a table are: recorded paths, and the paths to open.
+
+A metadata file records absolute paths. A table that was moved or copied is read at the folder where it was opened: a
+path below the recorded location is opened below that folder. Recorded paths are compared as they are, and rewritten
+only to open a file.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.storage.location import shortened
+
+_LOCAL = re.compile(r"file:(?://(?:localhost(?=/))?)?(?=/)", re.IGNORECASE)
+_HDFS = re.compile(r"hdfs:(?://[^/]*)?(?=/)", re.IGNORECASE)
+_METADATA = "/metadata/"
+_MOST_EARLIER = 16
+"""The most earlier locations of a table that are looked for below its folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locations:
+    """Maps recorded paths to paths that `Storage` opens. Picklable."""
+
+    root: str
+    """The folder where the table was opened."""
+    recorded: str
+    """Its location in the metadata file."""
+    prefixes: tuple[tuple[str, str], ...]
+    """Normal forms of recorded folders, and what replaces each: text that ends with a slash, or nothing for the folder
+    of the table. The first that fits counts."""
+
+    @property
+    def is_moved(self) -> bool:
+        """Return whether the table is at another place than recorded."""
+        return normal(self.recorded) != normal(self.root)
+
+    @property
+    def note(self) -> str | None:
+        """Return a sentence about a moved table; None for one at its recorded place."""
+        if not self.is_moved:
+            return None
+        return (
+            f"The table is recorded at {shortened(self.recorded)} and was opened at {self.root}: paths below the "
+            "former are read below the latter."
+        )
+
+    def one(self, path: str) -> str:
+        """Return the path to open for a recorded path."""
+        return str(self.many(pa.array([path], pa.string()))[0].as_py())
+
+    def many(self, paths: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """Return the path to open for each recorded path: relative to the table's folder, or a full location.
+
+        A path that is on another storage stays a full location, which `Storage` refuses when it is opened.
+        """
+        plain = _normal_array(single_chunk(paths))
+        bare = pc.replace_substring_regex(plain, r"(?i)^hdfs:(//[^/]*)?/", "/")
+        result = _full(plain)
+        for prefix, replacement in reversed(self.prefixes):
+            # One table may name the name node of HDFS in some paths only.
+            without_node = _HDFS.sub("", prefix)
+            forms = [(bare, prefix)] if prefix.startswith("/") else [(plain, prefix), (plain, without_node)]
+            for texts, form in forms:
+                rest = pc.utf8_slice_codeunits(texts, start=len(form))
+                moved = pc.binary_join_element_wise(replacement, rest, "") if replacement else self._below(rest)
+                result = pc.if_else(pc.starts_with(texts, form), moved, result)
+        return result
+
+    def _below(self, rest: pa.Array) -> pa.Array:
+        """Return paths below the table's folder. An object store may have a key with two slashes, a disk has not."""
+        if self.root.startswith("/"):
+            return pc.utf8_ltrim(rest, "/")
+        full = pc.binary_join_element_wise(self.root + "/", rest, "")
+        return pc.if_else(pc.starts_with(rest, "/"), full, rest)
+
+
+def locations_of(
+    root: str, recorded: str, earlier: Iterable[str] = (), relocate: Mapping[str, str] | None = None
+) -> Locations:
+    """Return where the files of a table are.
+
+    Args:
+        root: The folder where the table was opened.
+        recorded: Its location in the metadata file.
+        earlier: Recorded paths of metadata files and manifest lists: a table that was moved more than once, or whose
+            location was changed, has other locations in them.
+        relocate: Folders that were moved, given by the user.
+    """
+    prefixes = [(normal(old) + "/", _target(new, root)) for old, new in (relocate or {}).items()]
+    prefixes.sort(key=lambda pair: -len(pair[0]))
+    here, there = normal(root), normal(recorded)
+    own = [there] if there else []
+    if there != here:
+        own += _earlier(earlier, there)
+    own.append(here)
+    unique = sorted(dict.fromkeys(own), key=len, reverse=True)
+    prefixes += [(one.rstrip("/") + "/", "") for one in unique]
+    return Locations(root=root, recorded=recorded, prefixes=tuple(prefixes))
+
+
+def _earlier(paths: Iterable[str], recorded: str) -> list[str]:
+    found: dict[str, None] = {}
+    for path in paths:
+        folder = normal(path).rpartition(_METADATA)[0]
+        if folder and folder != recorded and not folder.startswith(recorded + "/"):
+            found.setdefault(folder)
+            if len(found) >= _MOST_EARLIER:
+                break
+    return list(found)
+
+
+def _target(new: str, root: str) -> str:
+    """Return what replaces a folder that was moved: nothing for the table's own folder."""
+    plain, here = normal(new), normal(root)
+    if plain == here:
+        return ""
+    if plain.startswith(here + "/"):
+        return plain[len(here) + 1 :] + "/"
+    return ("file://" if plain.startswith("/") else "") + plain + "/"
+
+
+def normal(path: str) -> str:
+    """Return a folder in the form in which prefixes are compared: schemes that name one storage are one.
+
+    Local folders have no scheme, and the aliases of S3 are `s3`. It has no slash at the end.
+    """
+    plain = _LOCAL.sub("", path)
+    if plain != path or plain.startswith("/"):
+        plain = re.sub(r"^/+", "/", plain)
+    plain = re.sub(r"^s3[an]://", "s3://", plain, flags=re.IGNORECASE)
+    return plain.rstrip("/")
+
+
+def _normal_array(paths: pa.Array) -> pa.Array:
+    plain = pc.replace_substring_regex(paths, r"(?i)^file:(//localhost/|/)/*", "/")
+    plain = pc.replace_substring_regex(plain, r"^//+", "/")
+    return pc.replace_substring_regex(plain, r"(?i)^s3[an]://", "s3://")
+
+
+def _full(plain: pa.Array) -> pa.Array:
+    """Return normal forms of absolute paths as full locations with a scheme."""
+    local = pc.starts_with(plain, "/")
+    full = pc.if_else(local, pc.binary_join_element_wise("file://", plain, ""), plain)
+    return pc.replace_substring_regex(full, r"^([A-Za-z][A-Za-z0-9+.\-]+):/([^/])", r"\1:///\2")

@@ -1,0 +1,185 @@
+"""Manifest lists: the manifests of a snapshot, with what each one adds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.iceberg.metadata.avro_files import broken, ordered, read_avro
+from snapshot_explorer.formats.iceberg.metadata.locations import Locations
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
+from snapshot_explorer.storage import Storage
+
+DATA, DELETES = 0, 1
+"""The content of a manifest."""
+_SUMMARY = pa.struct(
+    [("509", pa.bool_()), ("518", pa.bool_()), ("510", pa.binary()), ("511", pa.binary())],
+)
+_STORED = pa.struct(
+    [
+        ("500", pa.string()),
+        ("501", pa.int64()),
+        ("502", pa.int32()),
+        ("517", pa.int32()),
+        ("515", pa.int64()),
+        ("516", pa.int64()),
+        ("503", pa.int64()),
+        *((str(field), pa.int64()) for field in (504, 505, 506, 512, 513, 514)),
+        ("507", pa.list_(_SUMMARY)),
+        ("519", pa.binary()),
+        ("520", pa.int64()),
+    ]
+)
+SUMMARIES = pa.list_(
+    pa.struct(
+        [
+            ("contains_null", pa.bool_()),
+            ("contains_nan", pa.bool_()),
+            ("lower_bound", pa.binary()),
+            ("upper_bound", pa.binary()),
+        ]
+    )
+)
+MANIFEST_FILES = pa.schema(
+    [
+        pa.field("snapshot_id", pa.int64(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("location", pa.string(), nullable=False),
+        pa.field("length", pa.int64()),
+        pa.field("spec_id", pa.int32(), nullable=False),
+        pa.field("content", pa.int32(), nullable=False),
+        pa.field("sequence_number", pa.int64(), nullable=False),
+        pa.field("min_sequence_number", pa.int64(), nullable=False),
+        pa.field("added_snapshot_id", pa.int64()),
+        pa.field("added_files", pa.int64()),
+        pa.field("existing_files", pa.int64()),
+        pa.field("deleted_files", pa.int64()),
+        pa.field("added_rows", pa.int64()),
+        pa.field("existing_rows", pa.int64()),
+        pa.field("deleted_rows", pa.int64()),
+        pa.field("partitions", SUMMARIES),
+        pa.field("key_metadata", pa.binary()),
+        pa.field("first_row_id", pa.int64()),
+    ]
+)
+"""A row is a manifest of a snapshot, in the order of its list. Null counts are unknown, and to be taken as more than 0.
+
+`snapshot_id` is the snapshot whose list it is in, `added_snapshot_id` the one that wrote the manifest. `path` is the
+text that is recorded, `location` the path to open.
+
+Source: iceberg specification, "Manifest Lists"."""
+
+_DEFAULTS = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
+
+
+def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Sequence[Snapshot]) -> pa.Table:
+    """Return the MANIFEST_FILES of snapshots, in the order of the snapshots. Reads their lists concurrently.
+
+    Very old snapshots name their manifests themselves: nothing but the paths is known of these.
+
+    Raises:
+        MissingFileError: A list does not exist.
+        CorruptTableError: A list is damaged, or names a manifest twice; the message names it.
+        UnsupportedFeatureError: A list or a manifest is encrypted.
+    """
+    for snapshot in snapshots:
+        if snapshot.key_id is not None:
+            raise encrypted(snapshot.manifest_list or f"The manifest list of snapshot {snapshot.id}")
+    listed = [one for one in snapshots if one.manifest_list is not None]
+    paths = [one.manifest_list for one in listed if one.manifest_list is not None]
+    places = locations.many(pa.array(paths, pa.string())).to_pylist()
+    contents = storage.read_many(places)
+    decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
+    rows, counts = ordered(decoded, len(paths))
+    parts = [] if rows is None else [_manifest_files(rows, counts, listed, locations)]
+    parts += [_embedded(one, locations) for one in snapshots if one.manifest_list is None and one.manifests]
+    found = pa.concat_tables(parts) if parts else MANIFEST_FILES.empty_table()
+    is_encrypted = found.column("key_metadata").is_valid()
+    if pc.any(is_encrypted).as_py():
+        raise encrypted(found.column("path").filter(is_encrypted)[0].as_py())
+    if len(parts) > 1 and len(snapshots) > 1:
+        order = {one.id: place for place, one in enumerate(snapshots)}
+        places_of = np.array([order[one] for one in found.column("snapshot_id").to_pylist()], np.int64)
+        found = found.take(pa.array(np.argsort(places_of, kind="stable")))
+    return found
+
+
+def encrypted(path: str) -> UnsupportedFeatureError:
+    """Return the error for an encrypted manifest list or manifest."""
+    return refusal(features.ENCRYPTED_METADATA, path=path)
+
+
+def _manifest_files(
+    rows: pa.StructArray,
+    counts: np.ndarray[tuple[int], np.dtype[np.int64]],
+    listed: Sequence[Snapshot],
+    locations: Locations,
+) -> pa.Table:
+    paths = [one.manifest_list for one in listed]
+    owners = np.repeat(np.arange(len(listed)), counts)
+    columns = dict(zip((part.name for part in rows.type), rows.flatten(), strict=True))
+    ids = pa.array([one.id for one in listed], pa.int64()).take(pa.array(owners))
+    names = [field.name for field in MANIFEST_FILES][3:]
+    stored = ["501", "502", "517", "515", "516", "503", "504", "505", "506", "512", "513", "514", "507", "519", "520"]
+    path = columns["500"]
+    arrays = [ids, path, locations.many(path)]
+    for name, field in zip(names, stored, strict=True):
+        column = columns[field]
+        if name in _DEFAULTS:
+            column = pc.fill_null(column, _DEFAULTS[name])
+        arrays.append(_summaries(column) if name == "partitions" else column)
+    for field, column in zip(MANIFEST_FILES, arrays, strict=True):
+        if not field.nullable and column.null_count:
+            at = int(owners[np.argmax(column.is_null().to_numpy(zero_copy_only=False))])
+            raise broken(str(paths[at]), f"a manifest in it has no {field.name}")
+    table = pa.Table.from_arrays(arrays, schema=MANIFEST_FILES)
+    _check_unique(table, owners, paths)
+    return table
+
+
+def _summaries(column: pa.ListArray) -> pa.ListArray:
+    values = column.values
+    renamed = pa.StructArray.from_arrays(
+        values.flatten(), fields=list(SUMMARIES.value_type), mask=values.is_null() if values.null_count else None
+    )
+    mask = column.is_null() if column.null_count else None
+    return pa.ListArray.from_arrays(column.offsets, renamed, type=SUMMARIES, mask=mask)
+
+
+def _check_unique(
+    table: pa.Table, owners: np.ndarray[tuple[int], np.dtype[np.int64]], paths: Sequence[str | None]
+) -> None:
+    """Refuse a list that names a manifest twice: its files would count twice."""
+    keys = pa.table({"owner": pa.array(owners), "path": table.column("path")})
+    grouped = keys.group_by(["owner", "path"], use_threads=False).aggregate([([], "count_all")])
+    if len(grouped) < len(table):
+        twice = grouped.filter(pc.greater(grouped["count_all"], 1)).slice(0, 1).to_pylist()[0]
+        raise CorruptTableError(
+            f"The manifest list {paths[twice['owner']]} names the manifest {twice['path']} twice, so that its files "
+            "would count twice. The list is damaged; compare it with a copy of the table, or choose another version."
+        )
+
+
+def _embedded(snapshot: Snapshot, locations: Locations) -> pa.Table:
+    """Return the manifests that a snapshot of format 1 names itself.
+
+    Source: iceberg BaseSnapshot, GenericManifestFile.
+    """
+    count = len(snapshot.manifests)
+    paths = pa.array(snapshot.manifests, pa.string())
+    known = {
+        "snapshot_id": pa.repeat(pa.scalar(snapshot.id, pa.int64()), count),
+        "path": paths,
+        "location": locations.many(paths),
+        "added_snapshot_id": pa.repeat(pa.scalar(snapshot.id, pa.int64()), count),
+        **{
+            name: pa.repeat(pa.scalar(0, MANIFEST_FILES.field(name).type), count)
+            for name in ("spec_id", "content", "sequence_number", "min_sequence_number")
+        },
+    }
+    arrays = [known.get(field.name, pa.nulls(count, field.type)) for field in MANIFEST_FILES]
+    return pa.Table.from_arrays(arrays, schema=MANIFEST_FILES)

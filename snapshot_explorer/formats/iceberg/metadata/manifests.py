@@ -1,0 +1,235 @@
+"""Manifests: the entries of data files and delete files, with everything inherited from the manifest list resolved."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.iceberg.metadata.avro_files import Decoded, broken, field_of, read_avro
+from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, LIVE, STATISTICS
+from snapshot_explorer.formats.iceberg.metadata.locations import Locations
+from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
+from snapshot_explorer.storage import Storage
+
+EXISTING, ADDED, DELETED = 0, 1, 2
+"""The status of an entry."""
+ENTRIES = pa.schema(
+    [
+        pa.field("manifest", pa.int32(), nullable=False),
+        pa.field("status", pa.int8(), nullable=False),
+        *LIVE,
+    ]
+)
+"""A row is an entry: LIVE, its status, and the place of its manifest among those that were read."""
+
+_FILE = {
+    "100": pa.string(),
+    "101": pa.string(),
+    "102": pa.struct([]),
+    "103": pa.int64(),
+    "104": pa.int64(),
+    "131": pa.binary(),
+    "132": pa.list_(pa.int64()),
+    "134": pa.int32(),
+    "135": pa.list_(pa.int32()),
+    "140": pa.int32(),
+    "142": pa.int64(),
+    "143": pa.string(),
+    "144": pa.int64(),
+    "145": pa.int64(),
+}
+_STATISTICS = {"108": COUNTS, "109": COUNTS, "110": COUNTS, "137": COUNTS, "125": BOUNDS, "128": BOUNDS}
+_OPTIONAL = {
+    "key_metadata": "131",
+    "split_offsets": "132",
+    "equality_ids": "135",
+    "sort_order_id": "140",
+    "referenced_data_file": "143",
+    "content_offset": "144",
+    "content_size_bytes": "145",
+}
+_FORMATS = pa.array(["parquet", "orc", "avro", "puffin"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """Entries of manifests, in the order of the manifests."""
+
+    rows: pa.Table
+    """ENTRIES, with STATISTICS if requested."""
+    partitions: PartitionTuples
+    """The partition tuples that they refer to."""
+
+
+def read_manifests(
+    storage: Storage,
+    locations: Locations,
+    manifests: pa.Table,
+    *,
+    statistics: bool,
+    partitions: PartitionTuples | None = None,
+) -> Entries:
+    """Return the entries of manifests, deleted ones included. Reads the manifests concurrently.
+
+    Args:
+        storage: The table's storage.
+        locations: Where its files are.
+        manifests: MANIFEST_FILES.
+        statistics: Whether to decode the statistics of columns.
+        partitions: Partition tuples that were read before, which are extended; tuples of all entries are numbered
+            together.
+
+    Raises:
+        MissingFileError: A manifest does not exist.
+        CorruptTableError: A manifest is damaged; the message names it.
+
+    Source: iceberg specification, "Manifests", "Sequence Number Inheritance", "Row Lineage"; iceberg
+    InheritableMetadataFactory.
+    """
+    tuples = PartitionTuples() if partitions is None else partitions
+    paths = manifests.column("path").to_pylist()
+    contents = storage.read_many(manifests.column("location").to_pylist())
+    file = _FILE | (_STATISTICS if statistics else {})
+    wanted = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
+    decoded = read_avro(list(zip(paths, contents, strict=True)), wanted, storage.limits)
+    parts = [_entries(one, manifests, locations, tuples, statistics=statistics) for one in decoded]
+    schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
+    if not parts:
+        return Entries(rows=schema.empty_table(), partitions=tuples)
+    table = pa.concat_tables(parts)
+    if len(parts) > 1:
+        order = np.argsort(table.column("manifest").to_numpy(), kind="stable")
+        table = table.take(pa.array(order))
+    return Entries(rows=table, partitions=tuples)
+
+
+def _entries(
+    one: Decoded, manifests: pa.Table, locations: Locations, tuples: PartitionTuples, *, statistics: bool
+) -> pa.Table:
+    """Return the entries of manifests of one schema."""
+    places = np.repeat(np.array(one.files, np.int64), one.counts)
+    entry = _fields(one.rows)
+    file = _fields(entry["2"])
+    of = _Manifests(manifests, places)
+    status = _required(entry["0"], "status", of)
+    content = pc.fill_null(file["134"], 0)
+    _check(status, content, of)
+    records = _required(file["103"], "record_count", of)
+    path = _required(file["100"], "file_path", of)
+    spec_ids = of.column("spec_id")
+    columns = {
+        "manifest": pa.array(places, pa.int32()),
+        "status": status.cast(pa.int8()),
+        "path": path,
+        "location": locations.many(path),
+        "file_format": _format(_required(file["101"], "file_format", of), of),
+        "content": content.cast(pa.int8()),
+        "spec_id": spec_ids,
+        "partition": tuples.numbered(spec_ids, file["102"], field_of(one.schema, "2", "102")),
+        "record_count": records,
+        "size_bytes": _required(file["104"], "file_size_in_bytes", of),
+        "snapshot_id": pc.coalesce(entry["1"], of.column("added_snapshot_id")),
+        "sequence_number": _inherited(entry["3"], "sequence_number", status, of),
+        "file_sequence_number": _inherited(entry["4"], "file_sequence_number", status, of),
+        "first_row_id": _first_row_ids(file["142"], status, records, of),
+        **{name: file[field] for name, field in _OPTIONAL.items()},
+    }
+    if statistics:
+        columns |= dict(zip(STATISTICS.names, (file[field] for field in _STATISTICS), strict=True))
+    schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
+    return pa.Table.from_arrays([columns[field.name] for field in schema], schema=schema)
+
+
+class _Manifests:
+    """The manifest of each entry."""
+
+    def __init__(self, manifests: pa.Table, places: npt.NDArray[np.int64]) -> None:
+        self._manifests = manifests
+        self.places = places
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column of the manifest of each entry."""
+        return single_chunk(self._manifests.column(name)).take(pa.array(self.places))
+
+    def broken(self, at: pa.Array, found: str) -> CorruptTableError:
+        """Return the error for the first entry of a mask."""
+        place = int(self.places[int(np.argmax(pc.fill_null(at, fill_value=False).to_numpy(zero_copy_only=False)))])
+        return broken(self._manifests.column("path")[place].as_py(), found)
+
+
+def _fields(rows: pa.StructArray) -> dict[str, pa.Array]:
+    return dict(zip((part.name for part in rows.type), rows.flatten(), strict=True))
+
+
+def _required(column: pa.Array, name: str, of: _Manifests) -> pa.Array:
+    if column.null_count:
+        raise of.broken(column.is_null(), f"an entry has no {name}")
+    return column
+
+
+def _check(status: pa.Array, content: pa.Array, of: _Manifests) -> None:
+    known = pc.is_in(status, pa.array([EXISTING, ADDED, DELETED], status.type))
+    if not pc.all(known).as_py():
+        raise of.broken(pc.invert(known), "an entry has an unknown status")
+    # Delete files are in manifests of deletes, data files in those of data.
+    fits = pc.if_else(
+        pc.equal(of.column("content"), 0), pc.equal(content, 0), pc.is_in(content, pa.array([1, 2], pa.int32()))
+    )
+    if not pc.all(fits).as_py():
+        raise of.broken(pc.invert(fits), "an entry has another content than its manifest")
+
+
+def _format(column: pa.Array, of: _Manifests) -> pa.Array:
+    lower = pc.utf8_lower(column)
+    known = pc.is_in(lower, _FORMATS)
+    if not pc.all(known).as_py():
+        raise of.broken(pc.invert(known), "an entry has an unknown file_format")
+    return lower
+
+
+def _inherited(stored: pa.Array, name: str, status: pa.Array, of: _Manifests) -> pa.Array:
+    """Return sequence numbers: null is that of the manifest, for added files and in manifests of format 1."""
+    if not stored.null_count:
+        return stored
+    manifest = of.column("sequence_number")
+    allowed = pc.or_(pc.equal(status, ADDED), pc.equal(manifest, 0))
+    wrong = pc.and_not(stored.is_null(), allowed)
+    if pc.any(wrong).as_py():
+        raise of.broken(wrong, f"an entry that is not new has no {name}")
+    return pc.coalesce(stored, manifest)
+
+
+def _first_row_ids(stored: pa.Array, status: pa.Array, records: pa.Array, of: _Manifests) -> pa.Array:
+    """Return the row id of the first row of each data file; null in manifests without row ids.
+
+    A file without its own takes the next ones of its manifest, in the order of the entries.
+
+    Source: iceberg specification, "First Row ID Inheritance"; ManifestReader.idAssigner.
+    """
+    first = of.column("first_row_id")
+    if first.null_count == len(first):
+        return pa.nulls(len(first), pa.int64())
+    takes = pc.and_(stored.is_null(), pc.not_equal(status, DELETED)).to_numpy(zero_copy_only=False)
+    rows = np.where(takes, records.to_numpy(zero_copy_only=False), 0)
+    before = np.cumsum(rows) - rows
+    begins = np.flatnonzero(np.diff(of.places, prepend=-1))
+    before -= np.repeat(before[begins], np.diff([*begins, len(rows)]))
+    taken = pc.if_else(pa.array(takes), pc.add(first, pa.array(before)), None)
+    return pc.if_else(first.is_null(), None, pc.coalesce(stored, taken))
+
+
+def live(entries: pa.Table) -> pa.Table:
+    """Return the entries that are not deleted."""
+    return entries.filter(pc.not_equal(entries.column("status"), DELETED))
+
+
+def needed(manifests: pa.Table, *names: str) -> pa.Table:
+    """Return the manifests of which one of these counts is not 0; an unknown count is not 0."""
+    some = np.zeros(len(manifests), np.bool_)
+    for name in names:
+        some |= pc.fill_null(manifests.column(name), 1).to_numpy() != 0
+    return manifests.filter(pa.array(some))

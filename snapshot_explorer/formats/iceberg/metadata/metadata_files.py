@@ -1,0 +1,231 @@
+"""Which metadata file of a table is the current one, without a catalog.
+
+Tables of file systems number their metadata files and have a hint. Tables of a catalog have numbered files too, but
+only the catalog knows which one is current: it is found by rule, and a note says so.
+"""
+
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, TableNotFoundError
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import TableMetadata, parse_table_metadata
+from snapshot_explorer.formats.shortfall import missing_table_error, now
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.location import shortened
+
+FOLDER = "metadata"
+HINT = "version-hint.text"
+_NUMBERED = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
+_OF_CATALOG = re.compile(r"(\d{1,18})-[^/]+?(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
+_ANY = re.compile(r"[^/]+\.metadata\.json(?:\.gz)?", re.ASCII)
+_SPELLINGS = ("v{}.metadata.json", "v{}.gz.metadata.json", "v{}.metadata.json.gz")
+"""The names of a numbered file. If there are several, the first one counts."""
+_STEPS = 4
+"""Files after the hint that are looked for one by one, before the folder is listed."""
+_TRIES = 3
+_MOST_TIED = 100
+_Content = tuple[str, bytes]
+"""Path and content of a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The current metadata file."""
+
+    metadata: TableMetadata
+    """Its content."""
+    notes: tuple[str, ...]
+    """How it was found, where that is not certain; a sentence each."""
+
+
+def is_metadata_file(name: str) -> bool:
+    """Return whether a file name is that of a metadata file."""
+    return _ANY.fullmatch(name) is not None
+
+
+def has_metadata(storage: Storage) -> bool:
+    """Return whether a folder has metadata files or a hint. One listing."""
+    return any(
+        not entry.is_folder and (entry.name == HINT or is_metadata_file(entry.name)) for entry in storage.list(FOLDER)
+    )
+
+
+class MetadataFiles:
+    """Finds the current metadata file, and keeps what it read last. Safe to use from several threads."""
+
+    def __init__(self, storage: Storage, file: str | None = None) -> None:
+        """Bind to a table; with `file`, to this metadata file alone. Reads nothing."""
+        self._storage = storage
+        self.file = file
+        self._lock = threading.Lock()
+        self._last: tuple[bytes, TableMetadata] | None = None
+        self._last_number: int | None = None
+        self._since = now()
+
+    def current(self) -> Found:
+        """Return the current metadata file. With a hint a few small requests at once, otherwise a listing.
+
+        Raises:
+            TableNotFoundError: There is no metadata file.
+            CorruptTableError: The hint or the file is damaged.
+
+        Source: iceberg HadoopTableOperations.findVersion, refresh.
+        """
+        for left in reversed(range(_TRIES)):
+            try:
+                return self._found()
+            except MissingFileError as error:
+                # A writer removes old metadata files while it adds new ones.
+                if not left:
+                    raise self._gone(error) from error
+        raise AssertionError
+
+    def _found(self) -> Found:
+        if self.file is not None:
+            return Found(metadata=self._parsed(self.file, self._storage.read(self.file)), notes=())
+        last = self._last_number
+        hint, known = self._read_numbered([] if last is None else [last, last + 1])
+        text = _hint_text(hint)
+        if text is None or not text.isascii() or not text.isdigit():
+            return self._by_name(text) if text else self._by_listing(has_hint=hint is not None)
+        number = int(text[:18])
+        if last is not None and last > number and known[last] is not None:
+            number = last  # the hint is written after the commit
+        return self._walked(number, known)
+
+    def _walked(self, number: int, known: dict[int, _Content | None]) -> Found:
+        """Return the last of the numbered files that follow the hint without a gap."""
+        if number not in known:
+            known.update(self._read_numbered([number, number + 1])[1])
+        content = known[number]
+        if content is None:
+            raise self._no_hinted_file(number, self._listed_numbers())
+        for _ in range(_STEPS):
+            if number + 1 not in known:
+                known.update(self._read_numbered([number + 1])[1])
+            following = known[number + 1]
+            if following is None:
+                return self._kept(number, content)
+            number, content = number + 1, following
+        listed, last = self._listed_numbers(), number
+        while last + 1 in listed:
+            last += 1
+        newest = self._read_numbered([last])[1][last]
+        if newest is None:
+            raise MissingFileError(f"{FOLDER}/{_SPELLINGS[0].format(last)} disappeared while it was read.")
+        return self._kept(last, newest)
+
+    def _read_numbered(self, numbers: Sequence[int]) -> tuple[bytes | None, dict[int, _Content | None]]:
+        """Return the hint, and the files of these numbers in the first spelling that is there. All are read at once."""
+        paths = [[f"{FOLDER}/{spelling.format(number)}" for spelling in _SPELLINGS] for number in numbers]
+        hint, *contents = self._storage.read_present([f"{FOLDER}/{HINT}", *(path for some in paths for path in some)])
+        pairs = iter(contents)
+        found: dict[int, _Content | None] = {}
+        for number, some in zip(numbers, paths, strict=True):
+            there = [(path, content) for path, content in zip(some, pairs, strict=False) if content is not None]
+            found[number] = there[0] if there else None
+        return hint, found
+
+    def _kept(self, number: int, content: _Content) -> Found:
+        self._last_number = number
+        return Found(metadata=self._parsed(*content), notes=())
+
+    def _listed_numbers(self) -> set[int]:
+        names = (entry.name for entry in self._storage.list(FOLDER))
+        return {int(found[1]) for found in map(_NUMBERED.fullmatch, names) if found}
+
+    def _by_name(self, text: str) -> Found:
+        """Return the file that a hint names, with or without its suffix. Some writers put a name there."""
+        name = text if is_metadata_file(text) else f"{text}.metadata.json"
+        if not is_metadata_file(name):
+            raise CorruptTableError(
+                f"{FOLDER}/{HINT} holds {shortened(repr(text))}, which is neither a number nor the name of a "
+                "metadata file. Open one of the metadata files by its own path."
+            )
+        path = f"{FOLDER}/{name}"
+        return Found(metadata=self._parsed(path, self._storage.read(path)), notes=())
+
+    def _by_listing(self, *, has_hint: bool) -> Found:
+        """Return the newest metadata file by name, which is a guess where a catalog decides.
+
+        The greatest number counts; of several files of one number, the one that was written last.
+        """
+        names = [entry.name for entry in self._storage.list(FOLDER) if not entry.is_folder]
+        names += self._unlisted(names)
+        numbered = {name: number for name in names if (number := _number_of(name)) is not None}
+        greatest = max(numbered.values(), default=None)
+        tied = sorted(name for name, number in numbered.items() if number == greatest)
+        if not tied:
+            tied = sorted(name for name in names if is_metadata_file(name))
+        if not tied:
+            raise MissingFileError(f"{self._storage.root}/{FOLDER} has no metadata file.")
+        chosen = self._chosen(tied[-_MOST_TIED:])
+        note = (
+            f"{self._storage.root} has {'an empty' if has_hint else 'no'} version hint, and no catalog was asked: "
+            f"{chosen.path.rpartition('/')[2]} is taken as the current metadata file, of {len(names):,} files there. A "
+            "commit that lost its race can look like this. To read another one, open it by its own path."
+        )
+        return Found(metadata=chosen, notes=() if has_hint and len(tied) == 1 else (note,))
+
+    def _unlisted(self, names: Sequence[str]) -> list[str]:
+        """Return the file that was read last if a listing lacks it: a storage may list later than it reads."""
+        with self._lock:
+            last = None if self._last is None else self._last[1].path
+        if last is None or last.rpartition("/")[2] in names or not self._storage.exists(last):
+            return []
+        return [last.rpartition("/")[2]]
+
+    def _chosen(self, names: Sequence[str]) -> TableMetadata:
+        if len(names) == 1:
+            path = f"{FOLDER}/{names[0]}"
+            return self._parsed(path, self._storage.read(path))
+        paths = [f"{FOLDER}/{name}" for name in names]
+        limits = self._storage.limits
+        parsed = [
+            parse_table_metadata(content, path, limits)
+            for path, content in zip(paths, self._storage.read_many(paths), strict=True)
+        ]
+        return max(parsed, key=lambda one: (one.last_updated_ms, one.path))
+
+    def _parsed(self, path: str, content: bytes) -> TableMetadata:
+        """Return the content of a metadata file, parsed unless it is the file that was read last."""
+        with self._lock:
+            last = self._last
+        if last is not None and last[1].path == path and last[0] == content:
+            return last[1]
+        found = parse_table_metadata(content, path, self._storage.limits)
+        with self._lock:
+            self._last = content, found
+            self._since = now()
+        return found
+
+    def _gone(self, error: MissingFileError) -> Exception:
+        root = self._storage.root
+        if self._last is not None:
+            newest = self._last[1].last_sequence_number
+            return missing_table_error(root, f"its folder {FOLDER}", newest, self._since)
+        if self.file is not None:
+            return TableNotFoundError(f"There is no metadata file {self.file} in {root}. Check the path.")
+        return TableNotFoundError(f"{root} is not an Iceberg table that can be opened: {error}")
+
+    def _no_hinted_file(self, number: int, listed: set[int]) -> Exception:
+        there = f"the newest one there is v{max(listed)}" if listed else "there is no numbered one"
+        return CorruptTableError(
+            f"{FOLDER}/{HINT} names version {number}, but {self._storage.root} has no metadata file v{number}; "
+            f"{there}. The table was copied without it, or is damaged. Open another metadata file by its own path."
+        )
+
+
+def _hint_text(content: bytes | None) -> str | None:
+    """Return the first line of a hint; None without one, and for an empty one, which a writer is about to replace."""
+    if content is None:
+        return None
+    lines = content[:1_000].decode(errors="replace").splitlines()
+    return (lines[0].strip() if lines else "") or None
+
+
+def _number_of(name: str) -> int | None:
+    found = _NUMBERED.fullmatch(name) or _OF_CATALOG.fullmatch(name)
+    return int(found[1]) if found else None
