@@ -54,6 +54,90 @@ OTHER_MANIFEST_FORMATS = _refused(
     message="{path} is a manifest in parquet, as drafts of format version 4 have it. Read are manifests in Avro.",
 )
 
+SCHEMAS = _read(
+    name="schema evolution by field id, defaults, name mapping, type promotion",
+    area="rows",
+    condition="every table",
+    checked=("iceberg.files.columns",),
+)
+DELETES = _read(
+    name="position deletes, equality deletes and deletion vectors",
+    area="rows",
+    condition="the version has delete files",
+    checked=("iceberg.deletes",),
+)
+ROW_LINEAGE = _read(
+    name="row lineage: `_row_id` and `_last_updated_sequence_number`",
+    area="rows",
+    condition="format version 3",
+    checked=("iceberg.scan.metadata_columns",),
+)
+DATA_FILES = _read(
+    name="data files and delete files in parquet, ORC and Avro",
+    area="data files",
+    condition="the file_format of an entry",
+    checked=("iceberg.files.data_files",),
+)
+UNREAD_TYPES = _refused(
+    name="geometry, geography and types that no specification of versions 1 to 3 has",
+    area="types",
+    condition="a column is of such a type, or contains one",
+    checked=("iceberg.metadata.types.arrow_type",),
+    message="The table has a column of the type {type}, which is not read. " + _ADVICE,
+)
+SHREDDED_VARIANTS = _refused(
+    name="shredded variants",
+    area="data files",
+    condition="a variant column of a parquet file has a typed_value",
+    checked=("iceberg.files.columns._variant",),
+    message="its variants are shredded (typed_value), which is not read",
+)
+FILES_OF_OTHER_TYPES = _refused(
+    name="columns of files in a type that is no form of the table's",
+    area="data files",
+    condition="the type of a column in a data file's footer",
+    checked=("iceberg.files.columns",),
+    message="it is {found}, which is not read as {type}",
+)
+FILES_WITHOUT_IDS = _refused(
+    name="files without field ids in a table whose schema was changed and that has no name mapping",
+    area="data files",
+    condition="no column of a data file has a field id, and the table has no schema.name-mapping.default",
+    checked=("iceberg.files.field_ids",),
+    message=(
+        "The data file {path} has no field ids, and the table has no name mapping (schema.name-mapping.default) that "
+        "says which column is which, though its schema was changed. " + _ADVICE
+    ),
+)
+OTHER_FILE_FORMATS = _refused(
+    name="data files in another format than parquet, ORC and Avro",
+    area="data files",
+    condition="the file_format of an entry",
+    checked=("iceberg.scan.planning",),
+    message="The file {path} is in the format {file_format}, which is not read. Read are parquet, ORC and Avro. "
+    + _ADVICE,
+)
+ENCRYPTED_DATA = _refused(
+    name="encrypted data files and delete files",
+    area="data files",
+    condition="the key_metadata of an entry",
+    checked=("iceberg.scan.planning",),
+    message=(
+        "The file {path} has key_metadata: it is encrypted, which is not read, since the keys are not in the table. "
+        "The history and the files can still be looked at; read the rows with an engine that has the keys."
+    ),
+)
+GREAT_DELETION_VECTORS = _refused(
+    name="deletion vectors of more than 256 MiB",
+    area="rows",
+    condition="content_size_in_bytes of an entry",
+    checked=("iceberg.deletes.vectors",),
+    message=(
+        "The deletion vector of {path} has {size:,} bytes, and at most {most:,} are read. Read the rows with Iceberg's "
+        "own readers."
+    ),
+)
+
 _METADATA: tuple[Feature, ...] = (
     FORMAT_VERSIONS,
     OTHER_FORMAT_VERSIONS,
@@ -61,7 +145,19 @@ _METADATA: tuple[Feature, ...] = (
     ENCRYPTED_METADATA,
     OTHER_MANIFEST_FORMATS,
 )
-_ROWS: tuple[Feature, ...] = ()
+_ROWS: tuple[Feature, ...] = (
+    SCHEMAS,
+    DELETES,
+    ROW_LINEAGE,
+    GREAT_DELETION_VECTORS,
+    UNREAD_TYPES,
+    DATA_FILES,
+    OTHER_FILE_FORMATS,
+    ENCRYPTED_DATA,
+    FILES_WITHOUT_IDS,
+    SHREDDED_VARIANTS,
+    FILES_OF_OTHER_TYPES,
+)
 
 FEATURES: tuple[Feature, ...] = (*_METADATA, *_ROWS, *SHARED)
 """All of them, in the order of README."""

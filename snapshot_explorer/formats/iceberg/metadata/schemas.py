@@ -1,0 +1,109 @@
+"""The schemas of a table: columns with ids, as the record that all formats share, and as Arrow."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field, parse_fields, spell, walk
+from snapshot_explorer.model import Column, TableSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """A schema of a table. Picklable."""
+
+    id: int
+    """Its id."""
+    fields: tuple[Field, ...]
+    """The columns in order."""
+    identifier_ids: tuple[int, ...] = ()
+    """Ids of the columns that identify a row, by the writer's word; nothing enforces it."""
+
+    def column(self, name: str) -> Field | None:
+        """Return the column of that name; None without one."""
+        return next((field for field in self.fields if field.name == name), None)
+
+    def path(self, number: int) -> tuple[Field, ...]:
+        """Return the field of an id after the structs that contain it, outermost first; empty without one.
+
+        Fields in lists and maps are not found: no row has one value of them.
+        """
+        return _path(self.fields, number)
+
+
+def _path(fields: tuple[Field, ...], number: int) -> tuple[Field, ...]:
+    for field in fields:
+        if field.id == number:
+            return (field,)
+        if field.type.root == "struct" and (found := _path(field.type.fields, number)):
+            return (field, *found)
+    return ()
+
+
+def parse_schema(raw: Mapping[str, Any]) -> Schema:
+    """Return a schema from its JSON.
+
+    Raises:
+        CorruptTableError: It is not a schema.
+
+    Source: iceberg specification, "Schemas" (Appendix C); `TableMetadataParser` for tables of format 1 without ids.
+    """
+    try:
+        if raw.get("type", "struct") != "struct":
+            raise ValueError(f"a table of type {raw['type']!r}")  # noqa: TRY301 - reported like the rest
+        fields = parse_fields(raw["fields"])
+        ids = [field.id for field in walk(fields)]
+        if len(set(ids)) < len(ids):
+            raise ValueError("two fields have one id")  # noqa: TRY301 - likewise
+        return Schema(
+            id=int(raw.get("schema-id", 0)),
+            fields=fields,
+            identifier_ids=tuple(int(number) for number in raw.get("identifier-field-ids") or ()),
+        )
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise CorruptTableError(
+            f"A schema in the table's metadata file is not readable ({type(error).__name__}: {error}). The file may be "
+            "damaged; compare it with a copy of the table."
+        ) from error
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    """Return the Arrow schema of a table's rows; `types.arrow_type` documents the types.
+
+    Raises:
+        UnsupportedFeatureError: A column has a type that is not read.
+    """
+    return pa.schema([arrow_field(field) for field in schema.fields])
+
+
+def table_schema(schema: Schema, partition_ids: Iterable[int] = ()) -> TableSchema:
+    """Return the schema as the record that all formats share.
+
+    Args:
+        schema: The schema.
+        partition_ids: Ids of the columns that the default spec partitions by, as they are; others are left out.
+    """
+    return TableSchema(
+        id=schema.id,
+        columns=tuple(
+            Column(
+                id=field.id,
+                name=field.name,
+                type=spell(field.type),
+                nullable=not field.required,
+                comment=field.doc,
+            )
+            for field in schema.fields
+        ),
+        partition_keys=tuple(_names(schema, partition_ids)),
+        primary_keys=tuple(_names(schema, schema.identifier_ids)),
+    )
+
+
+def _names(schema: Schema, ids: Iterable[int]) -> list[str]:
+    """Return the names of columns by id, with dots in front of fields of structs; ids of no column are left out."""
+    paths = [schema.path(number) for number in dict.fromkeys(ids)]
+    return [".".join(field.name for field in path) for path in paths if path]

@@ -1,0 +1,247 @@
+"""Iceberg's types: their notation in schemas, and their Arrow types."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataType:
+    """An Iceberg type. Only the attributes that its root needs are set."""
+
+    root: str
+    """boolean, int, long, float, double, decimal, date, time, timestamp, timestamptz, timestamp_ns, timestamptz_ns,
+    string, uuid, fixed, binary, unknown, variant, struct, list or map; any other root is a type that is not read, as in
+    the schema."""
+    precision: int = 0
+    """Digits of a decimal."""
+    scale: int = 0
+    """Fraction digits of a decimal."""
+    length: int = 0
+    """Bytes of a fixed."""
+    fields: "tuple[Field, ...]" = ()
+    """Fields of a struct; the element of a list; key and value of a map."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A column, a field of a struct, the element of a list, or the key or value of a map."""
+
+    id: int
+    """The id, which renames keep and no other field of the table ever has."""
+    name: str
+    """The name; `element`, `key` or `value` in lists and maps."""
+    type: DataType
+    """The type."""
+    required: bool = False
+    """Whether it may not be null."""
+    doc: str | None = None
+    """Its description."""
+    initial_default: str | None = None
+    """The value in rows of files without the column, as JSON; None without one."""
+    write_default: str | None = None
+    """The value that writers use for rows without one, as JSON; None without one."""
+
+
+_VARIANT = pa.struct(
+    # The mark lets other readers, such as Spark, distinguish a variant from a struct of this form.
+    [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
+)
+_ARROW = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+    "timestamp_ns": pa.timestamp("ns"),
+    "timestamptz_ns": pa.timestamp("ns", tz="UTC"),
+    "string": pa.string(),
+    "uuid": pa.string(),
+    "binary": pa.binary(),
+    "unknown": pa.null(),
+    "variant": _VARIANT,
+}
+_DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
+_FIXED = re.compile(r"fixed\[\s*(\d{1,9})\s*\]")
+_MAX_PRECISION = 38
+_MAX_DEPTH = 100
+_NESTED = ("struct", "list", "map")
+
+
+def parse_fields(raw: object, depth: int = 0) -> tuple[Field, ...]:
+    """Return the fields of a struct from its schema.
+
+    Raises:
+        KeyError, TypeError, ValueError: The schema contradicts the format.
+
+    Source: iceberg specification, "Schemas" (Appendix C).
+    """
+    if not isinstance(raw, list):
+        raise TypeError(f"{raw!r} is not a list of fields")
+    fields = tuple(_field(item, depth) for item in raw)
+    if len({field.name for field in fields}) < len(fields):
+        raise ValueError("two columns have one name")
+    return fields
+
+
+def _field(raw: Mapping[str, Any], depth: int) -> Field:
+    doc = raw.get("doc")
+    return Field(
+        id=_id(raw["id"]),
+        name=_text(raw["name"]),
+        type=parse_type(raw["type"], depth + 1),
+        required=bool(raw["required"]),
+        doc=None if doc is None else str(doc),
+        initial_default=_json(raw.get("initial-default")),
+        write_default=_json(raw.get("write-default")),
+    )
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else orjson.dumps(value).decode()
+
+
+def _id(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a field id")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} where a text is expected")
+    return value
+
+
+def parse_type(raw: object, depth: int = 0) -> DataType:
+    """Return the type from its notation in a schema, text or an object; errors as `parse_fields`."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"its types are nested more than {_MAX_DEPTH} deep")
+    if isinstance(raw, str):
+        return _primitive(raw)
+    if not isinstance(raw, Mapping):
+        raise TypeError(f"{raw!r} is not a type")
+    root = _text(raw["type"])
+    if root == "struct":
+        return DataType(root=root, fields=parse_fields(raw["fields"], depth))
+    if root == "list":
+        return DataType(root=root, fields=(_part(raw, "element", depth),))
+    if root == "map":
+        return DataType(root=root, fields=(_part(raw, "key", depth), _part(raw, "value", depth)))
+    return _primitive(root)
+
+
+def _part(raw: Mapping[str, Any], name: str, depth: int) -> Field:
+    return Field(
+        id=_id(raw[f"{name}-id"]),
+        name=name,
+        type=parse_type(raw[name], depth + 1),
+        required=name == "key" or bool(raw[f"{name}-required"]),
+    )
+
+
+def _primitive(text: str) -> DataType:
+    if text in _ARROW:
+        return DataType(root=text)
+    if found := _DECIMAL.fullmatch(text):
+        precision, scale = int(found[1]), int(found[2])
+        if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
+            raise ValueError(f"{text!r} is not a type")
+        return DataType(root="decimal", precision=precision, scale=scale)
+    if found := _FIXED.fullmatch(text):
+        if not int(found[1]):
+            raise ValueError(f"{text!r} is not a type")
+        return DataType(root="fixed", length=int(found[1]))
+    return DataType(root=text)
+
+
+def arrow_type(kind: DataType) -> pa.DataType:
+    """Return the Arrow type of a type.
+
+    A uuid is text, as in Spark: 32 hexadecimal digits in lower case, with dashes. A variant is a struct of value and
+    metadata, both binary. Timestamps with a zone are in UTC.
+
+    Raises:
+        UnsupportedFeatureError: The type is not read; the message names it.
+    """
+    if kind.root in _ARROW:
+        return _ARROW[kind.root]
+    match kind.root:
+        case "decimal":
+            return pa.decimal128(kind.precision, kind.scale)
+        case "fixed":
+            return pa.binary(kind.length)
+        case "struct":
+            return pa.struct([arrow_field(field) for field in kind.fields])
+        case "list":
+            return pa.list_(arrow_field(kind.fields[0]))
+        case "map":
+            key, value = kind.fields
+            return pa.map_(arrow_type(key.type), arrow_field(value))
+    raise refusal(features.UNREAD_TYPES, type=kind.root)
+
+
+def arrow_field(field: Field) -> pa.Field:
+    """Return the Arrow field of a column."""
+    return pa.field(field.name, arrow_type(field.type), nullable=not field.required)
+
+
+def is_read(kind: DataType) -> bool:
+    """Return whether a type, and the types in it, are read."""
+    if kind.root not in _ARROW and kind.root not in ("decimal", "fixed", *_NESTED):
+        return False
+    return all(is_read(field.type) for field in kind.fields)
+
+
+def is_nested(kind: DataType) -> bool:
+    """Return whether a type consists of other types; a variant does not."""
+    return kind.root in _NESTED
+
+
+def spell(kind: DataType) -> str:
+    """Return a type in one line: long, decimal(10,2), fixed[16], list<string>, map<string,long>, struct<a:long>."""
+    match kind.root:
+        case "decimal":
+            return f"decimal({kind.precision},{kind.scale})"
+        case "fixed":
+            return f"fixed[{kind.length}]"
+        case "struct":
+            return f"struct<{','.join(f'{field.name}:{spell(field.type)}' for field in kind.fields)}>"
+        case "list" | "map":
+            return f"{kind.root}<{','.join(spell(field.type) for field in kind.fields)}>"
+    return kind.root
+
+
+def walk(fields: tuple[Field, ...]) -> Iterator[Field]:
+    """Yield fields and the fields in them, each before those in it."""
+    for field in fields:
+        yield field
+        yield from walk(field.type.fields)
+
+
+def is_promotion(before: DataType, after: DataType) -> bool:
+    """Return whether values of an atomic type may be read as another one, which keeps every value.
+
+    Source: iceberg specification, "Schema Evolution".
+    """
+    if before == after or before.root == "unknown":
+        return True
+    if before.root == after.root == "decimal":
+        return before.scale == after.scale and before.precision <= after.precision
+    return (before.root, after.root) in (
+        ("int", "long"),
+        ("float", "double"),
+        ("date", "timestamp"),
+        ("date", "timestamp_ns"),
+    )

@@ -1,0 +1,309 @@
+"""Single values of metadata as Arrow: bounds and partition values in their binary form, defaults as JSON.
+
+Source: iceberg specification, "Single-value serialization" (Appendix D).
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, localcontext
+from typing import Any, cast
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_type, spell
+
+Bytes = npt.NDArray[np.uint8]
+
+_UUID_BYTES = 16
+_DECIMAL_BYTES = 16
+_DIGITS = 76
+_NANO_DIGITS = 9
+_HEX = np.frombuffer(b"".join(b"%02x" % number for number in range(256)), np.uint8).reshape(256, 2)
+_DASHES = (8, 12, 16, 20)
+"""The hexadecimal digits of a uuid in front of which a dash stands."""
+_WIDTHS = {
+    "boolean": 1,
+    "int": 4,
+    "date": 4,
+    "float": 4,
+    **dict.fromkeys(("long", "double", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), 8),
+}
+_INT, _DATE, _FLOAT = DataType(root="int"), DataType(root="date"), DataType(root="float")
+_PROMOTED = {"long": _INT, "double": _FLOAT, "timestamp": _DATE, "timestamp_ns": _DATE}
+"""The narrower type that a value of half the width was written with, before the column was promoted."""
+
+
+def single_values(values: pa.Array, kind: DataType) -> pa.Array:
+    """Return values in their binary form as an array of the type's Arrow type.
+
+    A value of a narrower type that the column had before is converted. What is not a value of the type is null.
+
+    Args:
+        values: Binary values.
+        kind: A type that is not nested.
+
+    Raises:
+        UnsupportedFeatureError: The type is not read.
+    """
+    values = values.cast(pa.binary())
+    target = arrow_type(kind)
+    match kind.root:
+        case "string":
+            return _text(values)
+        case "binary":
+            return values
+        case "decimal":
+            return _decimals(values, kind)
+        case "uuid":
+            return _scattered(values, _UUID_BYTES, uuid_texts, target)
+        case "fixed":
+            width = kind.length
+            return _scattered(values, width, lambda cells: _fixed(cells, width), target)
+    if kind.root not in _WIDTHS:
+        return pa.nulls(len(values), target)
+    found = _scattered(values, _WIDTHS[kind.root], lambda cells: _numbers(cells, kind), target)
+    before = _PROMOTED.get(kind.root)
+    if before is None:
+        return found
+    narrow = _scattered(values, _WIDTHS[before.root], lambda cells: _numbers(cells, before), arrow_type(before))
+    return found if narrow.null_count == len(narrow) else pc.coalesce(found, widened(narrow, target))
+
+
+def widened(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return values of a column in the wider type that it has now; days become the timestamps that they begin with.
+
+    Raises:
+        pyarrow.ArrowInvalid: A day is outside of the range of timestamps.
+    """
+    return values.cast(target)
+
+
+def _text(values: pa.Array) -> pa.Array:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([_decoded(value) for value in values.to_pylist()], pa.string())
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array], target: pa.DataType) -> pa.Array:
+    """Return decoded values of one width; others are null.
+
+    Args:
+        values: Binary values.
+        width: The width.
+        decode: Decodes rows of bytes.
+        target: The type of the result.
+    """
+    sizes = pc.fill_null(pc.binary_length(values), -1).to_numpy(zero_copy_only=False)
+    there = sizes == width
+    count = int(there.sum())
+    if not count:
+        return pa.nulls(len(values), target)
+    if count < len(values):
+        places = np.cumsum(there) - 1
+        found = _scattered(values.filter(pa.array(there)), width, decode, target)
+        return found.take(pa.array(places, mask=~there))
+    buffers = values.buffers()
+    start = int(np.frombuffer(buffers[1], np.int32, 1, 4 * values.offset)[0])
+    cells = np.frombuffer(buffers[2], np.uint8, count * width, start).reshape(count, width)
+    return decode(cells)
+
+
+def _numbers(cells: Bytes, kind: DataType) -> pa.Array:
+    """Return numbers and times from little-endian bytes."""
+    if kind.root == "boolean":
+        return pa.array(cells[:, 0] != 0)
+    kinds = {"int": "<i4", "date": "<i4", "float": "<f4", "double": "<f8"}
+    numbers = np.ascontiguousarray(cells).view(kinds.get(kind.root, "<i8")).ravel()
+    return pa.array(numbers).view(arrow_type(kind))
+
+
+def _fixed(cells: Bytes, width: int) -> pa.Array:
+    return pa.Array.from_buffers(pa.binary(width), len(cells), [None, pa.py_buffer(np.ascontiguousarray(cells))])
+
+
+def uuid_texts(cells: Bytes) -> pa.Array:
+    """Return uuids as text.
+
+    Args:
+        cells: Rows of 16 bytes.
+    """
+    digits = _HEX[cells].reshape(len(cells), 2 * _UUID_BYTES)
+    text = np.insert(digits, _DASHES, ord("-"), axis=1)
+    width = text.shape[1]
+    offsets = np.arange(0, (len(cells) + 1) * width, width, dtype=np.int64)
+    whole = pa.Array.from_buffers(
+        pa.large_string(), len(cells), [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(text))]
+    )
+    return whole.cast(pa.string())
+
+
+def _decimals(values: pa.Array, kind: DataType) -> pa.Array:
+    """Return decimals from unscaled numbers: two's complement, big-endian, up to 16 bytes.
+
+    Source: iceberg specification, "Binary single-value serialization"; longer and empty values are damaged.
+    """
+    sizes = np.asarray(pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False), np.int64)
+    valid = (sizes > 0) & (sizes <= _DECIMAL_BYTES)
+    if not valid.any():
+        return pa.nulls(len(values), arrow_type(kind))
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values)]
+    data = np.frombuffer(values.buffers()[2], np.uint8)
+    ends = offsets.astype(np.int64) + sizes
+    first = data[np.where(valid, offsets, 0)]
+    cells = np.empty((len(values), _DECIMAL_BYTES), np.uint8)
+    for place in range(_DECIMAL_BYTES):  # little-endian: the last byte first
+        is_stored = valid & (place < sizes)
+        cells[:, place] = np.where(
+            is_stored,
+            data[np.where(is_stored, ends - 1 - place, 0)],
+            np.where(first >= 0x80, 0xFF, 0),  # noqa: PLR2004 - the sign
+        )
+    return decimals_of(cells, kind, valid)
+
+
+def decimals_of(cells: Bytes, kind: DataType, valid: npt.NDArray[np.bool_]) -> pa.Array:
+    """Return decimals from rows of 16 bytes, little-endian; those of more digits than the type has are null."""
+    mask = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    wide = pa.Array.from_buffers(
+        pa.decimal128(38, kind.scale), len(cells), [mask, pa.py_buffer(np.ascontiguousarray(cells))]
+    )
+    limit = pa.scalar(Decimal(10 ** (kind.precision - kind.scale)), pa.decimal256(76, 0))
+    fits = pc.less(pc.abs(wide.cast(pa.decimal256(76, kind.scale))), limit.cast(pa.decimal256(76, kind.scale)))
+    return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(arrow_type(kind))
+
+
+def stored_values(values: pa.Array, kind: DataType) -> pa.Array:
+    """Return partition values as manifests store them in the Arrow type of a type.
+
+    Args:
+        values: Values as in `LiveFiles.partitions`: bool, int64, float64, string or binary.
+        kind: The type of the partition field.
+
+    Raises:
+        CorruptTableError: A value is not of the type.
+        UnsupportedFeatureError: The type is not read.
+    """
+    target = arrow_type(kind)
+    try:
+        if values.null_count == len(values):
+            return pa.nulls(len(values), target)
+        if pa.types.is_binary(values.type) and kind.root not in ("string", "binary"):
+            found = single_values(values, kind)
+            if found.null_count > values.null_count:
+                raise pa.ArrowInvalid(f"a value of another length than {spell(kind)} has")
+            return found
+        if pa.types.is_integer(values.type) and pa.types.is_temporal(target):
+            width = pa.int32() if pa.types.is_date32(target) else pa.int64()
+            return values.cast(width).view(target)
+        return values.cast(target)
+    except (pa.ArrowException, ValueError) as error:
+        raise CorruptTableError(
+            f"A manifest has partition values of {values.type} where the schema has {spell(kind)}: {error}. It may be "
+            "damaged; compare it with a copy of the table."
+        ) from error
+
+
+def default_value(field: Field, text: str) -> pa.Scalar:
+    """Return a default of a field as an Arrow scalar.
+
+    Args:
+        field: The field.
+        text: The default, JSON.
+
+    Raises:
+        CorruptTableError: It is not a value of the field's type.
+        UnsupportedFeatureError: The type is not read.
+
+    Source: iceberg specification, "JSON single-value serialization".
+    """
+    try:
+        return pa.scalar(_from_json(orjson.loads(text), field.type), arrow_type(field.type))
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, pa.ArrowException) as error:
+        raise CorruptTableError(
+            f"The default of the column {field.name!r}, {text[:100]}, is not a {spell(field.type)} ({error}). The "
+            "table's metadata file may be damaged; compare it with a copy of the table."
+        ) from error
+
+
+def _from_json(value: Any, kind: DataType) -> object:
+    if value is None:
+        return None
+    match kind.root:
+        case "struct":
+            return {field.name: _from_json(value.get(str(field.id)), field.type) for field in kind.fields}
+        case "list":
+            return [_from_json(item, kind.fields[0].type) for item in value]
+        case "map":
+            key, item = kind.fields
+            pairs = zip(value["keys"], value["values"], strict=True)
+            return [(_from_json(one, key.type), _from_json(other, item.type)) for one, other in pairs]
+    return _ATOMS[kind.root](value, kind)
+
+
+def _typed(*types: type) -> Callable[[Any, DataType], object]:
+    def checked(value: Any, kind: DataType) -> object:
+        if type(value) not in types:
+            raise ValueError(f"{value!r} is not a {kind.root}")
+        return cast("object", value)
+
+    return checked
+
+
+def _decimal(value: Any, kind: DataType) -> Decimal:
+    with localcontext(prec=_DIGITS):
+        number = Decimal(str(value))
+        rounded = number.quantize(Decimal(1).scaleb(-kind.scale))
+    if rounded != number:
+        raise ValueError(f"{value!r} has more than {kind.scale} digits after the point")
+    return rounded
+
+
+def _moment(value: str, kind: DataType) -> int:
+    """Return a timestamp as a number in the type's unit since 1970."""
+    text, fraction = value, ""
+    zone = ""
+    if text.endswith("Z"):
+        text, zone = text[:-1], "+00:00"
+    elif text[-6:-5] in ("+", "-"):
+        text, zone = text[:-6], text[-6:]
+    if "." in text:
+        text, fraction = text.split(".")
+    if bool(zone) != kind.root.startswith("timestamptz"):
+        raise ValueError(f"{value!r} is not a {kind.root}")
+    moment = datetime.fromisoformat(text + (zone or "+00:00")) - datetime(1970, 1, 1, tzinfo=UTC)
+    digits = _NANO_DIGITS if kind.root.endswith("_ns") else 6
+    if len(fraction) > digits and fraction[digits:].strip("0"):
+        raise ValueError(f"{value!r} is finer than {kind.root}")
+    per_second = 1_000_000_000 if digits == _NANO_DIGITS else 1_000_000
+    return (moment // timedelta(seconds=1)) * per_second + int(fraction.ljust(digits, "0")[:digits])
+
+
+_ATOMS: Mapping[str, Callable[[Any, DataType], object]] = {
+    "boolean": _typed(bool),
+    "int": _typed(int),
+    "long": _typed(int),
+    "float": _typed(int, float),
+    "double": _typed(int, float),
+    "decimal": _decimal,
+    "date": lambda value, _: date.fromisoformat(value),
+    "time": lambda value, _: time.fromisoformat(value),
+    **dict.fromkeys(("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), _moment),
+    "string": _typed(str),
+    "uuid": lambda value, _: str(UUID(value)),
+    "fixed": lambda value, _: bytes.fromhex(value),
+    "binary": lambda value, _: bytes.fromhex(value),
+}
