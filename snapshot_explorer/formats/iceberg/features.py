@@ -7,6 +7,7 @@ from functools import partial
 
 from snapshot_explorer.formats.features import SHARED, Feature
 
+_ADVICE = "Its history, schema and files can still be looked at; read the rows with Iceberg's own readers."
 _read = partial(Feature, status="read", since="0.1.0")
 _refused = partial(Feature, status="refused", since="0.1.0")
 

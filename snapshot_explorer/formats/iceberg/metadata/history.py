@@ -22,7 +22,8 @@ _MOST_SEARCHED = 1_000
 """Branches that are searched for a snapshot."""
 _COUNTED = (
     "The table has format version 1, whose snapshots have no sequence numbers: its versions are counted from the "
-    "oldest snapshot that is left, so a version may have another number once older ones have expired. Snapshot ids stay."
+    "oldest snapshot that is left, so a version may have another number once older ones have expired. Snapshot ids "
+    "stay."
 )
 
 
