@@ -1,0 +1,1 @@
+"""Expiry of snapshots, maintenance settings, and what is missing."""

@@ -1,0 +1,149 @@
+"""What snapshots contain: their manifests, their live files, and what each of them changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles, VersionMetadata
+from snapshot_explorer.formats.iceberg.metadata.locations import Locations
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, DELETES, read_manifest_lists
+from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, read_manifests
+from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, TableMetadata
+from snapshot_explorer.storage import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A table's metadata file, and where its files are. Picklable."""
+
+    storage: Storage
+    """The table's storage."""
+    metadata: TableMetadata
+    """Its metadata file."""
+    locations: Locations
+    """Where its files are."""
+
+
+def manifests_of(source: Source, snapshots: Sequence[Snapshot]) -> pa.Table:
+    """Return the MANIFEST_FILES of snapshots, in their order. Reads their manifest lists concurrently.
+
+    Raises:
+        CorruptTableError: A list is missing or damaged; the message names it.
+        UnsupportedFeatureError: A list or a manifest is encrypted.
+    """
+    try:
+        return read_manifest_lists(source.storage, source.locations, snapshots)
+    except MissingFileError as error:
+        raise _missing(source, error) from error
+
+
+def entries_of(
+    source: Source, manifests: pa.Table, *, statistics: bool, partitions: PartitionTuples | None = None
+) -> Entries:
+    """Return the entries of manifests, deleted ones included. Reads the manifests concurrently.
+
+    Raises:
+        CorruptTableError: A manifest is missing or damaged; the message names it.
+    """
+    try:
+        return read_manifests(source.storage, source.locations, manifests, statistics=statistics, partitions=partitions)
+    except MissingFileError as error:
+        raise _missing(source, error) from error
+
+
+def live_files(source: Source, snapshot: Snapshot | None, *, statistics: bool) -> LiveFiles:
+    """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests.
+
+    Raises: as `manifests_of` and `entries_of`.
+    """
+    manifests = manifests_of(source, [snapshot] if snapshot is not None else [])
+    manifests = needed(manifests, "added_files", "existing_files")
+    of_data = pc.equal(manifests.column("content"), DATA)
+    tuples = PartitionTuples()
+    data = entries_of(source, manifests.filter(of_data), statistics=statistics, partitions=tuples)
+    deletes = entries_of(source, manifests.filter(pc.invert(of_data)), statistics=True, partitions=tuples)
+    names = [*LIVE.names, *STATISTICS.names]
+    return LiveFiles(
+        data=live(data.rows).select(names if statistics else LIVE.names),
+        deletes=live(deletes.rows).select(names),
+        partitions=tuples.arrays(),
+    )
+
+
+def version_metadata(source: Source, snapshot: Snapshot | None) -> VersionMetadata:
+    """Return what a scan of a snapshot needs; the current schema and no files for None. Reads nothing."""
+    metadata = source.metadata
+    return VersionMetadata(
+        storage=source.storage,
+        format_version=metadata.format_version,
+        schema=metadata.schema_of(snapshot),
+        schemas=metadata.schemas,
+        specs=metadata.specs,
+        current_schema=metadata.current_schema,
+        properties=metadata.properties,
+        live=partial(_live, source, snapshot),
+    )
+
+
+def _live(source: Source, snapshot: Snapshot | None, statistics: bool) -> LiveFiles:  # noqa: FBT001 - as `VersionMetadata.live`
+    return live_files(source, snapshot, statistics=statistics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What snapshots changed."""
+
+    data: pa.Table
+    """ENTRIES of data files that were added or deleted, in the order of the snapshots."""
+    deletes: pa.Table
+    """ENTRIES of delete files that were added or deleted, likewise; with statistics if requested."""
+    partitions: PartitionTuples
+    """Their partition tuples."""
+
+
+def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: bool) -> Changed:
+    """Return what snapshots added and deleted: entries of the manifests that each of them wrote.
+
+    Reads their manifest lists, then the manifests that they wrote, each kind concurrently.
+
+    Args:
+        source: The table.
+        snapshots: The snapshots.
+        deletes: Whether to read manifests of delete files too.
+
+    Source: iceberg BaseSnapshot.cacheDataFileChanges.
+    """
+    manifests = manifests_of(source, snapshots)
+    own = pc.equal(manifests.column("snapshot_id"), manifests.column("added_snapshot_id"))
+    manifests = needed(manifests.filter(own), "added_files", "deleted_files")
+    of_data = pc.equal(manifests.column("content"), DATA)
+    tuples = PartitionTuples()
+    data = _own_changes(source, manifests.filter(of_data), tuples, statistics=False)
+    of_deletes = pc.equal(manifests.column("content"), DELETES) if deletes else pc.and_(of_data, pc.invert(of_data))
+    return Changed(
+        data=data,
+        deletes=_own_changes(source, manifests.filter(of_deletes), tuples, statistics=True),
+        partitions=tuples,
+    )
+
+
+def _own_changes(source: Source, manifests: pa.Table, tuples: PartitionTuples, *, statistics: bool) -> pa.Table:
+    found = entries_of(source, manifests, statistics=statistics, partitions=tuples).rows
+    writers = manifests.column("snapshot_id").take(found.column("manifest").combine_chunks())
+    changed = pc.and_(pc.not_equal(found.column("status"), 0), pc.equal(found.column("snapshot_id"), writers))
+    return found.filter(changed)
+
+
+def _missing(source: Source, error: MissingFileError) -> CorruptTableError:
+    note = source.locations.note
+    return CorruptTableError(
+        f"{error} The version's metadata names it, so the version cannot be read. "
+        + (f"{note} " if note else "")
+        + "Copy the missing file too, choose another version, or say where moved folders are with "
+        "open_table(..., relocate={'s3://old': '/new'})."
+    )

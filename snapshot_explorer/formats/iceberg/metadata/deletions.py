@@ -1,0 +1,117 @@
+"""Which delete files apply to which data files, by the metadata alone."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.iceberg.metadata.entries import EQUALITY_DELETES, LiveFiles
+
+_FILE_PATH = 2147483546
+"""The field id of the column of position deletes that names the data file."""
+_Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applying:
+    """Pairs of a data file and a delete file that applies to it, sorted by both."""
+
+    data: _Places
+    """The row of the data file in `LiveFiles.data`."""
+    deletes: _Places
+    """The row of the delete file in `LiveFiles.deletes`."""
+
+
+def applying(live: LiveFiles, unpartitioned: Collection[int]) -> Applying:
+    """Return which delete files apply to which data files.
+
+    Where a deletion vector applies, position delete files do not. Equality deletes of unpartitioned specs apply to
+    files of all partitions.
+
+    Args:
+        live: The live files of a version, with statistics of delete files.
+        unpartitioned: Ids of partition specs without fields, or with void ones only.
+
+    Source: iceberg specification, "Scan Planning"; iceberg DeleteFileIndex.
+    """
+    deletes = live.deletes
+    if not len(deletes) or not len(live.data):
+        return Applying(data=np.zeros(0, np.int64), deletes=np.zeros(0, np.int64))
+    named = referenced_files(deletes)
+    is_vector = pc.equal(deletes.column("file_format"), "puffin").to_numpy()
+    is_equality = pc.equal(deletes.column("content"), EQUALITY_DELETES).to_numpy()
+    numbers = deletes.column("sequence_number").to_numpy()
+    files = _Files(live.data)
+    by_path = _pairs_by_path(files, named)
+    pairs = [by_path]
+    for place in np.flatnonzero(named.is_null().to_numpy(zero_copy_only=False) & (numbers > 0)).tolist():
+        spec_id = deletes.column("spec_id")[place].as_py()
+        is_global = bool(is_equality[place]) and spec_id in unpartitioned
+        rows = files.all() if is_global else files.of(spec_id, deletes.column("partition")[place].as_py())
+        newest = numbers[place] - 1 if is_equality[place] else numbers[place]
+        rows = rows[files.numbers[rows] <= newest]
+        pairs.append((rows, np.full(len(rows), place, np.int64)))
+    data, found = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    fits = files.numbers[data] <= numbers[found]
+    data, found = data[fits], found[fits]
+    with_vector = np.zeros(len(live.data), np.bool_)
+    with_vector[data[is_vector[found]]] = True
+    kept = is_vector[found] | is_equality[found] | ~with_vector[data]
+    order = np.lexsort((found[kept], data[kept]))
+    return Applying(data=data[kept][order], deletes=found[kept][order])
+
+
+def referenced_files(deletes: pa.Table) -> pa.Array:
+    """Return the recorded path of the only data file that each delete file is for; null if it may be for several.
+
+    A position delete file whose least and greatest path are equal is for this file alone.
+
+    Source: iceberg ContentFileUtil.referencedDataFile.
+    """
+    named = single_chunk(deletes.column("referenced_data_file"))
+    of_equality = pc.equal(deletes.column("content"), EQUALITY_DELETES)
+    lower, upper = (
+        pc.map_lookup(single_chunk(deletes.column(name)), pa.scalar(_FILE_PATH, pa.int32()), "first")
+        for name in ("lower_bounds", "upper_bounds")
+    )
+    only = pc.if_else(pc.and_(pc.equal(lower, upper), pc.invert(of_equality)), lower, None)
+    return pc.if_else(of_equality, None, pc.coalesce(named, _text(single_chunk(only))))
+
+
+def _text(values: pa.Array) -> pa.Array:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.nulls(len(values), pa.string())
+
+
+def _pairs_by_path(files: "_Files", named: pa.Array) -> tuple[_Places, _Places]:
+    places = pc.index_in(named, files.paths)
+    found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+    return places.drop_null().to_numpy().astype(np.int64), found.astype(np.int64)
+
+
+class _Files:
+    """Data files by partition."""
+
+    def __init__(self, data: pa.Table) -> None:
+        self.paths = single_chunk(data.column("path"))
+        self.numbers: _Places = data.column("sequence_number").to_numpy()
+        spec_ids = data.column("spec_id").to_numpy().astype(np.int64)
+        self._keys = spec_ids << 32 | data.column("partition").to_numpy().astype(np.int64)
+        self._order = np.argsort(self._keys, kind="stable")
+        self._sorted = self._keys[self._order]
+
+    def all(self) -> _Places:
+        """Return the rows of all files."""
+        return self._order
+
+    def of(self, spec_id: int, partition: int) -> _Places:
+        """Return the rows of the files of a partition."""
+        key = spec_id << 32 | partition
+        begin, end = np.searchsorted(self._sorted, [key, key + 1])
+        return self._order[begin:end]

@@ -1,0 +1,291 @@
+"""`Iceberg`: an Iceberg table on storage, an implementation of `formats.TableFormat`."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats.iceberg.inspections import INSPECTIONS, inspect_table
+from snapshot_explorer.formats.iceberg.metadata.commit_frames import commits_frame
+from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, manifests_of
+from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame
+from snapshot_explorer.formats.iceberg.metadata.history import History, history_of, not_in_history
+from snapshot_explorer.formats.iceberg.metadata.locations import locations_of
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
+from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
+from snapshot_explorer.formats.iceberg.version import IcebergVersion
+from snapshot_explorer.model import Branch, Inspection, Listing, Readable
+from snapshot_explorer.storage import Storage
+
+_AT_ONCE = 2_000
+"""The most commits whose entries are in memory at the same time."""
+_MOST_FORKS = 100
+"""Branches whose fork is computed."""
+
+
+class Iceberg:
+    """An Iceberg table, bound to one branch. Keeps the metadata file that it read last. Thread-safe."""
+
+    name: ClassVar[str] = "iceberg"
+    inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        branch: str | None = None,
+        metadata_file: str | None = None,
+        relocate: Mapping[str, str] | None = None,
+        numbers: Mapping[int, int] | None = None,
+    ) -> None:
+        """Bind to a table and a branch. Reads nothing, but for a branch other than main the metadata file.
+
+        Args:
+            storage: The table's folder.
+            branch: A branch, or a snapshot id as text, for the history that ends there.
+            metadata_file: The metadata file to read, whether or not there are newer ones.
+            relocate: Recorded folders that are now elsewhere, and where.
+            numbers: Versions of snapshots without sequence numbers that were counted before.
+
+        Raises:
+            TableNotFoundError: The branch does not exist; the message lists the existing ones.
+        """
+        self._storage = storage
+        self._branch = branch
+        self._relocate = dict(relocate or {})
+        self._files = MetadataFiles(storage, metadata_file)
+        self._lock = threading.Lock()
+        self._numbers = dict(numbers or {})
+        self._known: tuple[Source, History, tuple[str, ...]] | None = None
+        if branch not in (None, MAIN):
+            self._read()
+
+    @classmethod
+    def recognises(cls, storage: Storage) -> bool:
+        """Return whether the folder has metadata files. One listing."""
+        return has_metadata(storage)
+
+    def listing(self, start: int | None = None) -> Listing:
+        """Return the versions of the history, from `start` on. Reads the current metadata file.
+
+        Raises:
+            TableNotFoundError: There is no metadata file.
+            CorruptTableError: The metadata file is damaged.
+            UnsupportedFeatureError: It has a format version that is not read.
+        """
+        source, history, notes = self._read()
+        metadata = source.metadata
+        return Listing(
+            versions=tuple(one for one in history.versions if start is None or one >= start),
+            identity=(
+                metadata.path,
+                metadata.table_uuid,
+                metadata.last_updated_ms,
+                metadata.current_snapshot_id,
+                history.versions[-1:],
+            ),
+            commitless=history.commitless,
+            notes=notes,
+            is_contiguous=False,
+        )
+
+    def version(self, number: int | None) -> IcebergVersion:
+        """Return one version, by its number or its snapshot id. Reads nothing if the metadata file has been read.
+
+        Raises:
+            SnapshotNotFoundError: The version does not exist, has expired, or is not in this history.
+        """
+        source, history = self._current()
+        if number is None:
+            return IcebergVersion(source, None, None)
+        version = history.version_of(number)
+        if version is None:
+            # It may be newer than what was read.
+            source, history, _ = self._read()
+            version = history.version_of(number)
+        if version is None:
+            raise self._not_found(history, number)
+        return IcebergVersion(source, history.snapshots[version], version)
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return the commit time of each version, aware, UTC. Reads nothing if the metadata file has been read."""
+        history = self._history(versions)
+        return [history.time_of(version) for version in versions]
+
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        """Return the COMMITS frame, in the order of `versions`, from the metadata file; see `commits_frame`.
+
+        On the local disk a version whose manifest list is missing is not readable; on other storages this is not
+        checked.
+        """
+        history = self._history(versions)
+        source, _ = self._current()
+        tags: dict[int, list[str]] = {}
+        for name, version in self._tags(history).items():
+            tags.setdefault(version, []).append(name)
+        return commits_frame(history, versions, self._readable(source, history, versions), tags)
+
+    def _readable(self, source: Source, history: History, versions: Sequence[int]) -> list[Readable | None]:
+        """Return whether the manifest list of each version is there; None on remote storage."""
+        if self._storage.local_address("") is None:
+            return [None] * len(versions)
+        recorded = [history.snapshots[version].manifest_list for version in versions]
+        named = [path for path in recorded if path is not None]
+        places = dict(zip(named, source.locations.many(pa.array(named, pa.string())).to_pylist(), strict=True))
+        missing = set(self._storage.missing(sorted(set(places.values()))))
+        return ["no" if path is not None and places[path] in missing else "yes" for path in recorded]
+
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - Iceberg keeps none
+        """Return the CHANGES frame: per version the data files that its commit removed and added.
+
+        Reads the manifest lists of all versions concurrently, then the manifests that their commits wrote. Delete files
+        are no changes of data files: they are in `files` of a version, as the deletions of the files they apply to.
+
+        Raises:
+            SnapshotNotFoundError: A version does not exist.
+            CorruptTableError: A file is missing or damaged; the message names it.
+        """
+        history = self._history(versions)
+        source, _ = self._current()
+        snapshots = [history.snapshots[version] for version in versions]
+        parts = [frames.CHANGES.empty_table()]
+        for begin in range(0, len(snapshots), _AT_ONCE):
+            changed = changed_files(source, snapshots[begin : begin + _AT_ONCE], deletes=False)
+            parts.append(changes_frame(history, changed))
+        return pa.concat_tables(parts)
+
+    def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
+        """Return the manifests of data files that these commits wrote. Reads the manifest list of each."""
+        history = self._history(versions)
+        source, _ = self._current()
+        found = manifests_of(source, [history.snapshots[version] for version in versions])
+        rows = found.select(["snapshot_id", "added_snapshot_id", "content", "location"]).to_pylist()
+        return frozenset(
+            row["location"] for row in rows if row["snapshot_id"] == row["added_snapshot_id"] and row["content"] == DATA
+        )
+
+    def tags(self) -> Mapping[str, int]:
+        """Return the version of each tag in this history, sorted by name. Tags of other snapshots are left out."""
+        _, history, _ = self._read()
+        return self._tags(history)
+
+    def _tags(self, history: History) -> Mapping[str, int]:
+        return {
+            name: history.numbers[ref.snapshot_id]
+            for name, ref in sorted(history.metadata.refs.items())
+            if not ref.is_branch and ref.snapshot_id in history.numbers
+        }
+
+    def branches(self) -> Sequence[Branch]:
+        """Return the other branches, sorted, with the version of this history that each forks from.
+
+        Of more than 100 branches only the name and the newest version are known.
+        """
+        _, history, _ = self._read()
+        metadata = history.metadata
+        others = sorted(name for name, ref in metadata.refs.items() if ref.is_branch and name != (self._branch or MAIN))
+        return [
+            Branch(
+                name=name,
+                forked_version=_fork(history, metadata.refs[name].snapshot_id) if len(others) <= _MOST_FORKS else None,
+                newest_version=metadata.snapshots[metadata.refs[name].snapshot_id].sequence_number or None,
+            )
+            for name in others
+        ]
+
+    def inspect(self, name: str) -> pa.Table:
+        """Return one of Iceberg's metadata tables of the whole table, from the metadata file.
+
+        Raises:
+            InvalidArgumentError: There is no such metadata table.
+        """
+        source, history, _ = self._read()
+        return inspect_table(source, history, name)
+
+    def _current(self) -> tuple[Source, History]:
+        """Return the history that was read last; reads it the first time."""
+        known = self._known
+        if known is None:
+            source, history, _ = self._read()
+            return source, history
+        return known[0], known[1]
+
+    def _history(self, versions: Sequence[int]) -> History:
+        """Return a history with these versions.
+
+        Raises:
+            SnapshotNotFoundError: A version does not exist, or is not in this history.
+        """
+        _, history = self._current()
+        if any(version not in history.snapshots for version in versions):
+            _, history, _ = self._read()
+        for version in versions:
+            if version not in history.snapshots:
+                raise self._not_found(history, version)
+        return history
+
+    def _read(self) -> tuple[Source, History, tuple[str, ...]]:
+        """Return the current history, and what is to be noted of it. Reads the current metadata file."""
+        found = self._files.current()
+        with self._lock:
+            known = self._known
+            if known is not None and known[0].metadata is found.metadata:
+                return known
+            history = history_of(found.metadata, self._branch, self._numbers)
+            if history.is_counted:
+                self._numbers = dict(history.numbers)
+            source = self._source(found.metadata)
+            moved = () if source.locations.note is None else (source.locations.note,)
+            self._known = source, history, (*found.notes, *moved, *history.notes)
+            return self._known
+
+    def _source(self, metadata: TableMetadata) -> Source:
+        earlier = [file for _, file in metadata.metadata_log[::-1]]
+        earlier += [one.manifest_list for one in metadata.snapshots.values() if one.manifest_list is not None]
+        locations = locations_of(self._storage.root, metadata.location, earlier, self._relocate)
+        return Source(storage=self._storage, metadata=metadata, locations=locations)
+
+    def _not_found(self, history: History, number: int) -> SnapshotNotFoundError:
+        snapshots = history.metadata.snapshots
+        other = snapshots.get(number) or next(
+            (one for one in snapshots.values() if one.sequence_number == number and number), None
+        )
+        if other is not None:
+            return not_in_history(history, other)
+        versions = history.versions
+        if not versions:
+            return SnapshotNotFoundError(f"{self._storage.root} has no version yet: nothing has been committed to it.")
+        there = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else f"only {versions[0]}"
+        return SnapshotNotFoundError(
+            f"There is no version {number}, nor a snapshot of that id. Available: {there}, {len(versions):,} in all; "
+            "older ones may have expired. Try latest, earliest or a time such as @2h."
+        )
+
+    def __reduce__(self) -> tuple["partial[Iceberg]", tuple[Storage]]:
+        made = partial(
+            Iceberg,
+            branch=self._branch,
+            metadata_file=self._files.file,
+            relocate=self._relocate,
+            numbers=self._numbers,
+        )
+        return made, (self._storage,)
+
+
+def _fork(history: History, head: int) -> int | None:
+    """Return the newest version of a history that is an ancestor of a snapshot, or the snapshot itself."""
+    snapshots = history.metadata.snapshots
+    seen: set[int] = set()
+    one: int | None = head
+    while one is not None and one in snapshots and one not in seen:
+        if one in history.numbers:
+            return history.numbers[one]
+        seen.add(one)
+        one = snapshots[one].parent_id
+    return None

@@ -1,0 +1,151 @@
+"""`IcebergVersion`: one version of an Iceberg table, as `formats.TableVersion` defines it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.formats.iceberg.inspections import inspect_version
+from snapshot_explorer.formats.iceberg.maintenance.settings import settings_of
+from snapshot_explorer.formats.iceberg.metadata.commit_frames import manifests_frame
+from snapshot_explorer.formats.iceberg.metadata.contents import (
+    Source,
+    entries_of,
+    live_files,
+    manifests_of,
+)
+from snapshot_explorer.formats.iceberg.metadata.entries import LiveFiles
+from snapshot_explorer.formats.iceberg.metadata.file_frames import entries_frame, files_frame, in_partitions
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
+from snapshot_explorer.formats.iceberg.metadata.partitioning import parse_spec
+from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema, table_schema
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
+from snapshot_explorer.model import (
+    MaintenanceSettings,
+    Predicate,
+    TableSchema,
+    Validation,
+)
+
+
+class IcebergVersion:
+    """One version of a branch. Immutable and picklable."""
+
+    def __init__(self, source: Source, snapshot: Snapshot | None, number: int | None) -> None:
+        """Bind to a snapshot; None is a table without one. Reads nothing."""
+        self._source = source
+        self._snapshot = snapshot
+        self._number = number
+
+    def __reduce__(self) -> tuple[type["IcebergVersion"], tuple[Source, Snapshot | None, int | None]]:
+        kept = {} if self._snapshot is None else {self._snapshot.id: self._snapshot}
+        metadata = replace(
+            self._source.metadata, snapshots=kept, refs={}, snapshot_log=(), metadata_log=(), current_snapshot_id=None
+        )
+        return IcebergVersion, (replace(self._source, metadata=metadata), self._snapshot, self._number)
+
+    @property
+    def number(self) -> int | None:
+        """Return the version; None for a table without snapshots."""
+        return self._number
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return parse_schema(self._source.metadata.schema_of(self._snapshot))
+
+    @property
+    def schema(self) -> TableSchema:
+        """Return the schema of the snapshot, or the current one where the snapshot has none recorded.
+
+        Partition columns are those that the table's current spec takes as they are.
+        """
+        metadata = self._source.metadata
+        raw = metadata.specs.get(metadata.default_spec_id, {"spec-id": 0, "fields": []})
+        fields = parse_spec(raw).fields
+        return table_schema(self._schema, [one.source_ids[0] for one in fields if one.transform.name == "identity"])
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """Return the Arrow schema of the rows."""
+        return arrow_schema(self._schema)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Return the table's current properties: Iceberg keeps no history of them."""
+        return self._source.metadata.properties
+
+    @property
+    def recorded_properties(self) -> Mapping[str, str]:
+        """Return no properties: none are recorded with a version."""
+        return {}
+
+    def validate(self) -> Validation:
+        """Return the table's id. Reads the manifest list."""
+        if self._snapshot is not None:
+            manifests_of(self._source, [self._snapshot])
+        return Validation(table_id=self._source.metadata.table_uuid, notes=())
+
+    def manifests(self) -> pa.Table:
+        """Return the MANIFESTS frame. Reads the manifest list only; see `manifests_frame`."""
+        if self._snapshot is None or self._number is None:
+            return frames.MANIFESTS.empty_table()
+        found = manifests_of(self._source, [self._snapshot])
+        return manifests_frame(self._source.metadata, found, self._snapshot, self._number)
+
+    def entries(self, manifest: str) -> pa.Table:
+        """Return the ENTRIES of a manifest of data files.
+
+        Those of a base manifest are the live files in it, all added; those of delta what this commit changed, and what
+        it carried over.
+
+        Raises:
+            InvalidArgumentError: The version has no such manifest, or it is one of delete files.
+        """
+        if self._snapshot is None:
+            raise self._no_version()
+        manifests = manifests_of(self._source, [self._snapshot])
+        chosen = manifests.filter(pc.equal(manifests.column("location"), manifest))
+        if not len(chosen):
+            raise InvalidArgumentError(f"Version {self._number} has no manifest {manifest}. See its manifests().")
+        if chosen.column("content")[0].as_py() != DATA:
+            raise InvalidArgumentError(
+                f"{manifest} contains delete files, no data files. See inspect('delete_files') and inspect('entries')."
+            )
+        found = entries_of(self._source, chosen, statistics=False)
+        is_own = chosen.column("added_snapshot_id")[0].as_py() == self._snapshot.id
+        return entries_frame(self._source.metadata, self._snapshot, found, is_own=is_own)
+
+    def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame. Reads the manifest list, then the manifests concurrently.
+
+        Raises:
+            CorruptTableError: A file is missing or damaged; the message names it.
+        """
+        live = live_files(self._source, self._snapshot, statistics=statistics)
+        if predicate is not None:
+            live = in_partitions(self._source.metadata, live, self._schema, predicate)
+        return files_frame(self._source.metadata, live)
+
+    def measured_files(self) -> pa.Table:
+        """Return FILES and `delete_records`, which are not recorded by file: null. Reads as `files`."""
+        files = self.files()
+        return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
+
+    def maintenance_settings(self) -> MaintenanceSettings:
+        """Return the maintenance settings in the table's properties; see `settings.settings_of`."""
+        return settings_of(self.properties, self._source.storage.root)
+
+    def inspect(self, name: str) -> pa.Table:
+        """Return one of Iceberg's metadata tables of a version."""
+        return inspect_version(self._source, self._snapshot, name)
+
+    def _live(self) -> LiveFiles:
+        return live_files(self._source, self._snapshot, statistics=False)
+
+    def _no_version(self) -> SnapshotNotFoundError:
+        root = self._source.storage.root
+        return SnapshotNotFoundError(f"{root} has no version yet: nothing has been committed to it.")
