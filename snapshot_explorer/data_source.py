@@ -21,7 +21,7 @@ from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats import detect
+from snapshot_explorer.formats import bind
 from snapshot_explorer.storage import Storage, parse_external_files
 from snapshot_explorer.table import Table
 
@@ -74,7 +74,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
         given["path"], storage_options, external_files=parse_external_files(given.get("external_files", "allow"))
     )
     branch = given.get("branch")
-    table_format = detect(storage, given.get("format"))(storage, branch=branch)
+    table_format = bind(storage, given.get("format"), branch=branch)
     table = Table(storage.root, table_format, branch=branch, staleness_limit=timedelta(0))
     found = table.at(given["version"]) if "version" in given else table.current
     version = found.resolved

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.formats import detect
+from snapshot_explorer.formats import bind
+from snapshot_explorer.formats.iceberg import split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
@@ -26,15 +28,18 @@ def open_table(
     staleness_limit: timedelta = timedelta(0),
     external_files: ExternalFiles = "allow",
     limits: Limits = DEFAULT,
+    relocate: Mapping[str, str] | None = None,
 ) -> Table:
     """Return the table in the folder `path`, at its newest version. Never writes to the table.
 
     The number of small requests does not grow with the history of the table.
 
     Args:
-        path: A local folder or a URL such as `s3://lake/shop.db/orders`.
-        branch: Open this branch instead of the main one.
-        format: `paimon` or `delta`. By default the format is detected from the folder.
+        path: A local folder or a URL such as `s3://lake/shop.db/orders`. For an Iceberg table also one of its metadata
+            files, which is then read even if there are newer ones.
+        branch: Open this branch instead of the main one. For an Iceberg table also a snapshot id as text: the history
+            that ends there.
+        format: `paimon`, `delta` or `iceberg`. By default the format is detected from the folder.
         storage_options: Credentials and settings for fsspec. They are never shown.
         staleness_limit: The maximum age of the current snapshot when the newest version is requested. By default
             each request lists the log again.
@@ -42,6 +47,8 @@ def open_table(
             paths and Delta's shallow clones do: any local file, or any object that the credentials can access. `allow`
             reads them and logs one warning; `refuse` raises an error.
         limits: The maximum memory for metadata files, such as `Limits(metadata_bytes=8 << 30)`.
+        relocate: Folders that the metadata of an Iceberg table records and that are now elsewhere, such as
+            `{"s3://old/data": "/new/data"}`. The table's own folder needs none: it is read where it was opened.
 
     Raises:
         TableNotFoundError: The table or the branch does not exist.
@@ -52,6 +59,8 @@ def open_table(
         CorruptTableError: The newest snapshot cannot be read; the message names the file.
         LimitError: A metadata file needs more than `limits`; the message names the file and the limit.
     """
-    storage = Storage(path, storage_options, external_files=external_files, limits=limits)
-    table_format = detect(storage, format)(storage, branch=branch)
+    found = split_metadata_path(os.fspath(path)) if isinstance(path, str | os.PathLike) else None
+    folder, metadata_file = found or (path, None)
+    storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
+    table_format = bind(storage, format, branch=branch, metadata_file=metadata_file, relocate=relocate)
     return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage)

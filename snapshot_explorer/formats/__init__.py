@@ -1,6 +1,6 @@
 """The interface of table formats, and the list of formats.
 
-Everything specific to a format is below `TableFormat`. A third format is one folder and one word in `FORMATS`.
+Everything specific to a format is below `TableFormat`. A new format is one folder and one word in `FORMATS`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
+from snapshot_explorer.formats.iceberg import Iceberg
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.model import (
     Branch,
@@ -201,7 +202,40 @@ class TableVersion(Protocol):
         ...
 
 
-FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta)
+FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg)
+"""The formats, in the order in which they are looked for: Paimon and Delta tables may contain metadata of Iceberg."""
+
+
+def bind(
+    storage: Storage,
+    name: str | None = None,
+    *,
+    branch: str | None = None,
+    metadata_file: str | None = None,
+    relocate: Mapping[str, str] | None = None,
+) -> TableFormat:
+    """Return the table at the storage's root, bound to a branch.
+
+    Args:
+        storage: The table's folder.
+        name: The required format.
+        branch: The branch; the main one for None.
+        metadata_file: The metadata file of an Iceberg table to read, below the root; the current one for None.
+        relocate: Recorded folders of an Iceberg table that are now elsewhere, and where.
+
+    Raises:
+        TableNotFoundError: As `detect`, or there is no such branch.
+        InvalidArgumentError: No format has that name, or the table is not one of Iceberg and an argument is for these.
+    """
+    found = Iceberg if metadata_file is not None and name in (None, Iceberg.name) else detect(storage, name)
+    if found is Iceberg:
+        return Iceberg(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
+    if metadata_file is not None or relocate:
+        given = "relocate" if relocate else f"the metadata file {metadata_file}"
+        raise InvalidArgumentError(
+            f"{storage.root} is a {found.name} table, and {given} is for Iceberg tables. Open the table's folder without it."
+        )
+    return found(storage, branch=branch)
 
 
 def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
@@ -209,7 +243,8 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
 
     Args:
         storage: The table's folder.
-        name: The required format.
+        name: The required format: only this one is looked for. So the metadata of Iceberg in a Paimon or Delta table,
+            as their compatibility options write it, is found by `iceberg`.
 
     Raises:
         TableNotFoundError: The folder is missing, is not a table, or is a table of another format.
@@ -218,10 +253,12 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
     known = {candidate.name: candidate for candidate in FORMATS}
     if name is not None and name not in known:
         raise InvalidArgumentError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
+    if name is not None and known[name].recognises(storage):
+        return known[name]
     found = next((candidate for candidate in FORMATS if candidate.recognises(storage)), None)
     if found is None:
         raise TableNotFoundError(_what_is_there(storage, name))
-    if name is not None and found.name != name:
+    if name is not None:
         raise TableNotFoundError(
             f"{storage.root} is not a {name} table but a {found.name} table. "
             f"Open it without --format, or with --format {found.name}."
@@ -230,13 +267,13 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
 
 
 def _what_is_there(storage: Storage, name: str | None) -> str:
-    wanted = f"{name or 'Paimon or Delta'} table"
+    wanted = f"{name or 'Paimon, Delta or Iceberg'} table"
     entries = storage.list("")
     if not entries:
         return f"No {wanted} at {storage.root}: the folder is missing or empty. Check the path and the options."
     names = {entry.name for entry in entries}
     some = ", ".join(sorted(names)[:5])
     return (
-        f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, and a Delta table _delta_log/. "
-        f"Found: {some}. Use the path of the table's own folder."
+        f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, and an Iceberg "
+        f"table metadata/. Found: {some}. Use the path of the table's own folder."
     )

@@ -233,6 +233,8 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
         return firsts
     begin = int(firsts[0])
     lead = _lead(content, begin, shape)
+    if not lead:
+        raise Unproven
     head = content[begin : begin + lead]
     prefix = content[begin + lead + 1 : begin + lead + 1 + _PREFIX]
     last = len(content) - _PADDING - lead - _PREFIX - 1

@@ -1,5 +1,6 @@
 """`Iceberg`: an Iceberg table on storage, an implementation of `formats.TableFormat`."""
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,7 +18,7 @@ from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame
 from snapshot_explorer.formats.iceberg.metadata.history import History, history_of, not_in_history
 from snapshot_explorer.formats.iceberg.metadata.locations import locations_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
-from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata
+from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata, is_metadata_file
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
 from snapshot_explorer.model import Branch, Inspection, Listing, Readable
@@ -276,6 +277,20 @@ class Iceberg:
             numbers=self._numbers,
         )
         return made, (self._storage,)
+
+
+def split_metadata_path(path: str) -> tuple[str, str] | None:
+    """Return the table's folder and the metadata file below it if a path is that of a metadata file, otherwise None.
+
+    The folder is the one that contains the folder of the file.
+    """
+    folder, _, name = path.rpartition("/")
+    if not is_metadata_file(name):
+        return None
+    if "://" not in path:
+        folder = os.path.abspath(os.path.expanduser(folder))  # noqa: PTH100, PTH111 - text, and URLs stay as they are
+    root, slash, inner = folder.rpartition("/")
+    return (root or "/", f"{inner}/{name}") if slash and not root.endswith(":/") else None
 
 
 def _fork(history: History, head: int) -> int | None:
