@@ -128,6 +128,13 @@ ENCRYPTED_DATA = _refused(
         "The history and the files can still be looked at; read the rows with an engine that has the keys."
     ),
 )
+EQUALITY_TYPES = _refused(
+    name="equality deletes by a variant",
+    area="rows",
+    condition="the equality_ids of an equality delete file",
+    checked=("iceberg.deletes.equality.check_columns",),
+    message="An equality delete file compares the column {column!r} of the type {type}, which is not read. " + _ADVICE,
+)
 GREAT_DELETION_VECTORS = _refused(
     name="deletion vectors of more than 256 MiB",
     area="rows",
@@ -151,6 +158,7 @@ _ROWS: tuple[Feature, ...] = (
     DELETES,
     ROW_LINEAGE,
     GREAT_DELETION_VECTORS,
+    EQUALITY_TYPES,
     UNREAD_TYPES,
     DATA_FILES,
     OTHER_FILE_FORMATS,

@@ -244,7 +244,7 @@ def _from_json(value: Any, kind: DataType) -> object:
         return None
     match kind.root:
         case "struct":
-            return {field.name: _from_json(value.get(str(field.id)), field.type) for field in kind.fields}
+            return {field.name: _from_json(_field_value(value, field), field.type) for field in kind.fields}
         case "list":
             return [_from_json(item, kind.fields[0].type) for item in value]
         case "map":
@@ -252,6 +252,12 @@ def _from_json(value: Any, kind: DataType) -> object:
             pairs = zip(value["keys"], value["values"], strict=True)
             return [(_from_json(one, key.type), _from_json(other, item.type)) for one, other in pairs]
     return _ATOMS[kind.root](value, kind)
+
+
+def _field_value(value: Mapping[str, Any], field: Field) -> Any:
+    """Return the value of a field of a struct; one that is not given has the default of the field."""
+    text = field.initial_default
+    return value.get(str(field.id), None if text is None else orjson.loads(text))
 
 
 def _typed(*types: type) -> Callable[[Any, DataType], object]:

@@ -1,44 +1,19 @@
 """Rows of Avro data files. Values are read without Avro's logical types, which Paimon uses differently."""
 
-import io
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from itertools import islice
 from typing import Any, cast
 
-import fastavro
 import orjson
 import pyarrow as pa
-from fastavro.schema import SchemaParseException, UnknownType
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.container import Container
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, named_types, record_of, records, resolved
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type
 
-_SYNC = bytes(16)
 _EXACT = Context(prec=76)
-_HEADER = fastavro.parse_schema({"type": "map", "values": "bytes"})
-_COUNT = fastavro.parse_schema("long")
-_BLOCK = fastavro.parse_schema("bytes")
-_FOREIGN = (
-    ValueError,
-    EOFError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    OverflowError,
-    MemoryError,
-    RecursionError,
-    StopIteration,
-    AssertionError,
-    struct.error,
-    pa.ArrowException,
-    SchemaParseException,
-    UnknownType,
-)
-"""Exceptions of fastavro for damaged bytes and schemas, and of pyarrow for values of another type."""
 
 Convert = Callable[[Any], Any]
 
@@ -52,21 +27,21 @@ def batches(container: Container, fields: Sequence[Field], size: int) -> Iterato
         CorruptBytesError: The content is damaged, or lacks a field.
     """
     try:
-        schema = _record(orjson.loads(container.schema_text))
+        schema = record_of(orjson.loads(container.schema_text))
         nodes = {item["name"]: item["type"] for item in schema["fields"]}
-        records = fastavro.reader(io.BytesIO(_plain(container)))
-        named = dict(_named(schema))
+        rows_left = records(container)
+        named = dict(named_types(schema))
         _check_names(nodes, fields)
         readers = [_reader(nodes[field.name], field.type, named) for field in fields]
     except CorruptBytesError:
         raise
-    except _FOREIGN as error:
+    except FOREIGN_ERRORS as error:
         raise CorruptBytesError(f"its schema is damaged ({type(error).__name__}: {error})") from error
     while True:
         try:
-            rows = cast("list[Mapping[str, Any]]", list(islice(records, size)))
+            rows = cast("list[Mapping[str, Any]]", list(islice(rows_left, size)))
             batch = _batch(rows, fields, readers)
-        except _FOREIGN as error:
+        except FOREIGN_ERRORS as error:
             raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
         if not rows:
             return
@@ -87,61 +62,6 @@ def _batch(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field], readers: 
         for field, read in zip(fields, readers, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields])
-
-
-def _plain(container: Container) -> bytes:
-    """Return the file decompressed, with a header without logical types.
-
-    fastavro converts timestamp-millis to datetime, which is slow and does not cover every year.
-    """
-    plain = io.BytesIO()
-    plain.write(b"Obj\x01")
-    schema = orjson.dumps(_bare(orjson.loads(container.schema_text)))
-    fastavro.schemaless_writer(plain, _HEADER, {"avro.schema": schema, "avro.codec": b"null"})
-    plain.write(_SYNC)
-    for rows, block in container.blocks:
-        fastavro.schemaless_writer(plain, _COUNT, rows)
-        fastavro.schemaless_writer(plain, _BLOCK, block)
-        plain.write(_SYNC)
-    return plain.getvalue()
-
-
-def _record(schema: Any) -> dict[str, Any]:
-    """Return the record of a schema; files before 0.9 wrap it in a union with null."""
-    found = next(item for item in schema if item != "null") if isinstance(schema, list) else schema
-    if not isinstance(found, dict) or "fields" not in found:
-        raise ValueError("not a record")
-    return found
-
-
-def _bare(node: Any) -> Any:
-    """Return an Avro schema without logical types."""
-    if isinstance(node, dict):
-        return {name: _bare(value) for name, value in node.items() if name != "logicalType"}
-    return [_bare(item) for item in node] if isinstance(node, list) else node
-
-
-def _named(node: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the named types in an Avro schema, by name and by name with namespace."""
-    if isinstance(node, dict):
-        if isinstance(node.get("name"), str) and node.get("type") in ("record", "fixed", "enum"):
-            yield node["name"], node
-            yield f"{node.get('namespace', '')}.{node['name']}", node
-        for value in node.values():
-            yield from _named(value)
-    elif isinstance(node, list):
-        for item in node:
-            yield from _named(item)
-
-
-def _resolved(node: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema node as an object, without its union with null."""
-    if isinstance(node, list):
-        node = next((item for item in node if item != "null"), "null")
-    if isinstance(node, str):
-        node = named.get(node, {"type": node})
-    inner = node.get("type")
-    return _resolved(inner, named) if isinstance(inner, dict | list) else node
 
 
 def _stored(kind: DataType) -> pa.DataType:
@@ -167,7 +87,7 @@ def _same(value: Any) -> Any:
 
 def _reader(node: Any, kind: DataType, named: Mapping[str, Any]) -> Convert:
     """Return the function that converts a stored value to the type of `_stored`."""
-    found = _resolved(node, named)
+    found = resolved(node, named)
     if kind.root == "DECIMAL":
         return lambda value: None if value is None else _decimal(value, kind.scale or 0)
     if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
@@ -210,7 +130,7 @@ def _map_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any
     if node.get("type") == "map":
         item = _reader(node.get("values"), items, named)
         return lambda value: None if value is None else [(key, item(one)) for key, one in value.items()]
-    parts = {part["name"]: part["type"] for part in _resolved(node.get("items"), named).get("fields", ())}
+    parts = {part["name"]: part["type"] for part in resolved(node.get("items"), named).get("fields", ())}
     if set(parts) != {"key", "value"}:
         raise CorruptBytesError("a map in it is stored in an unknown way")
     key, item = _reader(parts["key"], keys, named), _reader(parts["value"], items, named)

@@ -1,0 +1,106 @@
+"""Rows of Avro files one by one, read by fastavro without Avro's logical types: numbers and bytes as they are stored.
+
+The file is decompressed by `container`, within its limits.
+"""
+
+import io
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import fastavro
+import orjson
+import pyarrow as pa
+from fastavro.schema import SchemaParseException, UnknownType
+
+from snapshot_explorer.formats.avro.container import MAGIC, Container
+
+_SYNC = bytes(16)
+_HEADER = fastavro.parse_schema({"type": "map", "values": "bytes"})
+_COUNT = fastavro.parse_schema("long")
+_BLOCK = fastavro.parse_schema("bytes")
+FOREIGN_ERRORS = (
+    ValueError,
+    EOFError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    StopIteration,
+    AssertionError,
+    struct.error,
+    pa.ArrowException,
+    SchemaParseException,
+    UnknownType,
+)
+"""Exceptions of fastavro for damaged bytes and schemas, and of pyarrow for values of another type."""
+
+
+def records(container: Container) -> Iterator[Mapping[str, Any]]:
+    """Return the rows of an Avro file as Python values.
+
+    Raises: one of FOREIGN_ERRORS where the file is damaged; so does each row.
+    """
+    return cast("Iterator[Mapping[str, Any]]", iter(fastavro.reader(io.BytesIO(_plain(container)))))
+
+
+def _plain(container: Container) -> bytes:
+    """Return the file decompressed, with a header without logical types.
+
+    fastavro converts times to datetime, which is slow and does not cover every year.
+    """
+    plain = io.BytesIO()
+    plain.write(MAGIC)
+    schema = orjson.dumps(_bare(orjson.loads(container.schema_text)))
+    fastavro.schemaless_writer(plain, _HEADER, {"avro.schema": schema, "avro.codec": b"null"})
+    plain.write(_SYNC)
+    for rows, block in container.blocks:
+        fastavro.schemaless_writer(plain, _COUNT, rows)
+        fastavro.schemaless_writer(plain, _BLOCK, block)
+        plain.write(_SYNC)
+    return plain.getvalue()
+
+
+def _bare(node: Any) -> Any:
+    """Return an Avro schema without logical types."""
+    if isinstance(node, dict):
+        return {name: _bare(value) for name, value in node.items() if name != "logicalType"}
+    return [_bare(item) for item in node] if isinstance(node, list) else node
+
+
+def record_of(schema: Any) -> dict[str, Any]:
+    """Return the record of a schema, which some writers wrap in a union with null.
+
+    Raises:
+        ValueError: It is no record.
+    """
+    found = next(item for item in schema if item != "null") if isinstance(schema, list) else schema
+    if not isinstance(found, dict) or "fields" not in found:
+        raise ValueError("not a record")
+    return found
+
+
+def named_types(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the named types in an Avro schema, by name and by name with namespace."""
+    if isinstance(node, dict):
+        if isinstance(node.get("name"), str) and node.get("type") in ("record", "fixed", "enum"):
+            yield node["name"], node
+            yield f"{node.get('namespace', '')}.{node['name']}", node
+        for value in node.values():
+            yield from named_types(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from named_types(item)
+
+
+def resolved(node: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part of a schema as an object, without its union with null."""
+    if isinstance(node, list):
+        node = next((item for item in node if item != "null"), "null")
+    if isinstance(node, str):
+        node = named.get(node, {"type": node})
+    inner = node.get("type")
+    return resolved(inner, named) if isinstance(inner, dict | list) else node

@@ -1,0 +1,150 @@
+"""Rows of Avro data files, in Arrow types that keep the field ids of their schema as metadata.
+
+Source: iceberg specification, "Avro" (Appendix A).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, cast
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.formats.avro.container import Container
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, named_types, record_of, records, resolved
+
+_ID = b"iceberg.id"
+_UNITS = {"millis": "ms", "micros": "us", "nanos": "ns"}
+_ATOMS = {
+    "null": pa.null(),
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+    "enum": pa.string(),
+}
+
+Convert = Callable[[Any], Any] | None
+"""Converts a value for Arrow; None where it is kept."""
+
+
+def arrow_schema(container: Container) -> pa.Schema:
+    """Return the columns of a file, with ids as metadata.
+
+    Raises:
+        CorruptBytesError: The schema is damaged.
+    """
+    try:
+        schema = record_of(orjson.loads(container.schema_text))
+        named = dict(named_types(schema))
+        return pa.schema([_field(item["name"], item["type"], item.get("field-id"), named) for item in schema["fields"]])
+    except FOREIGN_ERRORS as error:
+        raise CorruptBytesError(f"its schema is damaged ({type(error).__name__}: {error})") from error
+
+
+def _field(name: str, node: Any, number: object, named: Mapping[str, Any]) -> pa.Field:
+    metadata = None if number is None else {_ID: str(number)}
+    return pa.field(name, _type(resolved(node, named), named), metadata=metadata)
+
+
+def _type(node: Mapping[str, Any], named: Mapping[str, Any]) -> pa.DataType:
+    """Return the Arrow type of a part of the schema: numbers of times as such, decimals as their bytes."""
+    kind, logical = node["type"], str(node.get("logicalType", ""))
+    if kind == "record":
+        return pa.struct([_field(one["name"], one["type"], one.get("field-id"), named) for one in node["fields"]])
+    if kind == "array" and logical == "map":
+        parts = _entry(node, named)
+        key, value = parts["key"], parts["value"]
+        return pa.map_(
+            _field("key", key["type"], key.get("field-id"), named).with_nullable(False),  # noqa: FBT003 - pyarrow's
+            _field("value", value["type"], value.get("field-id"), named),
+        )
+    if kind == "array":
+        return pa.list_(_field("element", node["items"], node.get("element-id"), named))
+    if kind == "map":
+        key_id = node.get("key-id")
+        key_field = pa.field(
+            "key", pa.string(), nullable=False, metadata=None if key_id is None else {_ID: str(key_id)}
+        )
+        return pa.map_(key_field, _field("value", node["values"], node.get("value-id"), named))
+    if kind == "fixed":
+        return pa.binary() if logical == "decimal" else pa.binary(int(node["size"]))
+    return _time(kind, logical) or _ATOMS[kind]
+
+
+def _time(kind: str, logical: str) -> pa.DataType | None:
+    if kind == "int" and logical == "date":
+        return pa.date32()
+    if kind == "int" and logical == "time-millis":
+        return pa.time32("ms")
+    unit = _UNITS.get(logical.rpartition("-")[2])
+    if kind != "long" or unit is None:
+        return None
+    return pa.time64(unit) if logical.startswith("time-") else pa.timestamp(unit)
+
+
+def _entry(node: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return key and value of a map that is stored as an array of records."""
+    parts = {part["name"]: part for part in resolved(node["items"], named)["fields"]}
+    if set(parts) != {"key", "value"}:
+        raise CorruptBytesError("a map in it is stored in an unknown way")
+    return parts
+
+
+def batches(container: Container, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file with all its columns, in the types of `arrow_schema`.
+
+    Raises:
+        CorruptBytesError: A block is damaged.
+    """
+    wanted = arrow_schema(container)
+    schema = record_of(orjson.loads(container.schema_text))
+    named = dict(named_types(schema))
+    converts = [(item["name"], _convert(resolved(item["type"], named), named)) for item in schema["fields"]]
+    found = records(container)
+    while True:
+        try:
+            rows = cast("list[Mapping[str, Any]]", list(islice(found, size)))
+            columns = [
+                pa.array([row[name] if convert is None else convert(row[name]) for row in rows], field.type)
+                for (name, convert), field in zip(converts, wanted, strict=True)
+            ]
+        except FOREIGN_ERRORS as error:
+            raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
+        if not rows:
+            return
+        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _convert(node: Mapping[str, Any], named: Mapping[str, Any]) -> Convert:
+    """Return how values become those that pyarrow accepts: pairs for maps."""
+    kind = node["type"]
+    if kind == "record":
+        return _record_convert(node, named)
+    if kind == "array" and node.get("logicalType") == "map":
+        parts = _entry(node, named)
+        key, value = (_convert(resolved(parts[name]["type"], named), named) for name in ("key", "value"))
+        return lambda found: (
+            None if found is None else [(_applied(key, one["key"]), _applied(value, one["value"])) for one in found]
+        )
+    if kind in ("array", "map"):
+        item = _convert(resolved(node["items" if kind == "array" else "values"], named), named)
+        if kind == "map":
+            return lambda found: None if found is None else [(name, _applied(item, one)) for name, one in found.items()]
+        return None if item is None else lambda found: None if found is None else [item(one) for one in found]
+    return None
+
+
+def _record_convert(node: Mapping[str, Any], named: Mapping[str, Any]) -> Convert:
+    parts = [(part["name"], _convert(resolved(part["type"], named), named)) for part in node["fields"]]
+    if all(convert is None for _, convert in parts):
+        return None
+    return lambda found: None if found is None else {name: _applied(convert, found[name]) for name, convert in parts}
+
+
+def _applied(convert: Convert, value: Any) -> Any:
+    return value if convert is None else convert(value)

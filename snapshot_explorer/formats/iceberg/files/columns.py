@@ -1,0 +1,319 @@
+"""Columns of a data file as columns of the table: found by field id at every depth, cast to the table's types.
+
+Source: iceberg specification, "Column Projection", "Schema Evolution", "Default values".
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow import int96
+from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.iceberg.files.field_ids import FileField
+from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_type, spell
+from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
+
+Constants = Mapping[int, pa.Scalar]
+"""The value of each column that is constant in a file, by field id."""
+_UUID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """How the columns of a data file become columns of the table."""
+
+    targets: tuple[tuple[Field, FileField | None], ...]
+    """Requested columns in order, each with its column in the file; None for one that the file lacks or that is
+    constant."""
+    constants: Constants
+    """The columns that are constant in the file."""
+    path: str
+    """The file, for messages."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the file to read, each once."""
+        return list(dict.fromkeys(source.name for _, source in self.targets if source is not None))
+
+
+def projection(fields: Sequence[Field], there: Sequence[FileField], constants: Constants, path: str) -> Projection:
+    """Return how the columns of a data file become requested columns.
+
+    Args:
+        fields: The requested columns.
+        there: The columns of the file.
+        constants: Columns that are constant in the file, whatever it holds.
+        path: The file, for messages.
+
+    Raises:
+        CorruptTableError: Two columns of the file have one id or name, or it lacks a required column.
+    """
+    by_id = _by_id(there, path)
+    names = [field.name for field in there]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise CorruptTableError(f"The data file {path} has two columns {twice!r}. Compare it with a copy of the table.")
+    targets = tuple(
+        (field, None if field.id in constants or field.type.root == "unknown" else by_id.get(field.id))
+        for field in fields
+    )
+    for field, source in targets:
+        if source is None and field.id not in constants:
+            _check_optional(field, path)
+    return Projection(targets=targets, constants=constants, path=path)
+
+
+def _by_id(there: Sequence[FileField], path: str) -> dict[int, FileField]:
+    found = {field.id: field for field in there if field.id is not None}
+    if len(found) < sum(field.id is not None for field in there):
+        raise CorruptTableError(
+            f"The data file {path} has two columns with one field id. It may be damaged; compare it with a copy of the "
+            "table."
+        )
+    return found
+
+
+def _check_optional(field: Field, path: str) -> None:
+    """Check that a file may lack a column.
+
+    Source: iceberg specification, "Column Projection"; `BaseParquetReaders` ("Missing required field").
+    """
+    if field.required and field.initial_default is None and field.type.root != "unknown":
+        raise CorruptTableError(
+            f"The data file {path} has no column with the id {field.id}, and the column {field.name!r} is required and "
+            "has no default. The file may have been written for another table; compare it with a copy of the table."
+        )
+
+
+def projected(batch: pa.RecordBatch, how: Projection, rows: int) -> list[pa.Array]:
+    """Return the requested columns of rows of a data file, in the Arrow types of the table.
+
+    Args:
+        batch: Rows with the columns of `how.names`, and maybe others.
+        how: The projection.
+        rows: The number of rows.
+
+    Raises:
+        CorruptTableError: A value is not of its column's type.
+        UnsupportedFeatureError: A column is stored in a form that is not read as the table's.
+    """
+    found = []
+    for field, source in how.targets:
+        if source is None:
+            found.append(_absent(field, how.constants, rows))
+            continue
+        try:
+            found.append(_conform(batch.column(source.name), field, source, how))
+        except CorruptTableError:
+            raise
+        except UnsupportedFeatureError as error:
+            raise UnsupportedFeatureError(
+                f"The column {field.name!r} of the data file {how.path} cannot be read as {spell(field.type)}: "
+                f"{error}. Leave the column out with columns=[...], or read it with Iceberg's own readers."
+            ) from error
+        except (pa.ArrowException, KeyError, ValueError) as error:
+            if "out of range" in str(error) and pa.types.is_timestamp(arrow_type(field.type)):
+                raise
+            raise CorruptTableError(
+                f"The column {field.name!r} of the data file {how.path} cannot be read as {spell(field.type)}: {error}."
+            ) from error
+    return found
+
+
+def _absent(field: Field, constants: Constants, rows: int) -> pa.Array:
+    """Return a column that is not read from the file: its constant, its initial default, or nulls."""
+    if field.id in constants:
+        return pa.repeat(constants[field.id], rows)
+    if field.initial_default is not None and field.type.root not in ("unknown", "variant"):
+        return pa.repeat(default_value(field, field.initial_default), rows)
+    return pa.nulls(rows, arrow_type(field.type))
+
+
+def _conform(values: pa.Array, field: Field, source: FileField, how: Projection) -> pa.Array:
+    """Return values of a file in the Arrow type of the table's column."""
+    kind = field.type
+    target = arrow_type(kind)
+    if values.type == target and not kind.fields and kind.root != "variant":
+        return values
+    values = plain(values)
+    match kind.root:
+        case "struct":
+            return _struct(values, kind, source, how)
+        case "list":
+            return _list(values, kind, source, how)
+        case "map":
+            return _map(values, kind, source, how)
+        case "variant":
+            return _variant(values, target)
+        case "unknown":
+            return pa.nulls(len(values))
+    return _ATOMS[kind.root](values, kind, target)
+
+
+def _other_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
+    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=spell(kind))
+
+
+def _struct(values: pa.Array, kind: DataType, source: FileField, how: Projection) -> pa.Array:
+    if not isinstance(values, pa.StructArray):
+        raise _other_type(values, kind)
+    by_id = {child.id: place for place, child in enumerate(source.children) if child.id is not None}
+    children = []
+    for field in kind.fields:
+        place = None if field.id in how.constants or field.type.root == "unknown" else by_id.get(field.id)
+        if place is None:
+            if field.id not in how.constants:
+                _check_optional(field, how.path)
+            children.append(_absent(field, how.constants, len(values)))
+        else:
+            children.append(_conform(values.field(place), field, source.children[place], how))
+    return with_fields(values, arrow_type(kind), children)
+
+
+def _list(values: pa.Array, kind: DataType, source: FileField, how: Projection) -> pa.Array:
+    if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
+        raise _other_type(values, kind)
+    if not isinstance(values, pa.ListArray):
+        values = values.cast(pa.list_(values.type.value_field))
+    items = _conform(values.values, kind.fields[0], source.children[0], how)
+    return with_items(values, arrow_type(kind), items)
+
+
+def _map(values: pa.Array, kind: DataType, source: FileField, how: Projection) -> pa.Array:
+    if not isinstance(values, pa.MapArray):
+        raise _other_type(values, kind)
+    key, value = kind.fields
+    keys = _conform(values.keys, key, source.children[0], how)
+    items = _conform(values.items, value, source.children[1], how)
+    return with_entries(values, arrow_type(kind), keys, items)
+
+
+def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
+    """Return variants as their value and metadata; the fields are stored in any order.
+
+    Source: parquet-format, "Variant Binary Encoding", "Variant Shredding".
+    """
+    names = [item.name for item in values.type] if isinstance(values, pa.StructArray) else []
+    if "typed_value" in names:
+        raise refusal(features.SHREDDED_VARIANTS)
+    if sorted(names) != ["metadata", "value"]:
+        raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type="variant")
+    return with_fields(values, target, [values.field(names.index(item.name)).cast(pa.binary()) for item in target])
+
+
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32())
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
+
+
+def _boolean(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    if values.type != target:
+        raise _other_type(values, kind)
+    return values
+
+
+def _number(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    known = (*_INTEGERS, pa.int64()) if kind.root == "long" else _INTEGERS
+    if values.type not in known:
+        raise _other_type(values, kind)
+    return values.cast(target)
+
+
+def _float(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    if values.type != pa.float32():
+        raise _other_type(values, kind)
+    return values.cast(target)
+
+
+def _decimal(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    """Return decimals; Avro has them as bytes of the unscaled number."""
+    if pa.types.is_decimal(values.type) and values.type.scale == kind.scale:
+        return values.cast(target)
+    if pa.types.is_binary(values.type):
+        found = single_values(values, kind)
+        if found.null_count > values.null_count:
+            raise pa.ArrowInvalid("a value has more digits")
+        return found
+    raise _other_type(values, kind)
+
+
+def _date(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    if values.type != pa.int32():
+        raise _other_type(values, kind)
+    return values.view(target)
+
+
+def _time(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    """Return times of day; ORC has them as plain numbers of microseconds."""
+    if values.type == pa.int64():
+        return values.view(target)
+    if not pa.types.is_time(values.type):
+        raise _other_type(values, kind)
+    return values.cast(target)
+
+
+def _timestamp(values: pa.Array, kind: DataType, target: pa.TimestampType) -> pa.Array:
+    """Return timestamps; whether the file marks them as UTC does not matter, the numbers are the same.
+
+    Source: `BaseParquetReaders`; iceberg specification, "Schema Evolution" for dates.
+    """
+    if values.type == pa.int64():
+        return values.view(target)
+    if pa.types.is_date32(values.type) and kind.root in ("timestamp", "timestamp_ns"):
+        return values.cast(target)
+    if pa.types.is_fixed_size_binary(values.type) and values.type.byte_width == int96.WIDTH:
+        return int96.timestamps(values, target.unit).view(target)
+    if not pa.types.is_timestamp(values.type):
+        raise _other_type(values, kind)
+    naive = values.view(pa.timestamp(values.type.unit))
+    if values.type.unit == "ns" and target.unit == "us":
+        naive = pc.floor_temporal(naive, unit="microsecond")
+    return naive.cast(pa.timestamp(target.unit)).view(target)
+
+
+def _text(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    if values.type not in _TEXTS and not (kind.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
+        raise _other_type(values, kind)
+    return values.cast(target)
+
+
+def _uuid(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    """Return uuids as text; ORC has them as binary of any length."""
+    if not pa.types.is_binary(values.type) and values.type != pa.binary(_UUID_BYTES):
+        raise _other_type(values, kind)
+    fixed = values.cast(pa.binary(_UUID_BYTES))
+    if not len(fixed):
+        return pa.array([], target)
+    filled = fixed.fill_null(bytes(_UUID_BYTES)) if fixed.null_count else fixed
+    start = filled.offset * _UUID_BYTES
+    cells = np.frombuffer(filled.buffers()[1], np.uint8, len(filled) * _UUID_BYTES, start).reshape(-1, _UUID_BYTES)
+    found = uuid_texts(cells)
+    return pc.if_else(fixed.is_valid(), found, pa.scalar(None, target)) if fixed.null_count else found
+
+
+def _fixed(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+    if not pa.types.is_binary(values.type) and not pa.types.is_fixed_size_binary(values.type):
+        raise _other_type(values, kind)
+    return values.cast(target)
+
+
+_ATOMS: Mapping[str, Callable[[pa.Array, DataType, pa.DataType], pa.Array]] = {
+    "boolean": _boolean,
+    "int": _number,
+    "long": _number,
+    "float": _float,
+    "double": _float,
+    "decimal": _decimal,
+    "date": _date,
+    "time": _time,
+    **dict.fromkeys(("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), _timestamp),
+    "string": _text,
+    "binary": _text,
+    "uuid": _uuid,
+    "fixed": _fixed,
+}

@@ -1,0 +1,247 @@
+"""Data files and delete files as Arrow: opened, with their columns and ids, and read in file order."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import int96, orc_tail
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats.avro.container import Container, read_container
+from snapshot_explorer.formats.corrupt_files import unreadable
+from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
+from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields
+from snapshot_explorer.formats.iceberg.metadata.types import Field
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+    from pyarrow import orc
+
+log = logger_of(__name__)
+
+FileFormat = Literal["parquet", "orc", "avro"]
+FORMATS: tuple[FileFormat, ...] = ("parquet", "orc", "avro")
+"""The formats of files that are read."""
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A data file or delete file to read. Picklable."""
+
+    location: str
+    """Its path for `Storage.open`."""
+    format: FileFormat
+    """Its format."""
+    rows: int
+    """Its number of rows by its manifest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenFile:
+    """An open file."""
+
+    file: File
+    """The file."""
+    rows: int
+    """Its number of rows."""
+    fields: tuple[FileField, ...]
+    """Its columns."""
+    reader: "pq.ParquetFile | orc.ORCFile | Container"
+    """Reads it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Some rows of a file."""
+
+    start: int
+    """The position of the first one in the file."""
+    count: int
+    """How many there are."""
+    columns: list[pa.Array]
+    """The requested columns in order."""
+
+
+@contextmanager
+def opened(storage: Storage, file: File, rules: IdRules, *, dictionary: Sequence[str] = ()) -> Iterator[OpenFile]:
+    """Open a file, and name it in errors until it is closed.
+
+    Args:
+        storage: The table's storage.
+        file: The file.
+        rules: How its columns get ids where it stores none.
+        dictionary: Columns of a parquet file that are not decoded where they are stored as a dictionary.
+
+    Raises:
+        CorruptTableError: The file is missing or damaged, or its row count differs from its manifest's.
+        UnsupportedFeatureError: The file is encrypted, has no ids, or has a type that pyarrow does not support.
+    """
+    # The size that the manifest records may be wrong: that of the storage counts.
+    with _translated(file), storage.open(file.location) as source:
+        if file.format == "parquet":
+            found = _parquet(file, source, rules, dictionary)
+        else:
+            found = _orc(file, source, rules) if file.format == "orc" else _avro(storage, file, source, rules)
+        if found.rows != file.rows:
+            raise CorruptTableError(
+                f"The file {file.location} has {found.rows} rows, but {file.rows} by its manifest. It may have been "
+                "overwritten; compare it with a copy of the table."
+            )
+        yield found
+
+
+def _parquet(file: File, source: pa.NativeFile, rules: IdRules, dictionary: Sequence[str]) -> OpenFile:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+    reader = pq.ParquetFile(source, read_dictionary=list(dictionary) or None, page_checksum_verification=True)
+    schema = reader.schema_arrow
+    if _might_have_int96(schema) and _has_int96(reader):
+        reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
+        schema = reader.schema_arrow
+    fields = file_fields(schema, rules, file.location, by_position=True)
+    return OpenFile(file=file, rows=int(reader.metadata.num_rows), fields=fields, reader=reader)
+
+
+def _might_have_int96(schema: pa.Schema) -> bool:
+    return any(pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns") for kind in schema.types)
+
+
+def _has_int96(reader: "pq.ParquetFile") -> bool:
+    return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
+
+
+def _orc(file: File, source: pa.NativeFile, rules: IdRules) -> OpenFile:
+    from pyarrow import orc  # noqa: PLC0415 - likewise
+
+    orc_tail.check_types(source)
+    reader = orc.ORCFile(source)
+    fields = file_fields(reader.schema, rules, file.location, by_position=False)
+    return OpenFile(file=file, rows=int(reader.nrows), fields=fields, reader=reader)
+
+
+def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules) -> OpenFile:
+    from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
+
+    container = read_container(source.read(), file.location, {}, limits=storage.limits)
+    fields = file_fields(avro_rows.arrow_schema(container), rules, file.location, by_position=False)
+    return OpenFile(file=file, rows=container.rows, fields=fields, reader=container)
+
+
+def read(
+    open_file: OpenFile,
+    fields: Sequence[Field],
+    constants: Constants,
+    *,
+    keep: Positions | None = None,
+    size: int = BATCH_ROWS,
+) -> Iterator[Rows]:
+    """Yield the rows of a file in file order.
+
+    Args:
+        open_file: The file.
+        fields: The columns. No others are decoded, but in Avro files.
+        constants: Columns that are constant in the file.
+        keep: Positions, ascending: of parquet files only row groups with one of them are read, whole. None reads all.
+        size: The most rows at once; stripes of ORC files are read whole.
+
+    Raises:
+        CorruptTableError: A column cannot be read as the table's, or the file lacks a required column.
+        UnsupportedFeatureError: A column is of a type that is not read as the table's.
+    """
+    how = projection(fields, open_file.fields, constants, open_file.file.location)
+    log.debug("reading %s of %s", how.names, open_file.file.location)
+    for groups, start, rows in _runs(open_file, keep):
+        at = start
+        for batch in batches(open_file, how, groups, rows, size=size):
+            yield Rows(start=at, count=batch.num_rows, columns=projected(batch, how, batch.num_rows))
+            at += batch.num_rows
+        if at != start + rows:
+            raise CorruptTableError(
+                f"The file {open_file.file.location} returned {at - start} rows, but {rows} are expected. It is "
+                "damaged; compare it with a copy of the table."
+            )
+
+
+def _runs(open_file: OpenFile, keep: Positions | None) -> Iterator[tuple[list[int] | None, int, int]]:
+    """Yield row groups to read together: their numbers, None for all; the position of the first row; the row count."""
+    reader = open_file.reader
+    if keep is None or open_file.file.format != "parquet" or isinstance(reader, Container):
+        yield None, 0, open_file.rows
+        return
+    metadata = reader.metadata
+    start = 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if np.searchsorted(keep, start) < np.searchsorted(keep, start + rows):
+            yield [group], start, rows
+        start += rows
+
+
+def batches(
+    open_file: OpenFile, how: Projection, groups: list[int] | None, rows: int, *, size: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows of a file in file order, with the columns of a projection in the types of the file.
+
+    Args:
+        open_file: The file.
+        how: The projection.
+        groups: The row groups of a parquet file; None for the whole file.
+        rows: The number of rows in them.
+        size: The most rows at once; stripes of ORC files are read whole.
+    """
+    names, reader = how.names, open_file.reader
+    if not names:
+        yield from (bare(min(size, rows - start)) for start in range(0, rows, size))
+    elif isinstance(reader, Container):
+        from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - for fastavro
+
+        yield from avro_rows.batches(reader, size)
+    elif open_file.file.format == "parquet":
+        yield from reader.iter_batches(size, row_groups=groups, columns=names)
+    else:
+        yield from _stripes(reader, how)
+
+
+def _stripes(reader: "orc.ORCFile", how: Projection) -> Iterator[pa.RecordBatch]:
+    # pyarrow parses a dot in a name as a path into a struct: all columns are read then.
+    wanted = None if any("." in name for name in how.names) else how.names
+    for index in range(reader.nstripes):
+        batch = reader.read_stripe(index, columns=wanted)
+        for name in how.names:
+            if has_text(batch.schema.field(name).type):
+                batch.column(name).validate(full=True)  # the ORC reader does not check that text is UTF-8
+        yield batch
+
+
+def has_text(kind: pa.DataType) -> bool:
+    """Return whether a type is text or contains text."""
+    if pa.types.is_map(kind):
+        return has_text(kind.key_type) or has_text(kind.item_type)
+    if pa.types.is_struct(kind):
+        return any(has_text(field.type) for field in kind)
+    return pa.types.is_string(kind) or (pa.types.is_list(kind) and has_text(kind.value_type))
+
+
+@contextmanager
+def _translated(file: File) -> Iterator[None]:
+    """Translate errors of readers into errors that name the file."""
+    try:
+        yield
+    except MissingFileError as error:
+        raise CorruptTableError(
+            f"The file {file.location} does not exist. The version may have expired while it was read, or the file was "
+            "removed by hand. Try a newer version; if the table was copied, see that its data files were, too."
+        ) from error
+    except SnapshotExplorerError:
+        raise
+    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, OverflowError) as error:
+        raise unreadable(file.location, file.format, error) from error

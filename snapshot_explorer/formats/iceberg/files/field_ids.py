@@ -1,0 +1,185 @@
+"""The columns of a data file with their field ids: stored in the file, or given by name mapping.
+
+Source: iceberg specification, "Column Projection"; "Parquet", "ORC", "Avro" (Appendix A); `NameMapping`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.iceberg.metadata.schemas import Schema
+from snapshot_explorer.formats.iceberg.metadata.types import Field
+
+NAME_MAPPING = "schema.name-mapping.default"
+"""The property that maps names to ids."""
+_KEYS = (b"PARQUET:field_id", b"iceberg.id")
+_ELEMENTS, _ENTRIES = ("element",), ("key", "value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileField:
+    """A column of a data file, or a part of one."""
+
+    id: int | None
+    """The field id; None for a column that no table column can be."""
+    name: str
+    """The name in the file."""
+    type: pa.DataType
+    """The Arrow type that its reader returns."""
+    children: "tuple[FileField, ...]" = ()
+    """Fields of a struct; the element of a list; key and value of a map."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedField:
+    """An entry of a name mapping."""
+
+    id: int | None
+    """The field id; None for a field that is skipped."""
+    names: tuple[str, ...]
+    """The names that it has in files."""
+    fields: "tuple[MappedField, ...]"
+    """Fields in it; of a list `element`, of a map `key` and `value`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdRules:
+    """How columns get ids in files without any. Picklable."""
+
+    mapping: tuple[MappedField, ...] | None
+    """The table's name mapping; None without one."""
+    only_schema: tuple[Field, ...] | None
+    """The columns of the table if its schema was never changed; None if it was."""
+
+
+def id_rules(properties: Mapping[str, str], schemas: Sequence[Schema]) -> IdRules:
+    """Return how columns get ids in files without any.
+
+    Args:
+        properties: The table's current properties.
+        schemas: All schemas of the table.
+
+    Raises:
+        CorruptTableError: The name mapping is not valid.
+    """
+    text = properties.get(NAME_MAPPING)
+    first = schemas[0].fields if schemas else ()
+    is_numbered = [field.id for field in first] == list(range(1, len(first) + 1))
+    return IdRules(
+        mapping=None if text is None else _parse_mapping(text),
+        only_schema=first if is_numbered and all(schema.fields == first for schema in schemas) else None,
+    )
+
+
+def _parse_mapping(text: str) -> tuple[MappedField, ...]:
+    try:
+        return _mapped(orjson.loads(text), 0)
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise CorruptTableError(
+            f"The table's property {NAME_MAPPING} is not readable ({type(error).__name__}: {error}). It maps the names "
+            "of columns in data files to the table's columns; repair it with the engine that writes the table."
+        ) from error
+
+
+def _mapped(raw: Any, depth: int) -> tuple[MappedField, ...]:
+    if depth > 100 or not isinstance(raw, list):  # noqa: PLR2004 - deeper than any schema
+        raise TypeError(f"{raw!r} is not a list of fields")
+    return tuple(
+        MappedField(
+            id=None if item.get("field-id") is None else int(item["field-id"]),
+            names=tuple(str(name) for name in item.get("names", ())),
+            fields=_mapped(item.get("fields") or [], depth + 1),
+        )
+        for item in raw
+    )
+
+
+def file_fields(schema: pa.Schema, rules: IdRules, path: str, *, by_position: bool) -> tuple[FileField, ...]:
+    """Return the columns of a data file with their ids.
+
+    A file that stores any id is read by its own ids alone. Otherwise the table's name mapping gives the ids. Without
+    one, the columns of a table whose schema was never changed are found by position (in parquet) and name.
+
+    Args:
+        schema: The file's schema, whose fields hold the ids as metadata.
+        rules: How columns get ids in files without any.
+        path: The file, for messages.
+        by_position: Whether Iceberg finds columns without ids by their position.
+
+    Raises:
+        UnsupportedFeatureError: The file has no ids, and nothing tells which column is which.
+    """
+    fields = tuple(_field(field) for field in schema)
+    if any(_has_id(field) for field in fields) or not fields:
+        return fields
+    if rules.mapping is not None:
+        return tuple(_with_mapping(field, rules.mapping) for field in fields)
+    if rules.only_schema is None:
+        raise refusal(features.FILES_WITHOUT_IDS, path=path)
+    return _by_names(fields, rules.only_schema, path, by_position=by_position)
+
+
+def _field(field: pa.Field) -> FileField:
+    metadata = field.metadata or {}
+    number = next((metadata[key] for key in _KEYS if key in metadata), None)
+    children: Sequence[pa.Field] = ()
+    if pa.types.is_struct(field.type):
+        children = list(field.type)
+    elif pa.types.is_map(field.type):
+        children = (field.type.key_field, field.type.item_field)
+    elif hasattr(field.type, "value_field"):
+        children = (field.type.value_field,)
+    return FileField(
+        id=int(number) if number is not None and number.lstrip(b"-").isdigit() else None,
+        name=field.name,
+        type=field.type,
+        children=tuple(_field(child) for child in children),
+    )
+
+
+def _has_id(field: FileField) -> bool:
+    return field.id is not None or any(_has_id(child) for child in field.children)
+
+
+def _with_mapping(field: FileField, mapping: Sequence[MappedField]) -> FileField:
+    """Return a field and those in it with the ids of their names; names are compared exactly."""
+    found = next((one for one in mapping if field.name in one.names), None)
+    if found is None:
+        return replace(field, children=tuple(_with_mapping(child, ()) for child in field.children))
+    return replace(field, id=found.id, children=tuple(_with_mapping(one, found.fields) for one in _named(field)))
+
+
+def _named(field: FileField) -> tuple[FileField, ...]:
+    """Return the parts of a field, those of lists and maps with the names that mappings and schemas use."""
+    if pa.types.is_struct(field.type):
+        return field.children
+    names = _ENTRIES if pa.types.is_map(field.type) else _ELEMENTS
+    return tuple(replace(child, name=name) for child, name in zip(field.children, names, strict=False))
+
+
+def _by_names(
+    fields: Sequence[FileField], wanted: Sequence[Field], path: str, *, by_position: bool
+) -> tuple[FileField, ...]:
+    """Return fields with the ids of the table's columns of the same names.
+
+    Source: `ParquetSchemaUtil.addFallbackIds` counts columns of parquet; where these have other names, two rules of
+    Iceberg's contradict each other, and the file is refused.
+    """
+    if by_position:
+        for field, column in zip(fields, wanted, strict=False):
+            if field.name != column.name:
+                raise refusal(features.FILES_WITHOUT_IDS, path=path)
+    known = {column.name: column for column in wanted}
+    found = []
+    for field in fields:
+        match = known.get(field.name)
+        parts = () if match is None else match.type.fields
+        children = _by_names(_named(field), parts, path, by_position=False)
+        found.append(replace(field, id=None if match is None else match.id, children=children))
+    return tuple(found)
