@@ -1,0 +1,1 @@
+"""Deletes: positions in delete files and deletion vectors, equality deletes, and the files that they apply to."""

@@ -1,0 +1,287 @@
+"""Equality deletes: rows that are equal to a deleted row in some columns.
+
+Deleted rows of one set of columns are put together, each column's values numbered, and each row as a number of numbers.
+Rows of data files are looked up column by column, so that no value is compared in Python.
+
+Source: iceberg specification, "Equality Delete Files"; `StructLikeSet`, `JavaHash`, `Comparators`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.iceberg.files.data_files import File, opened, read
+from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
+from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type, is_nested
+from snapshot_explorer.storage import Storage
+
+Codes = npt.NDArray[np.int64]
+
+_BATCH_ROWS = 1 << 18
+_MAX_DENSE = 1 << 24
+"""The widest range of integers in which each has its own place in a table."""
+_MIN_FILTER_BITS, _MAX_FILTER_BITS = 16, 26
+_SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
+_NAN_32, _NAN_64 = np.int32(0x7FC0_0000), np.int64(0x7FF8_0000_0000_0000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EqualityColumn:
+    """A column by which rows are deleted: a column of the table, or a field of a struct in it."""
+
+    path: tuple[Field, ...]
+    """The field after the structs that contain it, outermost first."""
+
+    @property
+    def column(self) -> Field:
+        """The column that is read: the outermost struct with nothing but the field, or the field."""
+        return narrowed(self.path)
+
+
+def narrowed(path: tuple[Field, ...]) -> Field:
+    """Return a column with nothing but the field at the end of a path."""
+    first, rest = path[0], path[1:]
+    if not rest:
+        return first
+    kind = first.type
+    return Field(
+        id=first.id,
+        name=first.name,
+        type=type(kind)(root="struct", fields=(narrowed(rest),)),
+        required=first.required,
+        initial_default=first.initial_default,
+    )
+
+
+def leaf(values: pa.Array, path: tuple[Field, ...]) -> pa.Array:
+    """Return the values of the field at the end of a path; in a null struct it is null."""
+    for _ in path[1:]:
+        values = pc.struct_field(values, [0])
+    return values
+
+
+def read_equality_deletes(
+    storage: Storage, file: File, columns: Sequence[EqualityColumn], rules: IdRules
+) -> list[pa.ChunkedArray]:
+    """Return the deleted rows of a file: the comparable values of each column.
+
+    Args:
+        storage: The table's storage.
+        file: The delete file.
+        columns: The columns by which it deletes.
+        rules: How its columns get ids where it stores none.
+
+    Raises:
+        CorruptTableError: The file is missing or damaged.
+    """
+    fields = [column.column for column in columns]
+    found: list[list[pa.Array]] = [[] for _ in columns]
+    with opened(storage, file, rules) as source:
+        for rows in read(source, fields, {}, size=_BATCH_ROWS):
+            for column, values, parts in zip(columns, rows.columns, found, strict=True):
+                parts.append(comparable(leaf(values, column.path)))
+    kinds = [_comparable_type(column.path[-1]) for column in columns]
+    return [pa.chunked_array(parts, kind) for parts, kind in zip(found, kinds, strict=True)]
+
+
+def check_columns(columns: Iterable[EqualityColumn]) -> None:
+    """Refuse columns that rows cannot be compared by.
+
+    Raises:
+        CorruptTableError: A column is a struct, list or map.
+        UnsupportedFeatureError: A column is of a type without equality.
+    """
+    for column in columns:
+        field = column.path[-1]
+        if is_nested(field.type):
+            raise CorruptTableError(
+                f"An equality delete file compares the column {field.name!r}, which is a {field.type.root}. Only plain "
+                "columns can be compared; the manifest may be damaged."
+            )
+        if field.type.root in ("variant", "unknown"):
+            raise refusal(features.EQUALITY_TYPES, column=field.name, type=field.type.root)
+
+
+def _comparable_type(field: Field) -> pa.DataType:
+    return comparable(pa.array([], arrow_type(field.type))).type
+
+
+def comparable(values: pa.Array) -> pa.Array:
+    """Return values of which two are equal if Iceberg's are.
+
+    All NaN are one, and 0.0 and -0.0 are two.
+
+    Source: `JavaHash` and `Comparators`, which compare boxed floats.
+    """
+    if pa.types.is_floating(values.type):
+        is_double = values.type == pa.float64()
+        bits = values.view(pa.int64() if is_double else pa.int32())
+        nan = pa.scalar(_NAN_64 if is_double else _NAN_32, bits.type)
+        return pc.if_else(pc.is_nan(values), nan, bits) if pc.any(pc.is_nan(values)).as_py() else bits
+    if pa.types.is_date32(values.type):
+        return values.view(pa.int32())
+    if pa.types.is_timestamp(values.type) or pa.types.is_time64(values.type):
+        return values.view(pa.int64())
+    return values
+
+
+class DeletedRows:
+    """The deleted rows of one set of columns, ready to be looked up. Immutable; safe to use from several threads."""
+
+    def __init__(self, contents: Sequence[Sequence[pa.ChunkedArray]], numbers: Sequence[int]) -> None:
+        """Number the values of each column, and the pairs of numbers of the columns before and each further one.
+
+        Args:
+            contents: The results of `read_equality_deletes`.
+            numbers: The sequence number of each, ascending.
+        """
+        arrays = [
+            single_chunk(pa.chunked_array(_chunks(parts), parts[0].type)) for parts in zip(*contents, strict=True)
+        ]
+        self.size_bytes = 2 * sum(array.nbytes for array in arrays)
+        self._lookups = [_lookup(array) for array in arrays]
+        self._pairs: list[Codes] = []
+        joined = self._lookups[0].codes(arrays[0])
+        for lookup, array in zip(self._lookups[1:], arrays[1:], strict=True):
+            pairs = joined * lookup.size + lookup.codes(array)
+            self._pairs.append(np.unique(pairs))
+            joined = np.searchsorted(self._pairs[-1], pairs)
+        self._first = numbers[0]
+        sizes = [len(content[0]) for content in contents]
+        self._newest = np.zeros(int(joined.max(initial=-1)) + 1, np.int64)
+        self._newest[joined] = np.repeat(np.asarray(numbers, np.int64), sizes)  # of equal rows the last, newest, stays
+
+    def contains(self, columns: Sequence[pa.Array], sequence_number: int) -> npt.NDArray[np.bool_]:
+        """Return for each row of a data file whether it is deleted.
+
+        Args:
+            columns: The comparable values of each column.
+            sequence_number: The file's: only deletes with a greater one count.
+        """
+        found = self._lookups[0].contains(columns[0])
+        for lookup, column in zip(self._lookups[1:], columns[1:], strict=True):
+            if lookup.is_cheap:
+                found &= lookup.contains(column)
+        if len(columns) == 1 and sequence_number < self._first:
+            return found
+        places = np.flatnonzero(found)
+        joined = self._lookups[0].codes(columns[0].take(pa.array(places)))
+        for lookup, column, pairs in zip(self._lookups[1:], columns[1:], self._pairs, strict=True):
+            codes = lookup.codes(column.take(pa.array(places)))
+            joined, is_there = _places(pairs, np.where(codes < 0, -1, joined * lookup.size + codes))
+            places, joined = places[is_there], joined[is_there]
+        found[:] = False
+        found[places] = self._newest[joined] > sequence_number
+        return found
+
+
+def _chunks(parts: Sequence[pa.ChunkedArray]) -> list[pa.Array]:
+    return [chunk for part in parts for chunk in part.chunks]
+
+
+def _places(keys: Codes, values: Codes) -> tuple[Codes, npt.NDArray[np.bool_]]:
+    """Return the place of each value among ascending keys, and whether it is one of them."""
+    if not len(keys):
+        return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
+    places = np.searchsorted(keys, values)
+    np.minimum(places, len(keys) - 1, out=places)
+    return places, keys[places] == values
+
+
+def _lookup(values: pa.Array) -> "_Numbers | _Values":
+    is_number = pa.types.is_integer(values.type)
+    return _Numbers(values) if is_number else _Values(values)
+
+
+class _Values:
+    """Distinct values of any type, numbered by Arrow's hash table."""
+
+    is_cheap = False
+
+    def __init__(self, values: pa.Array) -> None:
+        self._values = values.unique()
+        self.size = len(self._values)
+
+    def codes(self, values: pa.Array) -> Codes:
+        """Return the number of each value; -1 for a value that is none of them. Null is a value."""
+        found = pc.index_in(values, value_set=self._values, skip_nulls=False)
+        return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int64)
+
+    def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
+        """Return for each value whether it is one of them."""
+        found = pc.is_in(values, value_set=self._values, skip_nulls=False)
+        return np.array(found.to_numpy(zero_copy_only=False), np.bool_)
+
+
+class _Numbers:
+    """Distinct integers, ascending; null has the last number.
+
+    A table says which integers might be there: of a small range each has its own bit, otherwise many share one by a
+    hash, and the integers that are left are looked for.
+    """
+
+    is_cheap = True
+
+    def __init__(self, values: pa.Array) -> None:
+        self._has_null = values.null_count > 0
+        numbers = np.asarray(values.drop_null().to_numpy(zero_copy_only=False), np.int64)
+        self._keys = np.unique(numbers)
+        self.size = len(self._keys) + 1
+        self._least = int(self._keys[0]) if len(self._keys) else 0
+        width = int(self._keys[-1]) - self._least + 1 if len(self._keys) else 1
+        self._is_dense = width <= _MAX_DENSE
+        if self._is_dense:
+            self._table = np.zeros(width, np.bool_)
+            self._table[self._keys - self._least] = True
+        else:
+            bits = min(_MAX_FILTER_BITS, max(_MIN_FILTER_BITS, len(self._keys).bit_length() + 3))
+            self._shift = np.uint64(64 - bits)
+            self._table = np.zeros(1 << bits, np.bool_)
+            self._table[self._slots(self._keys)] = True
+
+    def _slots(self, numbers: Codes) -> npt.NDArray[np.uint64]:
+        return (numbers.view(np.uint64) * _SPREAD) >> self._shift
+
+    def codes(self, values: pa.Array) -> Codes:
+        """Return the number of each value; -1 for a value that is none of them. Null is a value."""
+        numbers, is_null = _numbers(values)
+        if not len(self._keys):
+            return np.where(is_null & self._has_null, 0, -1)
+        places, is_there = _places(self._keys, numbers)
+        return np.where(is_null, self.size - 1 if self._has_null else -1, np.where(is_there, places, -1))
+
+    def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
+        """Return for each value whether it is one of them."""
+        numbers, is_null = _numbers(values)
+        found: npt.NDArray[np.bool_]
+        if not len(self._keys):
+            found = np.zeros(len(numbers), np.bool_)
+        elif self._is_dense:
+            # Of a number out of range the difference may wrap around: as unsigned it is large then, too.
+            slots = (numbers - self._least).view(np.uint64)
+            inside = slots < len(self._table)
+            found = self._table.take(np.where(inside, slots, 0).view(np.int64)) & inside
+        else:
+            found = self._table.take(self._slots(numbers).view(np.int64))
+            candidates = np.flatnonzero(found)
+            found[candidates] = _places(self._keys, numbers[candidates])[1]
+        if values.null_count:
+            found[is_null] = self._has_null
+        return found
+
+
+def _numbers(values: pa.Array) -> tuple[Codes, npt.NDArray[np.bool_]]:
+    """Return values as integers, 0 where they are null, and which ones are null."""
+    is_null = np.zeros(len(values), np.bool_)
+    if values.null_count:
+        is_null = np.asarray(values.is_null())
+        values = values.fill_null(0)
+    return values.to_numpy(zero_copy_only=False).astype(np.int64, copy=False), is_null

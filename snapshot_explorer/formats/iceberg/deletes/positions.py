@@ -1,0 +1,120 @@
+"""Position delete files: the positions of deleted rows, by data file.
+
+Source: iceberg specification, "Position Delete Files".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.iceberg.files.columns import projection
+from snapshot_explorer.formats.iceberg.files.data_files import File, OpenFile, batches, opened
+from snapshot_explorer.formats.iceberg.files.field_ids import IdRules, MappedField
+from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field
+from snapshot_explorer.storage import Storage
+
+FILE_PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
+_PATH = Field(id=FILE_PATH_ID, name="file_path", type=DataType(root="string"), required=True)
+_POSITION = Field(id=POSITION_ID, name="pos", type=DataType(root="long"), required=True)
+_RULES = IdRules(
+    mapping=(
+        MappedField(id=FILE_PATH_ID, names=("file_path",), fields=()),
+        MappedField(id=POSITION_ID, names=("pos",), fields=()),
+    ),
+    only_schema=None,
+)
+"""Some writers leave out the ids: the names are fixed."""
+_BATCH_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionDeletes:
+    """The content of a position delete file."""
+
+    places: Mapping[str, tuple[int, int]]
+    """For each data file, by its recorded path, where its positions begin and end."""
+    positions: Positions
+    """Positions of all data files, ascending in each."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that it takes."""
+        return int(self.positions.nbytes) + sum(len(path) for path in self.places)
+
+    def of(self, path: str) -> Positions:
+        """Return the positions of a data file, ascending; a position may be there several times."""
+        begin, end = self.places.get(path, (0, 0))
+        return self.positions[begin:end]
+
+
+def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
+    """Return the content of a position delete file. Reads it whole, but for the column `row`.
+
+    Raises:
+        CorruptTableError: The file is missing or damaged, or a position is negative.
+    """
+    with opened(storage, file, _RULES, dictionary=(_PATH.name,)) as source:
+        paths, positions = _content(source)
+    if len(positions) and int(positions.min()) < 0:
+        raise CorruptTableError(
+            f"The delete file {file.location} has the position {positions.min()}. It is damaged; compare it with a "
+            "copy of the table."
+        )
+    codes = np.asarray(paths.indices.to_numpy(zero_copy_only=False), np.int64)
+    if not _is_sorted(codes, positions):
+        order = np.lexsort((positions, codes))
+        codes, positions = codes[order], positions[order]
+    starts = np.searchsorted(codes, np.arange(len(paths.dictionary) + 1)).tolist()
+    places = {name: (starts[code], starts[code + 1]) for code, name in enumerate(paths.dictionary.to_pylist())}
+    return PositionDeletes(places=places, positions=positions)
+
+
+def _content(source: OpenFile) -> tuple[pa.DictionaryArray, Positions]:
+    """Return the paths and positions of a delete file. The dictionary holds each path once."""
+    how = projection((_PATH, _POSITION), source.fields, {}, source.file.location)
+    path_name, position_name = (there.name for _, there in how.targets if there is not None)
+    paths, positions = [pa.array([], pa.string()).dictionary_encode()], [NOTHING]
+    for batch in batches(source, how, None, source.rows, size=_BATCH_ROWS):
+        path, position = batch.column(path_name), batch.column(position_name)
+        if path.null_count or position.null_count:
+            # A row without path or position deletes nothing.
+            valid = pc.and_(path.is_valid(), position.is_valid())
+            path, position = path.filter(valid), position.filter(valid)
+        encoded = path if isinstance(path, pa.DictionaryArray) else path.cast(pa.string()).dictionary_encode()
+        paths.append(encoded.cast(paths[0].type))
+        positions.append(np.asarray(position.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64))
+    return single_chunk(pa.chunked_array(paths).unify_dictionaries()), np.concatenate(positions)
+
+
+def _is_sorted(codes: npt.NDArray[np.int64], positions: Positions) -> bool:
+    step = np.diff(codes)
+    return bool(np.all(step >= 0) and np.all((np.diff(positions) >= 0) | (step > 0)))
+
+
+def merged(found: list[Positions]) -> Positions:
+    """Return positions of several deletes as one ascending array, each once."""
+    there = [positions for positions in found if len(positions)]
+    if not there:
+        return NOTHING
+    together = there[0] if len(there) == 1 else np.sort(np.concatenate(there))
+    is_new = np.ones(len(together), np.bool_)
+    is_new[1:] = together[1:] != together[:-1]
+    return together if is_new.all() else together[is_new]
+
+
+def file_path_bounds(lower_bounds: pa.Array, upper_bounds: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the least and greatest path in position delete files, by their statistics; null where unknown.
+
+    Args:
+        lower_bounds: Maps of field id to value.
+        upper_bounds: Likewise.
+    """
+    key = pa.scalar(FILE_PATH_ID, pa.int32())
+    return pc.map_lookup(lower_bounds, key, "first"), pc.map_lookup(upper_bounds, key, "first")

@@ -1,0 +1,97 @@
+"""The content of delete files, each read once however many data files it applies to."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Protocol, TypeVar
+
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.iceberg.deletes import vectors
+from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, read_equality_deletes
+from snapshot_explorer.formats.iceberg.deletes.index import Deletes, EqualitySet
+from snapshot_explorer.formats.iceberg.deletes.positions import PositionDeletes, merged, read_position_deletes
+from snapshot_explorer.formats.iceberg.files.data_files import File
+from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
+from snapshot_explorer.single_flight import SingleFlight
+from snapshot_explorer.storage import Storage
+
+_MAX_BYTES = 512 * 2**20
+"""The content of delete files that is kept, in memory."""
+
+
+class _Sized(Protocol):
+    @property
+    def size_bytes(self) -> int: ...
+
+
+S = TypeVar("S", bound=_Sized)
+
+
+class DeleteReader:
+    """Reads delete files, and keeps those that were used last. Safe to use from several threads."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Bind to a table. Reads nothing."""
+        self._storage = storage
+        self._values = SingleFlight()
+        self._sizes: OrderedDict[str, int] = OrderedDict()
+        self._total = 0
+        self._lock = Lock()
+
+    def positions(self, deletes: Deletes, path: str, rows: int) -> Positions:
+        """Return the deleted positions of a data file, ascending, each once, without those of equality deletes.
+
+        Args:
+            deletes: The deletes that apply to the file.
+            path: The file's recorded path.
+            rows: Its number of rows.
+
+        Raises:
+            CorruptTableError: A delete file is missing or damaged, or a position is past the end of the file.
+        """
+        if deletes.vector is not None:
+            return vectors.deleted(self._storage, deletes.vector, path, rows)
+        if not deletes.positions:
+            return NOTHING
+        found = merged([self._position_deletes(file).of(path) for file in deletes.positions])
+        if len(found) and int(found[-1]) >= rows:
+            raise CorruptTableError(
+                f"Row {found[-1]} of the data file {path} is deleted, but the file has {rows} rows. A delete file or "
+                "the data file may have been overwritten; compare them with a copy of the table."
+            )
+        return found
+
+    def _position_deletes(self, file: File) -> PositionDeletes:
+        return self._kept(f"positions {file.location}", lambda: read_position_deletes(self._storage, file))
+
+    def deleted_rows(self, one: EqualitySet, columns: Sequence[EqualityColumn], rules: IdRules) -> DeletedRows:
+        """Return the deleted rows of a set of equality delete files, to be looked up.
+
+        Args:
+            one: The set.
+            columns: The columns by which it deletes, in the order of its ids.
+            rules: How columns get ids in files without any.
+
+        Raises:
+            CorruptTableError: A delete file is missing or damaged.
+        """
+
+        def made() -> DeletedRows:
+            contents = [read_equality_deletes(self._storage, file, columns, rules) for _, file in one.files]
+            numbers = [number for number, _ in one.files]
+            return DeletedRows(contents, numbers)
+
+        return self._kept(f"equality {one.key}", made)
+
+    def _kept(self, key: str, make: Callable[[], S]) -> S:
+        """Return a value that is read once, and forget those that were not used for longest."""
+        found = self._values.get(key, make)
+        with self._lock:
+            self._total += found.size_bytes - self._sizes.pop(key, 0)
+            self._sizes[key] = found.size_bytes
+            while len(self._sizes) > 1 and self._total > _MAX_BYTES:
+                oldest, size_bytes = self._sizes.popitem(last=False)
+                self._total -= size_bytes
+                self._values.forget(oldest)
+        return found

@@ -1,0 +1,114 @@
+"""Deletion vectors: blobs of Puffin files with the positions of the deleted rows of one data file.
+
+Source: iceberg Puffin specification, "deletion-vector-v1 blob type"; `BitmapPositionDeleteIndex`.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+from snapshot_explorer.arrow import roaring
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_MAGIC = bytes.fromhex("d1d33964")
+_WORD = 4
+_LEAST_BYTES = 3 * _WORD + 8
+_MAX_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vector:
+    """The place of a deletion vector. Picklable."""
+
+    location: str
+    """The file that contains it, for `Storage.open`."""
+    offset: int
+    """Its offset in the file."""
+    size_bytes: int
+    """Its size in the file, framing included."""
+    cardinality: int
+    """The number of deleted rows."""
+
+
+def vector_of(location: str, offset: int | None, size_bytes: int | None, cardinality: int, data_path: str) -> Vector:
+    """Return the vector that an entry describes. Reads nothing.
+
+    Args:
+        location: The file that contains it.
+        offset: The entry's `content_offset`.
+        size_bytes: The entry's `content_size_in_bytes`.
+        cardinality: The entry's `record_count`.
+        data_path: The data file, for messages.
+
+    Raises:
+        CorruptTableError: The description contradicts the format.
+        UnsupportedFeatureError: The vector is too large.
+    """
+    if offset is None or size_bytes is None or offset < 0 or size_bytes < _LEAST_BYTES or cardinality < 0:
+        raise CorruptTableError(
+            f"A manifest describes a deletion vector of {data_path} in {location} that cannot be: it begins at "
+            f"{offset}, has {size_bytes} bytes and deletes {cardinality} rows. Compare the manifest with a copy of the "
+            "table."
+        )
+    if size_bytes > _MAX_BYTES:
+        raise refusal(features.GREAT_DELETION_VECTORS, path=data_path, size=size_bytes, most=_MAX_BYTES)
+    return Vector(location=location, offset=offset, size_bytes=size_bytes, cardinality=cardinality)
+
+
+def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Positions:
+    """Return the positions of the rows that a vector deletes, ascending. Reads its bytes alone.
+
+    Args:
+        storage: The table's storage.
+        vector: The vector.
+        data_path: Its data file, for messages.
+        rows: The row count of the data file: all positions must be below it.
+
+    Raises:
+        CorruptTableError: The vector is missing or damaged, or does not fit its data file; the message names both.
+    """
+    log.debug("reading a deletion vector of %s bytes at %s of %s", vector.size_bytes, vector.offset, vector.location)
+    try:
+        with storage.open(vector.location) as source:
+            source.seek(vector.offset)
+            blob = bytes(source.read(vector.size_bytes))
+        return _positions(blob, vector, rows)
+    except MissingFileError as error:
+        raise CorruptTableError(
+            f"The deletion vector of {data_path} does not exist ({str(error).rstrip('.')}). The version may have "
+            "expired while it was read, or the file was removed by hand. Try a newer version."
+        ) from error
+    except SnapshotExplorerError:
+        raise
+    except (CorruptBytesError, OSError, ValueError) as error:
+        raise CorruptTableError(
+            f"The deletion vector of {data_path}, in {vector.location} at {vector.offset}, cannot be read: {error}. It "
+            "may have been cut short or overwritten; compare it with a copy of the table."
+        ) from error
+
+
+def _positions(blob: bytes, vector: Vector, rows: int) -> Positions:
+    """Return the positions of a blob: its length, magic number, bitmap and checksum."""
+    if len(blob) != vector.size_bytes:
+        raise CorruptBytesError(f"the file ends {vector.size_bytes - len(blob)} bytes before it does")
+    length = int.from_bytes(blob[:_WORD], "big")
+    if length != len(blob) - 2 * _WORD:
+        raise CorruptBytesError(f"its length is {length}, but the manifest records {len(blob) - 2 * _WORD}")
+    body, check = blob[_WORD:-_WORD], blob[-_WORD:]
+    if body[:_WORD] != _MAGIC:
+        raise CorruptBytesError(f"its magic number {body[:_WORD].hex()} is unknown")
+    if zlib.crc32(body) != int.from_bytes(check, "big"):
+        raise CorruptBytesError("its checksum does not match")
+    found, end = roaring.decode_64(body, _WORD, rows)
+    if end != len(body):
+        raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
+    if len(found) != vector.cardinality:
+        raise CorruptBytesError(f"it deletes {len(found)} rows, but the manifest records {vector.cardinality}")
+    return found

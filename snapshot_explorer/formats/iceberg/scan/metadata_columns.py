@@ -1,0 +1,78 @@
+"""Metadata columns of rows: their file, position, partition spec, and lineage.
+
+Source: iceberg specification, "Reserved Field IDs", "Row Lineage".
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_field
+from snapshot_explorer.formats.iceberg.scan.plans import Plan
+
+FILE = Field(id=2_147_483_646, name="_file", type=DataType(root="string"), required=True)
+POSITION = Field(id=2_147_483_645, name="_pos", type=DataType(root="long"), required=True)
+SPEC_ID = Field(id=2_147_483_643, name="_spec_id", type=DataType(root="int"), required=True)
+ROW_ID = Field(id=2_147_483_540, name="_row_id", type=DataType(root="long"))
+LAST_UPDATED = Field(id=2_147_483_539, name="_last_updated_sequence_number", type=DataType(root="long"))
+LINEAGE = (ROW_ID, LAST_UPDATED)
+"""The columns of row lineage, which data files may store."""
+METADATA_COLUMNS = (FILE, POSITION, SPEC_ID, *LINEAGE)
+"""The columns that rows have only when requested."""
+
+
+def metadata_fields(names: Sequence[str], *, has_row_ids: bool) -> list[Field]:
+    """Return the metadata columns among the names.
+
+    Args:
+        names: Names that are not columns of the table.
+        has_row_ids: Whether the table's format has row ids.
+
+    Raises:
+        InvalidArgumentError: A column of row lineage is requested, and the table's format has none.
+    """
+    found = [field for field in METADATA_COLUMNS if field.name in names]
+    lineage = next((field for field in found if field in LINEAGE), None)
+    if lineage is not None and not has_row_ids:
+        raise InvalidArgumentError(
+            f"The column {lineage.name!r} was requested, but rows have ids only from format version 3 on. Leave the "
+            "column out."
+        )
+    return found
+
+
+def metadata_schema(names: Sequence[str], *, has_row_ids: bool) -> pa.Schema:
+    """Return the Arrow schema of the metadata columns among the names; arguments and errors as `metadata_fields`."""
+    return pa.schema([arrow_field(field) for field in metadata_fields(names, has_row_ids=has_row_ids)])
+
+
+def constants(plan: Plan) -> dict[int, pa.Scalar]:
+    """Return the metadata columns that are constant in a data file, by id."""
+    return {FILE.id: pa.scalar(plan.path), SPEC_ID.id: pa.scalar(plan.spec_id, pa.int32())}
+
+
+def values(field: Field, own: pa.Array | None, plan: Plan, start: int, rows: int) -> pa.Array:
+    """Return a metadata column that is not constant, for rows of a data file.
+
+    What the file stores counts. Otherwise the id of a row follows from its position, and the number of its last update
+    is that of its file. A file that was written before the table had row ids has neither.
+
+    Args:
+        field: `POSITION` or one of `LINEAGE`.
+        own: The stored column of `LINEAGE`.
+        plan: The file.
+        start: The position of the first row in the file.
+        rows: The number of rows.
+    """
+    if field == POSITION:
+        return pa.array(np.arange(start, start + rows, dtype=np.int64))
+    if plan.first_row_id is None or own is None:
+        return pa.nulls(rows, pa.int64())
+    if not own.null_count:
+        return own
+    if field == LAST_UPDATED:
+        return pc.fill_null(own, pa.scalar(plan.sequence_number, pa.int64()))
+    return pc.coalesce(own, pa.array(np.arange(rows, dtype=np.int64) + (plan.first_row_id + start)))

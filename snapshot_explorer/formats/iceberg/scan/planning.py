@@ -1,0 +1,299 @@
+"""Which files a version's rows are read from, with which deletes, and which are skipped."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.iceberg.deletes.equality import EqualityColumn, check_columns
+from snapshot_explorer.formats.iceberg.deletes.index import PUFFIN, DeleteIndex, Deletes
+from snapshot_explorer.formats.iceberg.files.data_files import FORMATS, File, FileFormat
+from snapshot_explorer.formats.iceberg.files.field_ids import NAME_MAPPING, id_rules
+from snapshot_explorer.formats.iceberg.metadata.entries import POSITION_DELETES, LiveFiles, VersionMetadata
+from snapshot_explorer.formats.iceberg.metadata.partitioning import (
+    PartitionColumn,
+    Spec,
+    matching,
+    parse_spec,
+    partition_columns,
+    partition_texts,
+)
+from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.types import Field, walk
+from snapshot_explorer.formats.iceberg.scan.plans import Context, Plan, context_key
+from snapshot_explorer.formats.iceberg.scan.statistics import bounds
+from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.model import Predicate, ReadPlan, Split
+
+_ROW_ID_VERSION = 3
+_NEVER_RAW = ("uuid", "variant", "unknown")
+_NEVER_RAW_ORC = ("time", "fixed", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
+"""Types that other readers of the file return as another type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partitions:
+    """The distinct partitions of live files, over all specs."""
+
+    specs: Mapping[int, Spec]
+    """The specs by id."""
+    columns: Mapping[int, Sequence[PartitionColumn]]
+    """The typed values of each spec's distinct partitions."""
+    texts: tuple[Mapping[str, str | None], ...]
+    """All distinct partitions as text, spec after spec."""
+    starts: Mapping[int, int]
+    """Where the partitions of each spec begin among all."""
+
+    def places(self, files: pa.Table) -> npt.NDArray[np.int64]:
+        """Return the place of each file's partition among all."""
+        places = np.asarray(files.column("partition").to_numpy(), np.int64).copy()
+        spec_ids = np.asarray(files.column("spec_id").to_numpy(), np.int64)
+        for spec_id, start in self.starts.items():
+            places[spec_ids == spec_id] += start
+        return places
+
+
+def partitions_of(metadata: VersionMetadata, live: LiveFiles) -> Partitions:
+    """Return the distinct partitions of a version's files.
+
+    Raises:
+        CorruptTableError: A spec or a partition value is damaged.
+    """
+    current = parse_schema(metadata.current_schema)
+    specs, columns, starts = {}, {}, {}
+    texts: list[Mapping[str, str | None]] = []
+    for spec_id, stored in live.partitions.items():
+        if spec_id not in metadata.specs:
+            raise CorruptTableError(
+                f"A manifest is of the partition spec {spec_id}, which the table does not have. The metadata file may "
+                "be damaged; compare it with a copy of the table."
+            )
+        specs[spec_id] = parse_spec(metadata.specs[spec_id])
+        columns[spec_id] = partition_columns(specs[spec_id], current, stored)
+        starts[spec_id] = len(texts)
+        texts.extend(partition_texts(columns[spec_id], len(stored)))
+    return Partitions(specs=specs, columns=columns, texts=tuple(texts), starts=starts)
+
+
+def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadPlan:
+    """Return the splits of the rows of a version, and what the predicate skips.
+
+    A split is a data file with its deletes. Files are skipped by partition and by bounds, all from manifests: no data
+    file and no delete file is opened.
+
+    Args:
+        metadata: The version.
+        predicate: Which rows are wanted; all for None.
+
+    Raises:
+        UnsupportedFeatureError: The version needs a feature that is not read.
+        CorruptTableError: A manifest, the schema, a spec or a description of deletes is damaged.
+    """
+    schema = parse_schema(metadata.schema)
+    arrow_schema(schema)  # refuses types that are not read
+    live = metadata.live(predicate is not None)
+    _check_readable(live)
+    partitions = partitions_of(metadata, live)
+    places = partitions.places(live.data)
+    reasons = _reasons(live, schema, partitions, predicate)
+    is_read = pa.array(reasons == None)  # noqa: E711 - element by element
+    listed = pa.table(
+        {
+            "position": pa.array(places),
+            "bucket": pa.nulls(len(live.data), pa.int32()),
+            "skipped": pa.array(reasons.tolist(), pa.string()),
+            "rows": live.data.column("record_count"),
+            "size_bytes": live.data.column("size_bytes"),
+        }
+    )
+    context = context_of(metadata, schema, live)
+    splits = _splits(live.data.filter(is_read), live, context, partitions)
+    return ReadPlan(splits=tuple(splits), skipped=skipped_frame(listed, partitions.texts))
+
+
+def _check_readable(live: LiveFiles) -> None:
+    """Refuse encrypted files, and files in a format that is not read."""
+    for files in (live.data, live.deletes):
+        encrypted = files.filter(pc.is_valid(files.column("key_metadata")))
+        if len(encrypted):
+            raise refusal(features.ENCRYPTED_DATA, path=encrypted.column("path")[0].as_py())
+        known = pc.is_in(files.column("file_format"), value_set=pa.array(FORMATS))
+        is_vector = pc.and_(
+            pc.equal(files.column("file_format"), PUFFIN), pc.equal(files.column("content"), POSITION_DELETES)
+        )
+        others = files.filter(pc.invert(pc.or_(known, is_vector)))
+        if len(others):
+            raise refusal(
+                features.OTHER_FILE_FORMATS,
+                path=others.column("path")[0].as_py(),
+                file_format=others.column("file_format")[0].as_py(),
+            )
+
+
+def context_of(metadata: VersionMetadata, schema: Schema, live: LiveFiles) -> Context:
+    """Return what all splits of a version share.
+
+    Raises:
+        CorruptTableError: A schema or the name mapping is damaged, or deletes compare a column that never was.
+    """
+    schemas = [parse_schema(raw) for _, raw in sorted(metadata.schemas.items())] or [schema]
+    rules = id_rules(metadata.properties, schemas)
+    return Context(
+        schema=schema,
+        rules=rules,
+        equality=_equality_columns(live, schema, schemas),
+        has_row_ids=metadata.format_version >= _ROW_ID_VERSION,
+        names_are_stored=NAME_MAPPING not in metadata.properties and _names_are_stored(schema, schemas),
+        key=context_key(schema, rules),
+    )
+
+
+def _equality_columns(live: LiveFiles, schema: Schema, schemas: Sequence[Schema]) -> dict[int, EqualityColumn]:
+    """Return the columns that equality deletes compare: of the version's schema, or of the newest one that had it.
+
+    Source: iceberg specification, "Equality Delete Files".
+    """
+    ids = pc.unique(pc.list_flatten(live.deletes.column("equality_ids"))).drop_null().to_pylist()
+    found = {}
+    for number in ids:
+        path = next((path for one in (schema, *reversed(schemas)) if (path := one.path(number))), ())
+        if not path:
+            raise CorruptTableError(
+                f"An equality delete file compares the column with the id {number}, which no schema of the table has. "
+                "The manifest or the metadata file may be damaged; compare them with a copy of the table."
+            )
+        found[number] = EqualityColumn(path=path)
+    check_columns(found.values())
+    return found
+
+
+def _names_are_stored(schema: Schema, schemas: Sequence[Schema]) -> bool:
+    """Return whether no column of a schema ever had another name or type, and none has a default.
+
+    A name must not have been that of another column either.
+    """
+    known = {field.id: (field.name, field.type.root, field.type.precision) for field in walk(schema.fields)}
+    names = {field.name: field.id for field in schema.fields}
+    return not any(field.initial_default is not None for field in walk(schema.fields)) and all(
+        known.get(field.id, key) == key and (field not in one.fields or names.get(field.name, field.id) == field.id)
+        for one in schemas
+        for field in walk(one.fields)
+        for key in ((field.name, field.type.root, field.type.precision),)
+    )
+
+
+def _reasons(
+    live: LiveFiles, schema: Schema, partitions: Partitions, predicate: Predicate | None
+) -> npt.NDArray[np.object_]:
+    """Return for each data file why it is not read; None where it is."""
+    files = live.data
+    reasons = np.full(len(files), None, np.object_)
+    if predicate is None or not len(files):
+        return reasons
+    kept = np.ones(len(partitions.texts), np.bool_)
+    for spec_id, columns in partitions.columns.items():
+        count = len(live.partitions[spec_id])
+        start = partitions.starts[spec_id]
+        kept[start : start + count] = matching(columns, count, schema, predicate)
+    reasons[~kept[partitions.places(files)]] = "partition"
+    left = np.flatnonzero(reasons == None).astype(np.int64)  # noqa: E711 - element by element
+    fields = [field for field in schema.fields if field.name in predicate.columns]
+    constant = _constant_ids(partitions)
+    known = bounds(files.take(pa.array(left)), [field for field in fields if field.id not in constant])
+    found = predicate.ruled_out(known).to_pylist()
+    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in found]
+    return reasons
+
+
+def _constant_ids(partitions: Partitions) -> set[int]:
+    """Return the ids of columns that any spec has the values of: whatever bounds say, these count."""
+    return {
+        column.field.source_ids[0]
+        for columns in partitions.columns.values()
+        for column in columns
+        if column.field.transform.name == "identity"
+    }
+
+
+def _splits(files: pa.Table, live: LiveFiles, context: Context, partitions: Partitions) -> Iterator[Split]:
+    unpartitioned = {spec_id for spec_id, spec in partitions.specs.items() if spec.is_unpartitioned}
+    index = DeleteIndex(live.deletes, unpartitioned)
+    constants: dict[tuple[int, int], Mapping[int, pa.Scalar]] = {}
+    raw_formats = _raw_formats(context)
+    names = (
+        "path",
+        "location",
+        "file_format",
+        "spec_id",
+        "partition",
+        "record_count",
+        "size_bytes",
+        "sequence_number",
+        "first_row_id",
+    )
+    for path, location, file_format, spec_id, partition, rows, size_bytes, number, first_row_id in zip(
+        *(files.column(name).to_pylist() for name in names), strict=True
+    ):
+        key = (spec_id, partition)
+        if key not in constants:
+            constants[key] = _constants(partitions.columns[spec_id], partition)
+        deletes = index.of(path, spec_id, partition, number)
+        file = File(location=location, format=cast("FileFormat", file_format), rows=rows)
+        is_whole = not (deletes.vector or deletes.positions or deletes.equality)
+        yield Split(
+            files=(location,),
+            raw=is_whole and file_format in raw_formats and not constants[key],
+            partition=partitions.texts[partitions.starts[spec_id] + partition],
+            bucket=None,
+            rows=rows,
+            size_bytes=size_bytes,
+            counted=_counted(rows, deletes),
+            detail=Plan(
+                path=path,
+                file=file,
+                sequence_number=number,
+                first_row_id=first_row_id,
+                spec_id=spec_id,
+                constants=constants[key],
+                deletes=deletes,
+                context=context,
+            ),
+        )
+
+
+def _constants(columns: Sequence[PartitionColumn], partition: int) -> dict[int, pa.Scalar]:
+    """Return the values of the identity fields of a partition, by the id of their source column.
+
+    Source: `PartitionUtil.constantsMap`, which takes them from the partition also where the file has the column.
+    """
+    return {
+        column.field.source_ids[0]: column.values[partition]
+        for column in columns
+        if column.field.transform.name == "identity" and column.type is not None
+    }
+
+
+def _counted(rows: int, deletes: Deletes) -> int | None:
+    """Return how many rows of a file are left; None where the metadata does not contain it."""
+    if deletes.equality or deletes.positions:
+        return None
+    left = rows - deletes.vector.cardinality if deletes.vector is not None else rows
+    return left if left >= 0 else None
+
+
+def _raw_formats(context: Context) -> frozenset[str]:
+    """Return the formats of files whose rows any reader returns as the version has them."""
+    if not context.names_are_stored:
+        return frozenset()
+    fields: list[Field] = list(walk(context.schema.fields))
+    roots = {field.type.root for field in fields}
+    if roots.intersection(_NEVER_RAW):
+        return frozenset()
+    return frozenset(("parquet",)) if roots.intersection(_NEVER_RAW_ORC) else frozenset(("parquet", "orc"))

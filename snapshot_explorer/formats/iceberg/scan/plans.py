@@ -1,0 +1,64 @@
+"""Plans of splits of an Iceberg table."""
+
+import hashlib
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.iceberg.deletes.equality import EqualityColumn
+from snapshot_explorer.formats.iceberg.deletes.index import Deletes
+from snapshot_explorer.formats.iceberg.files.data_files import File
+from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
+from snapshot_explorer.formats.iceberg.metadata.schemas import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What all splits of a version share. Picklable."""
+
+    schema: Schema
+    """The version's schema."""
+    rules: IdRules
+    """How columns get ids in files without any."""
+    equality: Mapping[int, EqualityColumn]
+    """The columns by which equality deletes delete, by id; some may have been dropped from the schema since."""
+    has_row_ids: bool
+    """Whether the table's format has row ids."""
+    names_are_stored: bool
+    """Whether files have the version's columns under the version's names, in its types, if they have them."""
+    key: str
+    """A text that is equal for equal schemas and rules."""
+
+
+def context_key(schema: Schema, rules: IdRules) -> str:
+    """Return the text that identifies a schema and the rules for ids."""
+    return hashlib.sha256(repr((schema.fields, rules)).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The plan of a split: a data file and its deletes. `Split.detail` of an Iceberg split; picklable."""
+
+    path: str
+    """The data file's recorded path, which position deletes name."""
+    file: File
+    """The data file."""
+    sequence_number: int
+    """Its data sequence number."""
+    first_row_id: int | None
+    """The id of its first row; None where its rows have none."""
+    spec_id: int
+    """The id of its partition spec."""
+    constants: Mapping[int, pa.Scalar]
+    """The values of identity partition fields, by the id of their source column."""
+    deletes: Deletes
+    """The deletes that apply."""
+    context: Context
+    """What all splits of the version share."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read; see `Split.identity`."""
+        deletes = self.deletes.identity(self.sequence_number)
+        return self.path, self.sequence_number, self.first_row_id, deletes, self.context.key
