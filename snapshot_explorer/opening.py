@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.storage import ExternalFiles
 
 
-def open_table(
+def open_table(  # noqa: PLR0913 - options, which are combined freely
     path: str | PathLike[str],
     *,
     branch: str | None = None,
@@ -59,7 +58,7 @@ def open_table(
         CorruptTableError: The newest snapshot cannot be read; the message names the file.
         LimitError: A metadata file needs more than `limits`; the message names the file and the limit.
     """
-    found = split_metadata_path(os.fspath(path)) if isinstance(path, str | os.PathLike) else None
+    found = split_metadata_path(path)
     folder, metadata_file = found or (path, None)
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
     table_format = bind(storage, format, branch=branch, metadata_file=metadata_file, relocate=relocate)

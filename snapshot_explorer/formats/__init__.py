@@ -233,7 +233,8 @@ def bind(
     if metadata_file is not None or relocate:
         given = "relocate" if relocate else f"the metadata file {metadata_file}"
         raise InvalidArgumentError(
-            f"{storage.root} is a {found.name} table, and {given} is for Iceberg tables. Open the table's folder without it."
+            f"{storage.root} is a {found.name} table, and {given} is for Iceberg tables. Open the table's folder "
+            "without it."
         )
     return found(storage, branch=branch)
 
@@ -274,6 +275,6 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
     names = {entry.name for entry in entries}
     some = ", ".join(sorted(names)[:5])
     return (
-        f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, and an Iceberg "
-        f"table metadata/. Found: {some}. Use the path of the table's own folder."
+        f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, and an "
+        f"Iceberg table metadata/. Found: {some}. Use the path of the table's own folder."
     )

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
 from os import PathLike
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat
@@ -22,6 +25,15 @@ _FASTER = 8
 _AT_ONCE = 100_000
 """The approximate number of changes in memory, or the number of the table's files if that is greater."""
 _TRIES = 5
+
+
+@runtime_checkable
+class SupportsLifetimeFiles(Protocol):
+    """A format whose CHANGES do not contain replaced deletions, so that these are no part of a file's lifetime."""
+
+    def lifetime_files(self, version: int) -> pa.Table:
+        """Return the FILES of a version without deletions."""
+        ...
 
 
 def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None, *, title: str) -> FileLifetimes:
@@ -165,12 +177,18 @@ def _with_first_state(
     """Return lifetimes extended by the first version with known files of a run, and the versions after it."""
     for place, version in enumerate(run):
         try:
-            files = table_format.version(version).files()
+            files = _files_of(table_format, version)
         except SnapshotNotFoundError as error:
             log.debug("left out: %s", error)
             continue
         return base.with_state(version, time_of(table_format, version), files), run[place + 1 :]
     return base, ()
+
+
+def _files_of(table_format: TableFormat, version: int) -> pa.Table:
+    if isinstance(table_format, SupportsLifetimeFiles):
+        return table_format.lifetime_files(version)
+    return table_format.version(version).files()
 
 
 def _is_unchanged(table_format: TableFormat, found: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:

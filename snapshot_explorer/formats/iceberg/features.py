@@ -146,6 +146,44 @@ GREAT_DELETION_VECTORS = _refused(
     ),
 )
 
+CHANGES = _read(
+    name="rows of data files that commits added and removed",
+    area="row changes",
+    condition="mode='auto' or mode='delta'",
+    checked=("iceberg.changes.row_changes",),
+)
+DIFFERENCE = _refused(
+    name="`mode='diff'`",
+    area="row changes",
+    condition="mode='diff'",
+    checked=("iceberg.changes.row_changes.splits_between",),
+    message=(
+        "mode='diff' is not read for Iceberg tables. Use mode='delta', which returns the rows of data files that "
+        "commits added and removed, or compare the rows of both versions with SQL."
+    ),
+)
+CHANGES_WITH_DELETES = _refused(
+    name="row changes of commits that added delete files",
+    area="row changes",
+    condition="a commit in the range added or removed delete files",
+    checked=("iceberg.changes.row_changes._check_deletes",),
+    message=(
+        "Version {version} deleted rows by delete files, whose rows are not told as changes: Iceberg's own changelog "
+        "refuses them too. Choose a range without it, or compare the rows of both versions with SQL."
+    ),
+)
+CHANGES_ACROSS_REPLACEMENT = _refused(
+    name="row changes across a replacement of the table",
+    area="row changes",
+    condition="a version in the range was not made from the one before: by CREATE OR REPLACE, or because of expiry",
+    checked=("iceberg.changes.row_changes._check_history",),
+    message=(
+        "Version {version} was not made from the version before it: the table was replaced, or versions between have "
+        "expired. The rows that it removed are not recorded. Choose a range on one side of it, or compare the rows of "
+        "both versions with SQL."
+    ),
+)
+
 _METADATA: tuple[Feature, ...] = (
     FORMAT_VERSIONS,
     OTHER_FORMAT_VERSIONS,
@@ -168,5 +206,7 @@ _ROWS: tuple[Feature, ...] = (
     FILES_OF_OTHER_TYPES,
 )
 
-FEATURES: tuple[Feature, ...] = (*_METADATA, *_ROWS, *SHARED)
+_CHANGES: tuple[Feature, ...] = (CHANGES, DIFFERENCE, CHANGES_WITH_DELETES, CHANGES_ACROSS_REPLACEMENT)
+
+FEATURES: tuple[Feature, ...] = (*_METADATA, *_ROWS, *_CHANGES, *SHARED)
 """All of them, in the order of README."""

@@ -8,20 +8,29 @@ from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
+from snapshot_explorer.formats.iceberg.changes.row_changes import splits_between
 from snapshot_explorer.formats.iceberg.inspections import INSPECTIONS, inspect_table
 from snapshot_explorer.formats.iceberg.metadata.commit_frames import commits_frame
-from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, manifests_of
-from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame
+from snapshot_explorer.formats.iceberg.metadata.contents import (
+    Source,
+    changed_files,
+    live_files,
+    manifests_of,
+    own_manifests,
+)
+from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame, files_frame
 from snapshot_explorer.formats.iceberg.metadata.history import History, history_of, not_in_history
 from snapshot_explorer.formats.iceberg.metadata.locations import locations_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata, is_metadata_file
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
-from snapshot_explorer.model import Branch, Inspection, Listing, Readable
+from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable, RowChanges
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -122,8 +131,8 @@ class Iceberg:
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`, from the metadata file; see `commits_frame`.
 
-        On the local disk a version whose manifest list is missing is not readable; on other storages this is not
-        checked.
+        On the local disk a version whose manifest list is missing is not readable. On other storages this is not
+        checked: the snapshots that a metadata file lists are meant to be whole.
         """
         history = self._history(versions)
         source, _ = self._current()
@@ -133,9 +142,8 @@ class Iceberg:
         return commits_frame(history, versions, self._readable(source, history, versions), tags)
 
     def _readable(self, source: Source, history: History, versions: Sequence[int]) -> list[Readable | None]:
-        """Return whether the manifest list of each version is there; None on remote storage."""
         if self._storage.local_address("") is None:
-            return [None] * len(versions)
+            return ["yes"] * len(versions)
         recorded = [history.snapshots[version].manifest_list for version in versions]
         named = [path for path in recorded if path is not None]
         places = dict(zip(named, source.locations.many(pa.array(named, pa.string())).to_pylist(), strict=True))
@@ -165,11 +173,16 @@ class Iceberg:
         """Return the manifests of data files that these commits wrote. Reads the manifest list of each."""
         history = self._history(versions)
         source, _ = self._current()
-        found = manifests_of(source, [history.snapshots[version] for version in versions])
-        rows = found.select(["snapshot_id", "added_snapshot_id", "content", "location"]).to_pylist()
-        return frozenset(
-            row["location"] for row in rows if row["snapshot_id"] == row["added_snapshot_id"] and row["content"] == DATA
-        )
+        snapshots = [history.snapshots[version] for version in versions]
+        found = own_manifests(manifests_of(source, snapshots), snapshots)
+        return frozenset(found.filter(pc.equal(found.column("content"), DATA)).column("location").to_pylist())
+
+    def lifetime_files(self, version: int) -> pa.Table:
+        """Return the FILES of a version without deletions. Reads the manifests of data files only."""
+        history = self._history([version])
+        source, _ = self._current()
+        live = live_files(source, history.snapshots[version], statistics=False, deletes=False)
+        return files_frame(source.metadata, live)
 
     def tags(self) -> Mapping[str, int]:
         """Return the version of each tag in this history, sorted by name. Tags of other snapshots are left out."""
@@ -208,6 +221,18 @@ class Iceberg:
         """
         source, history, _ = self._read()
         return inspect_table(source, history, name)
+
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
+        """Return the rows that changed after `first` up to `last`; see `row_changes.splits_between`."""
+        history = self._history([last])
+        source, _ = self._current()
+        reading = self.version(last)
+        return RowChanges(
+            schema=reading.arrow_schema,
+            metadata_columns=HIDDEN,
+            splits=lambda _: splits_between(source, history, first, last, mode),
+            reader=reading,
+        )
 
     def _current(self) -> tuple[Source, History]:
         """Return the history that was read last; reads it the first time."""
@@ -279,15 +304,18 @@ class Iceberg:
         return made, (self._storage,)
 
 
-def split_metadata_path(path: str) -> tuple[str, str] | None:
+def split_metadata_path(path: object) -> tuple[str, str] | None:
     """Return the table's folder and the metadata file below it if a path is that of a metadata file, otherwise None.
 
     The folder is the one that contains the folder of the file.
     """
-    folder, _, name = path.rpartition("/")
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        return None
+    folder, _, name = text.rpartition("/")
     if not is_metadata_file(name):
         return None
-    if "://" not in path:
+    if "://" not in text:
         folder = os.path.abspath(os.path.expanduser(folder))  # noqa: PTH100, PTH111 - text, and URLs stay as they are
     root, slash, inner = folder.rpartition("/")
     return (root or "/", f"{inner}/{name}") if slash and not root.endswith(":/") else None

@@ -1,6 +1,6 @@
 """`IcebergVersion`: one version of an Iceberg table, as `formats.TableVersion` defines it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -9,27 +9,40 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.formats.iceberg.changes.events import Events, read_events
+from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
 from snapshot_explorer.formats.iceberg.inspections import inspect_version
 from snapshot_explorer.formats.iceberg.maintenance.settings import settings_of
 from snapshot_explorer.formats.iceberg.metadata.commit_frames import manifests_frame
 from snapshot_explorer.formats.iceberg.metadata.contents import (
     Source,
     entries_of,
+    is_own,
     live_files,
     manifests_of,
+    version_metadata,
 )
-from snapshot_explorer.formats.iceberg.metadata.entries import LiveFiles
 from snapshot_explorer.formats.iceberg.metadata.file_frames import entries_frame, files_frame, in_partitions
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema, table_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
+from snapshot_explorer.formats.iceberg.scan import planning
+from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
+from snapshot_explorer.formats.iceberg.scan.read import RowReader
+from snapshot_explorer.formats.iceberg.scan.statistics import with_statistics
 from snapshot_explorer.model import (
     MaintenanceSettings,
     Predicate,
+    ReadPlan,
+    RowChanges,
+    Split,
     TableSchema,
     Validation,
 )
+
+FIRST_WITH_ROW_IDS = 3
+"""The first format version with row ids."""
 
 
 class IcebergVersion:
@@ -116,8 +129,9 @@ class IcebergVersion:
                 f"{manifest} contains delete files, no data files. See inspect('delete_files') and inspect('entries')."
             )
         found = entries_of(self._source, chosen, statistics=False)
-        is_own = chosen.column("added_snapshot_id")[0].as_py() == self._snapshot.id
-        return entries_frame(self._source.metadata, self._snapshot, found, is_own=is_own)
+        writer = chosen.column("added_snapshot_id")[0].as_py()
+        own = is_own(chosen, [self._snapshot])[0].as_py()
+        return entries_frame(self._source.metadata, self._snapshot, found, writer=writer, is_own=own)
 
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
         """Return the FILES frame. Reads the manifest list, then the manifests concurrently.
@@ -128,7 +142,8 @@ class IcebergVersion:
         live = live_files(self._source, self._snapshot, statistics=statistics)
         if predicate is not None:
             live = in_partitions(self._source.metadata, live, self._schema, predicate)
-        return files_frame(self._source.metadata, live)
+        frame = files_frame(self._source.metadata, live)
+        return with_statistics(frame, live.data, self._schema.fields) if statistics else frame
 
     def measured_files(self) -> pa.Table:
         """Return FILES and `delete_records`, which are not recorded by file: null. Reads as `files`."""
@@ -143,8 +158,48 @@ class IcebergVersion:
         """Return one of Iceberg's metadata tables of a version."""
         return inspect_version(self._source, self._snapshot, name)
 
-    def _live(self) -> LiveFiles:
-        return live_files(self._source, self._snapshot, statistics=False)
+    def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
+        """Return the metadata columns among the names, such as `_file`, `_pos` and `_row_id`.
+
+        Raises:
+            InvalidArgumentError: The table's format has no row ids.
+        """
+        return metadata_schema(names, has_row_ids=self._source.metadata.format_version >= FIRST_WITH_ROW_IDS)
+
+    def plan(self, predicate: Predicate | None = None) -> ReadPlan:
+        """Return the splits of the rows, and the files that the predicate skips. No data file is opened.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read.
+            CorruptTableError: A manifest is missing or damaged; the message names it.
+        """
+        return planning.plan(version_metadata(self._source, self._snapshot), predicate)
+
+    def changelog(self) -> RowChanges:
+        """Raise: Iceberg records no changed rows.
+
+        Raises:
+            InvalidArgumentError: Always.
+        """
+        raise no_changelog()
+
+    @cached_property
+    def _reader(self) -> RowReader:
+        return RowReader(self._source.storage)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as Iceberg defines them, with these columns in this order."""
+        if isinstance(split.detail, Events):
+            return read_events(self._reader, split.detail, columns)
+        return self._reader.read(split, columns)
+
+    def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
+        """Return the data files of splits that do not exist, where a check is fast; see `Storage.missing`."""
+        return self._source.storage.missing([path for split in splits for path in split.files])
+
+    def split_by_file(self, split: Split) -> Sequence[Split]:
+        """Return the split itself: it has one data file."""
+        return (split,)
 
     def _no_version(self) -> SnapshotNotFoundError:
         root = self._source.storage.root

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.formats.iceberg.metadata.contents import is_own
 from snapshot_explorer.formats.iceberg.metadata.history import History, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import Spec, parse_spec, result_type, texts
@@ -116,7 +117,7 @@ def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: Snap
         version: Its version.
     """
     count = len(manifests)
-    own = pc.fill_null(pc.equal(manifests.column("added_snapshot_id"), snapshot.id), fill_value=False)
+    own = is_own(manifests, [snapshot])
     of_data = pc.equal(manifests.column("content"), DATA)
     lists = pc.if_else(of_data, pc.if_else(own, "delta", "base"), "index")
     added, existing = manifests.column("added_files"), manifests.column("existing_files")

@@ -7,11 +7,12 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
-from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, DELETES, read_manifest_lists
-from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, read_manifests
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
+from snapshot_explorer.formats.iceberg.metadata.manifests import EXISTING, Entries, live, needed, read_manifests
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, TableMetadata
 from snapshot_explorer.storage import Storage
@@ -56,8 +57,14 @@ def entries_of(
         raise _missing(source, error) from error
 
 
-def live_files(source: Source, snapshot: Snapshot | None, *, statistics: bool) -> LiveFiles:
+def live_files(source: Source, snapshot: Snapshot | None, *, statistics: bool, deletes: bool = True) -> LiveFiles:
     """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests.
+
+    Args:
+        source: The table.
+        snapshot: The snapshot.
+        statistics: Whether to decode the statistics of data files.
+        deletes: Whether to read the manifests of delete files.
 
     Raises: as `manifests_of` and `entries_of`.
     """
@@ -66,11 +73,12 @@ def live_files(source: Source, snapshot: Snapshot | None, *, statistics: bool) -
     of_data = pc.equal(manifests.column("content"), DATA)
     tuples = PartitionTuples()
     data = entries_of(source, manifests.filter(of_data), statistics=statistics, partitions=tuples)
-    deletes = entries_of(source, manifests.filter(pc.invert(of_data)), statistics=True, partitions=tuples)
+    rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
+    delete_files = entries_of(source, rest, statistics=True, partitions=tuples)
     names = [*LIVE.names, *STATISTICS.names]
     return LiveFiles(
         data=live(data.rows).select(names if statistics else LIVE.names),
-        deletes=live(deletes.rows).select(names),
+        deletes=live(delete_files.rows).select(names),
         partitions=tuples.arrays(),
     )
 
@@ -99,9 +107,9 @@ class Changed:
     """What snapshots changed."""
 
     data: pa.Table
-    """ENTRIES of data files that were added or deleted, in the order of the snapshots."""
+    """ENTRIES of data files that were added or deleted, in the order of the snapshots, and `owner`, the snapshot id."""
     deletes: pa.Table
-    """ENTRIES of delete files that were added or deleted, likewise; with statistics if requested."""
+    """ENTRIES of delete files, with statistics, likewise; none if not requested."""
     partitions: PartitionTuples
     """Their partition tuples."""
 
@@ -118,25 +126,47 @@ def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: boo
 
     Source: iceberg BaseSnapshot.cacheDataFileChanges.
     """
-    manifests = manifests_of(source, snapshots)
-    own = pc.equal(manifests.column("snapshot_id"), manifests.column("added_snapshot_id"))
-    manifests = needed(manifests.filter(own), "added_files", "deleted_files")
+    manifests = needed(own_manifests(manifests_of(source, snapshots), snapshots), "added_files", "deleted_files")
     of_data = pc.equal(manifests.column("content"), DATA)
     tuples = PartitionTuples()
-    data = _own_changes(source, manifests.filter(of_data), tuples, statistics=False)
-    of_deletes = pc.equal(manifests.column("content"), DELETES) if deletes else pc.and_(of_data, pc.invert(of_data))
+    rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
     return Changed(
-        data=data,
-        deletes=_own_changes(source, manifests.filter(of_deletes), tuples, statistics=True),
+        data=_own_changes(source, manifests.filter(of_data), tuples, statistics=False),
+        deletes=_own_changes(source, rest, tuples, statistics=True),
         partitions=tuples,
     )
 
 
+def own_manifests(manifests: pa.Table, snapshots: Sequence[Snapshot]) -> pa.Table:
+    """Return the manifests that the commits of snapshots wrote; the others were carried over.
+
+    Sequence numbers tell, or snapshot ids where there are none: some tools rounded the ids in metadata files.
+
+    Args:
+        manifests: MANIFEST_FILES of the snapshots.
+        snapshots: The snapshots.
+    """
+    return manifests.filter(is_own(manifests, snapshots))
+
+
+def is_own(manifests: pa.Table, snapshots: Sequence[Snapshot]) -> pa.Array:
+    """Return for each manifest whether the commit of its snapshot wrote it; see `own_manifests`."""
+    ids = pa.array([one.id for one in snapshots], pa.int64())
+    places = single_chunk(pc.index_in(manifests.column("snapshot_id"), ids))
+    numbers = pa.array([one.sequence_number for one in snapshots], pa.int64()).take(places)
+    by_number = pc.equal(numbers, single_chunk(manifests.column("sequence_number")))
+    by_id = pc.equal(manifests.column("snapshot_id"), manifests.column("added_snapshot_id"))
+    return pc.fill_null(pc.if_else(pc.greater(numbers, 0), by_number, single_chunk(by_id)), fill_value=False)
+
+
 def _own_changes(source: Source, manifests: pa.Table, tuples: PartitionTuples, *, statistics: bool) -> pa.Table:
+    """Return the entries of manifests that their own commits added or deleted, with the snapshot as `owner`."""
     found = entries_of(source, manifests, statistics=statistics, partitions=tuples).rows
-    writers = manifests.column("snapshot_id").take(found.column("manifest").combine_chunks())
-    changed = pc.and_(pc.not_equal(found.column("status"), 0), pc.equal(found.column("snapshot_id"), writers))
-    return found.filter(changed)
+    places = single_chunk(found.column("manifest"))
+    writers = single_chunk(manifests.column("added_snapshot_id")).take(places)
+    changed = pc.and_(pc.not_equal(found.column("status"), EXISTING), pc.equal(found.column("snapshot_id"), writers))
+    owners = single_chunk(manifests.column("snapshot_id")).take(places)
+    return found.append_column("owner", owners).filter(pc.fill_null(changed, fill_value=False))
 
 
 def _missing(source: Source, error: MissingFileError) -> CorruptTableError:

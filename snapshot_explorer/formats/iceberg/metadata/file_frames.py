@@ -147,20 +147,23 @@ def _deletions(metadata: TableMetadata, live: LiveFiles) -> tuple[pa.Array, pa.A
     return pc.if_else(pa.array(counts > 0), texts, None), pa.array(rows, mask=~known)
 
 
-def entries_frame(metadata: TableMetadata, snapshot: Snapshot, found: Entries, *, is_own: bool) -> pa.Table:
+def entries_frame(
+    metadata: TableMetadata, snapshot: Snapshot, found: Entries, *, writer: int | None, is_own: bool
+) -> pa.Table:
     """Return the ENTRIES of a manifest of data files, as a version has them.
 
     Args:
         metadata: The metadata file.
         snapshot: The snapshot.
         found: The entries of the manifest.
+        writer: The id of the snapshot that wrote the manifest.
         is_own: Whether the snapshot's commit wrote the manifest. If so, files that it carried over from other manifests
             are `existing`. Otherwise all live files in it count as added, and what an earlier commit removed is left
             out.
     """
     rows = found.rows
     is_deleted = pc.equal(rows.column("status"), DELETED)
-    is_new = pc.fill_null(pc.equal(rows.column("snapshot_id"), snapshot.id), fill_value=False)
+    is_new = pc.fill_null(pc.equal(rows.column("snapshot_id"), writer), fill_value=False)
     rows = rows.filter(pc.or_(pc.invert(is_deleted), pc.and_(is_new, pa.scalar(is_own))))
     columns = file_columns(rows, partition_maps(metadata, found.partitions.arrays()))
     words = change_words(rows)
@@ -179,15 +182,14 @@ def changes_frame(history: History, changed: Changed) -> pa.Table:
     """Return the CHANGES frame of versions: the data files that their commits removed and added."""
     rows = changed.data
     by_id = {one.id: (version, one) for version, one in history.snapshots.items()}
-    ids = pc.unique(rows.column("snapshot_id")).to_pylist()
-    known = pa.array(ids, pa.int64())
-    places = pc.index_in(rows.column("snapshot_id"), known)
+    ids = pc.unique(rows.column("owner")).to_pylist()
+    places = single_chunk(pc.index_in(rows.column("owner"), pa.array(ids, pa.int64())))
     versions = pa.array([by_id[one][0] for one in ids], pa.int64())
     data_change = pa.array([_data_change(by_id[one][1]) for one in ids], pa.bool_())
     columns = file_columns(rows, partition_maps(history.metadata, changed.partitions.arrays())) | {
-        "version": versions.take(single_chunk(places)),
+        "version": versions.take(places),
         "change": change_words(rows),
         "list": pa.repeat("delta", len(rows)),
-        "data_change": data_change.take(single_chunk(places)),
+        "data_change": data_change.take(places),
     }
     return pa.table([columns[name] for name in frames.CHANGES.names], schema=frames.CHANGES)

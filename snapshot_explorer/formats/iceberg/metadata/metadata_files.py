@@ -162,9 +162,10 @@ class MetadataFiles:
         if not tied:
             raise MissingFileError(f"{self._storage.root}/{FOLDER} has no metadata file.")
         chosen = self._chosen(tied[-_MOST_TIED:])
+        count = sum(map(is_metadata_file, names))
         note = (
             f"{self._storage.root} has {'an empty' if has_hint else 'no'} version hint, and no catalog was asked: "
-            f"{chosen.path.rpartition('/')[2]} is taken as the current metadata file, of {len(names):,} files there. A "
+            f"{chosen.path.rpartition('/')[2]} is taken as the current one of {count:,} metadata files. A "
             "commit that lost its race can look like this. To read another one, open it by its own path."
         )
         return Found(metadata=chosen, notes=() if has_hint and len(tied) == 1 else (note,))
