@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
 FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
@@ -15,6 +16,7 @@ class PaimonScenario:
     format = "paimon"
     earliest = 1
     type_of_id = "BIGINT"
+    manifests_are_rewritten = False
     compaction = "compact"
 
     def __init__(self, filesystem, root):
@@ -39,6 +41,7 @@ class DeltaScenario:
     earliest = 0
     type_of_id = "long"
     compaction = "optimize"
+    manifests_are_rewritten = False
 
     def __init__(self, filesystem, root):
         self._table = DeltaTable(filesystem, root, first=None)
@@ -69,7 +72,32 @@ class DeltaScenario:
         )
 
 
-SCENARIOS = (PaimonScenario, DeltaScenario)
+class IcebergScenario:
+    """Commits of an Iceberg table, which are numbered from 1."""
+
+    format = "iceberg"
+    earliest = 1
+    type_of_id = "long"
+    compaction = '"operation":"replace"'
+    manifests_are_rewritten = True
+
+    def __init__(self, filesystem, root):
+        self._table = IcebergTable(filesystem, root)
+        self.root = root
+        self.url = f"memory://{root}"
+
+    def append(self, rows):
+        self._table.commit(rows)
+
+    def overwrite(self, rows, *numbers):
+        removed = [f"data-{number}.parquet" for number in numbers]
+        self._table.commit(rows, removed=removed, operation="overwrite", **{"replace-partitions": "true"})
+
+    def compact(self, rows, *numbers):
+        self._table.commit(rows, removed=[f"data-{number}.parquet" for number in numbers], operation="replace")
+
+
+SCENARIOS = (PaimonScenario, DeltaScenario, IcebergScenario)
 
 
 def played(scenario):

@@ -453,4 +453,4 @@ def _unknown(name: str) -> InvalidArgumentError:
     names: Sequence[str] = [one.name for one in INSPECTIONS]
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return InvalidArgumentError(f"No metadata table is called {name!r}. There are {', '.join(names)}.{hint}")
+    return InvalidArgumentError(f"No metadata table is called {name!r}. Metadata tables: {', '.join(names)}.{hint}")

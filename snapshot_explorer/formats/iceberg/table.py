@@ -286,11 +286,15 @@ class Iceberg:
             return not_in_history(history, other)
         versions = history.versions
         if not versions:
-            return SnapshotNotFoundError(f"{self._storage.root} has no version yet: nothing has been committed to it.")
+            return SnapshotNotFoundError(
+                f"Version {number} does not exist. {self._storage.root} has no version yet: nothing has been committed."
+            )
         there = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else f"only {versions[0]}"
+        nearest = min(versions, key=lambda version: abs(version - number))
+        expired = ", older ones expired" if 0 < number < versions[0] else ""
         return SnapshotNotFoundError(
-            f"There is no version {number}, nor a snapshot of that id. Available: {there}, {len(versions):,} in all; "
-            "older ones may have expired. Try latest, earliest or a time such as @2h."
+            f"Version {number} does not exist, nor a snapshot of that id. Available: {there}, {len(versions):,} in all"
+            f"{expired}. Try {nearest}, latest or a time such as @2h."
         )
 
     def __reduce__(self) -> tuple["partial[Iceberg]", tuple[Storage]]:
