@@ -208,6 +208,8 @@ class NativeFile:
     """The name in the file of each of the table's columns except partition columns; None where the file lacks it."""
     present: frozenset[str] = frozenset()
     """The columns that the file must contain: without one, it is damaged."""
+    ids: Mapping[str, int] | None = None
+    """The field ids that columns of the file must have, by name in the file; None where columns have no ids."""
     deleted: int = 0
     """The most rows that its deletion vector removes."""
 

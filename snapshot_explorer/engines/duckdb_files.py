@@ -195,6 +195,8 @@ def _proven_file(
         stored = file.names.get(field.name)
         if stored is None or there.columns.get(stored) != field.type:
             return None
+        if file.ids is not None and there.ids.get(stored) != file.ids[stored]:
+            return None
         names[field.name] = stored
     if not names or not _is_intact(file.address or "", names, schema, predicate):
         return None

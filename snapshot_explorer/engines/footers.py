@@ -42,6 +42,8 @@ class Footer:
     """The Arrow type of each of these columns, by its exact name."""
     folded: frozenset[str]
     """The names of all columns, in lower case."""
+    ids: Mapping[str, int]
+    """The field ids of columns that have one, by exact name."""
     writer: str = ""
     """The program that wrote a parquet file, as the file names it."""
 
@@ -71,7 +73,15 @@ def _found(rows: int, size: int, columns: Mapping[str, pa.DataType], schema: pa.
     folded = frozenset(name.lower() for name in schema.names)
     if len(folded) != len(schema.names):
         return None  # Spark ignores the case of column names
-    return Footer(rows=rows, size_bytes=size, columns=columns, folded=folded)
+    return Footer(rows=rows, size_bytes=size, columns=columns, folded=folded, ids=dict(_ids(schema)))
+
+
+def _ids(schema: pa.Schema) -> Iterator[tuple[str, int]]:
+    for field in schema:
+        metadata = field.metadata or {}
+        number = metadata.get(b"PARQUET:field_id", metadata.get(b"iceberg.id", b""))
+        if number.isdigit():
+            yield field.name, int(number)
 
 
 def _of_parquet(reader: pq.ParquetFile) -> dict[str, pa.DataType]:

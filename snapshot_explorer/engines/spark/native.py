@@ -318,6 +318,8 @@ def _source(
     if stored not in file_footer.columns and stored.lower() not in file_footer.folded:
         return None if stored in file.present else _Source(kind=column.type)
     kind = file_footer.columns.get(stored)
+    if file.ids is not None and file_footer.ids.get(stored) != file.ids[stored]:
+        return None
     if kind is None or not _keeps(kind, column.type) or _has_unsafe_filter_type(kind):
         return None
     return _Source(name=stored, kind=kind)

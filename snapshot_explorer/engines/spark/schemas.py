@@ -75,7 +75,7 @@ def spark_type(kind: pa.DataType, name: str = "") -> DataType:
         pa.large_binary(): spark.BinaryType,
         pa.date32(): spark.DateType,
         pa.null(): spark.NullType,
-    }.get(kind)
+    }.get(pa.binary() if pa.types.is_fixed_size_binary(kind) else kind)
     if found is None:
         raise UnsupportedFeatureError(
             f"The column {name!r} has the type {kind}, which Spark does not have. Leave it out with columns=[...], or "
@@ -131,6 +131,8 @@ def _arrow_type(kind: pa.DataType) -> pa.DataType:
         return pa.list_(pa.field("element", _arrow_type(kind.value_type), nullable=kind.value_field.nullable))
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", tz=None if kind.tz is None else "UTC")
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.binary()
     return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
 
 

@@ -1,0 +1,55 @@
+"""Data files for readers other than this package's own."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.formats.iceberg.metadata.types import walk
+from snapshot_explorer.formats.iceberg.scan.plans import Plan
+from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
+from snapshot_explorer.model import NativeFile, NativeRows, Split
+from snapshot_explorer.storage import Storage
+
+
+def native_files(storage: Storage, split: Split) -> NativeRows | None:
+    """Return the file of a split for other readers; None where they would return other rows.
+
+    They find columns by exact name, check the field ids, and return every row but those of `deleted_positions`.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan) or not plan.context.names_are_stored or plan.deletes.equality:
+        return None
+    fields = plan.context.schema.fields
+    constants = {field.name: plan.constants[field.id] for field in fields if field.id in plan.constants}
+    nested = {field.id for field in walk(fields)} - {field.id for field in fields}
+    if nested.intersection(plan.constants) or plan.file.format == "avro":
+        return None
+    stored = [field for field in fields if field.name not in constants]
+    file = NativeFile(
+        address=storage.local_address(plan.file.location),
+        kind="orc" if plan.file.format == "orc" else "parquet",
+        rows=plan.file.rows,
+        names={field.name: None if field.type.root == "unknown" else field.name for field in stored},
+        ids={field.name: field.id for field in stored if field.type.root != "unknown"},
+        deleted=_deleted(plan),
+    )
+    partition = pa.table({name: pa.array([value.as_py()], value.type) for name, value in constants.items()})
+    return NativeRows(files=(file,), partition=partition if constants else None)
+
+
+def _deleted(plan: Plan) -> int:
+    """Return the most rows of a file that are deleted by position."""
+    if plan.deletes.vector is not None:
+        return plan.deletes.vector.cardinality
+    return min(plan.file.rows, sum(file.rows for file in plan.deletes.positions))
+
+
+def deleted_positions(reader: RowReader, parts: Sequence[Split]) -> list[Positions]:
+    """Return for each split the deleted positions of its file. Reads delete files and deletion vectors.
+
+    Args:
+        reader: Reads delete files.
+        parts: Splits that have `native_files`.
+    """
+    return [reader.positions(plan_of(part)) for part in parts]
