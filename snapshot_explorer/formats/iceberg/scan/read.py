@@ -8,17 +8,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.positions import bare, masked
-from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
 from snapshot_explorer.formats.iceberg.files.data_files import BATCH_ROWS, Rows, opened, read
 from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
-from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, METADATA_COLUMNS, POSITION
+from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
 from snapshot_explorer.formats.iceberg.scan.plans import Context, Plan
 from snapshot_explorer.model import Split
 from snapshot_explorer.storage import Storage
+
+Mask = npt.NDArray[np.bool_]
 
 _EQUALITY_BATCH_ROWS = 1 << 18
 """Rows that are looked up at once: some lookups number all deleted values each time."""
@@ -38,15 +40,13 @@ class RowReader:
     def __reduce__(self) -> tuple[type["RowReader"], tuple[Storage]]:
         return RowReader, (self._storage,)
 
-    def read(self, split: Split, columns: Sequence[str], *, keep: Positions | None = None) -> Iterator[pa.RecordBatch]:
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
         Args:
             split: A split of the table, maybe planned on another machine.
             columns: Names of columns of the version and of metadata columns; with none of them the batches hold rows
                 without columns.
-            keep: Positions, ascending: these rows of the file are read, whatever its deletes. None reads all but the
-                deleted ones.
 
         Raises:
             InvalidArgumentError: A column is not in the version's schema.
@@ -54,37 +54,59 @@ class RowReader:
             UnsupportedFeatureError: A column is stored in a form that is not read; the message names it and the file.
         """
         plan = plan_of(split)
-        fields = _fields(plan.context, columns)
-        schema = pa.schema([arrow_field(field) for field in fields])
-        lookups = [] if keep is not None else self._lookups(plan)
-        deleted = NOTHING if keep is not None else self.positions(plan)
-        wanted = _Wanted.of(fields, lookups)
-        constants = {**plan.constants, **metadata_columns.constants(plan)}
-        size = _EQUALITY_BATCH_ROWS if lookups else BATCH_ROWS
-        with opened(self._storage, plan.file, plan.context.rules) as source:
-            for rows in read(source, wanted.stored, constants, keep=keep, size=size):
-                kept = _kept(rows, deleted, keep)
-                for lookup in lookups:
-                    found = lookup.rows.contains(wanted.keys(lookup, rows), plan.sequence_number)
-                    if found.any():
-                        kept = ~found if kept is None else kept & ~found
-                batch = _batch(rows, wanted, plan, schema)
-                if kept is None:
-                    yield batch
-                elif kept.any():
-                    yield masked(batch, pa.array(kept))
+        yield from self.rows(plan, fields_of(plan.context, columns))
+
+    def rows(self, plan: Plan, fields: Sequence[Field], *, keep: Positions | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a data file.
+
+        Args:
+            plan: The file and its deletes.
+            fields: Columns of the version and metadata columns.
+            keep: Positions, ascending: these rows of the file are read, whatever its deletes. None reads all but the
+                deleted ones.
+        """
+        live = None if keep is not None else self._live(plan)
+        wanted = _Wanted.of(fields, () if live is None else live.lookups)
+        for rows in self._stored(plan, wanted, keep):
+            kept = _listed(rows, keep) if keep is not None else live.mask(rows, wanted) if live is not None else None
+            yield from _masked(_batch(rows, wanted, plan), kept)
+
+    def rows_deleted(self, before: Plan, after: Plan, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a data file that some deletes leave and others do not.
+
+        Args:
+            before: The file and the deletes that leave the rows.
+            after: The same file and the deletes that do not.
+            fields: Columns of the version and metadata columns.
+        """
+        live, later = self._live(before), self._live(after)
+        if not live.lookups and not later.lookups:
+            gone = np.setdiff1d(later.deleted, live.deleted, assume_unique=True)
+            if len(gone):
+                yield from self.rows(before, fields, keep=gone)
+            return
+        wanted = _Wanted.of(fields, (*live.lookups, *later.lookups))
+        for rows in self._stored(before, wanted, None):
+            kept, left = live.mask(rows, wanted), later.mask(rows, wanted)
+            if left is not None:
+                yield from _masked(_batch(rows, wanted, before), ~left if kept is None else kept & ~left)
 
     def positions(self, plan: Plan) -> Positions:
         """Return the deleted positions of a data file, ascending, without those of equality deletes."""
         return self._deletes.positions(plan.deletes, plan.path, plan.file.rows)
 
-    def _lookups(self, plan: Plan) -> list["_Lookup"]:
+    def _stored(self, plan: Plan, wanted: "_Wanted", keep: Positions | None) -> Iterator[Rows]:
+        constants = {**plan.constants, **metadata_columns.constants(plan)}
+        with opened(self._storage, plan.file, plan.context.rules) as source:
+            yield from read(source, wanted.stored, constants, keep=keep, size=wanted.size)
+
+    def _live(self, plan: Plan) -> "_Live":
         found = []
         for one in plan.deletes.equality:
             columns = [plan.context.equality[number] for number in one.ids]
             rows = self._deletes.deleted_rows(one, columns, plan.context.rules)
             found.append(_Lookup(columns=tuple(columns), rows=rows))
-        return found
+        return _Live(deleted=self.positions(plan), lookups=tuple(found), sequence_number=plan.sequence_number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +118,31 @@ class _Lookup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Live:
+    """Which rows of a data file its deletes leave."""
+
+    deleted: Positions
+    """Positions of deleted rows, ascending."""
+    lookups: tuple[_Lookup, ...]
+    """Equality deletes."""
+    sequence_number: int
+    """The file's sequence number."""
+
+    def mask(self, rows: Rows, wanted: "_Wanted") -> Mask | None:
+        """Return for each row whether it is left; None where all are."""
+        first, last = np.searchsorted(self.deleted, (rows.start, rows.start + rows.count))
+        kept: Mask | None = None
+        if first < last:
+            kept = np.ones(rows.count, np.bool_)
+            kept[self.deleted[first:last] - rows.start] = False
+        for lookup in self.lookups:
+            found = lookup.rows.contains(wanted.keys(lookup, rows), self.sequence_number)
+            if found.any():
+                kept = ~found if kept is None else kept & ~found
+        return kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
     """The columns that are read: requested ones, and those that deletes compare."""
 
@@ -103,12 +150,14 @@ class _Wanted:
     """The requested columns in order."""
     stored: tuple[Field, ...]
     """The columns to read, each once."""
+    size: int
+    """The most rows to read at once."""
 
     @classmethod
     def of(cls, fields: Sequence[Field], lookups: Sequence[_Lookup]) -> "_Wanted":
         compared = [column.column for lookup in lookups for column in lookup.columns]
         stored = dict.fromkeys([*(field for field in fields if field != POSITION), *compared])
-        return cls(fields=tuple(fields), stored=tuple(stored))
+        return cls(fields=tuple(fields), stored=tuple(stored), size=_EQUALITY_BATCH_ROWS if lookups else BATCH_ROWS)
 
     def keys(self, lookup: _Lookup, rows: Rows) -> list[pa.Array]:
         """Return the comparable values of the columns of a lookup."""
@@ -130,7 +179,7 @@ def plan_of(split: Split) -> Plan:
     return split.detail
 
 
-def _fields(context: Context, columns: Sequence[str]) -> list[Field]:
+def fields_of(context: Context, columns: Sequence[str]) -> list[Field]:
     """Return the requested columns."""
     known = {field.name: field for field in context.schema.fields}
     unknown = [name for name in columns if name not in known]
@@ -141,26 +190,31 @@ def _fields(context: Context, columns: Sequence[str]) -> list[Field]:
     return [known.get(name) or hidden[name] for name in columns]
 
 
-def _kept(rows: Rows, deleted: Positions, keep: Positions | None) -> npt.NDArray[np.bool_] | None:
-    """Return a mask of the rows to read by their position; None for all."""
-    listed = deleted if keep is None else keep
-    first, last = np.searchsorted(listed, (rows.start, rows.start + rows.count))
-    if keep is None and first == last:
-        return None
-    kept = np.full(rows.count, keep is None)
-    kept[listed[first:last] - rows.start] = keep is not None
+def _listed(rows: Rows, positions: Positions) -> Mask:
+    """Return for each row whether its position is among some, which ascend."""
+    first, last = np.searchsorted(positions, (rows.start, rows.start + rows.count))
+    kept = np.zeros(rows.count, np.bool_)
+    kept[positions[first:last] - rows.start] = True
     return kept
 
 
-def _batch(rows: Rows, wanted: _Wanted, plan: Plan, schema: pa.Schema) -> pa.RecordBatch:
+def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that are kept, if there are any."""
+    if kept is None:
+        yield batch
+    elif kept.any():
+        yield masked(batch, pa.array(kept))
+
+
+def _batch(rows: Rows, wanted: _Wanted, plan: Plan) -> pa.RecordBatch:
     """Return the requested columns of rows."""
     if not wanted.fields:
         return bare(rows.count)
     stored = dict(zip(wanted.stored, rows.columns, strict=True))
     arrays = [
         metadata_columns.values(field, stored.get(field), plan, rows.start, rows.count)
-        if field in (POSITION, *LINEAGE) and field in METADATA_COLUMNS
+        if field in (POSITION, *LINEAGE)
         else stored[field]
         for field in wanted.fields
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([arrow_field(field) for field in wanted.fields]))
