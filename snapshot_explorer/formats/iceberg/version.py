@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.iceberg.changes.events import Events, read_events
 from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
@@ -29,10 +30,12 @@ from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_sch
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
+from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, native_files
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.iceberg.scan.statistics import with_statistics
 from snapshot_explorer.model import (
     MaintenanceSettings,
+    NativeRows,
     Predicate,
     ReadPlan,
     RowChanges,
@@ -200,6 +203,15 @@ class IcebergVersion:
     def split_by_file(self, split: Split) -> Sequence[Split]:
         """Return the split itself: it has one data file."""
         return (split,)
+
+    def native_files(self, split: Split) -> NativeRows | None:
+        """Return where other readers find the rows of a split; None where they would return others. Reads nothing."""
+        return native_files(self._source.storage, split)
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        """Return for each split the deleted positions of its file. Reads delete files and deletion vectors."""
+        del rows  # the metadata has the same numbers
+        return deleted_positions(self._reader, parts)
 
     def _no_version(self) -> SnapshotNotFoundError:
         root = self._source.storage.root
