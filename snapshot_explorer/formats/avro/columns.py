@@ -177,10 +177,17 @@ def _guess_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places
         raise Unproven
     hits = np.array([found.start() for found in re.finditer(re.escape(prefix), content)], np.int64)
     # The length of the text takes one byte or two.
-    texts = np.unique(np.concatenate([hits - 1, hits[padded[hits - 2] > 0x7F] - 2]))  # noqa: PLR2004
-    texts = texts[texts >= 0]
-    found = _leading_to(texts, before, padded, lanes.size) if before else texts
-    return np.unique(np.concatenate([firsts, found]))
+    texts = _distinct([hits - 1, hits[padded[hits - 2] > 0x7F] - 2], lanes.size)  # noqa: PLR2004
+    found = _leading_to(texts, before, padded, lanes.size) if before else [texts]
+    return _distinct([firsts, *found], lanes.size)
+
+
+def _distinct(places: Sequence[Places], size: int) -> Places:
+    """Return the distinct positions among these, ascending. Much faster than sorting where they are dense."""
+    mask = np.zeros(size + 1, np.bool_)
+    for some in places:
+        mask[some[some >= 0]] = True
+    return np.flatnonzero(mask)
 
 
 def _before_text(shape: Shape) -> list[Shape]:
@@ -202,7 +209,7 @@ def _before_text(shape: Shape) -> list[Shape]:
     raise Unproven
 
 
-def _leading_to(texts: Places, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int) -> Places:
+def _leading_to(texts: Places, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int) -> list[Places]:
     """Return the positions from which the fields before a text end at one of these texts."""
     found: list[Places] = []
     is_text = np.zeros(size + 2, np.bool_)
@@ -219,7 +226,7 @@ def _leading_to(texts: Places, before: Sequence[Shape], padded: npt.NDArray[np.u
         for part in before:
             _column(part, lanes, None)
         found.append(starts[is_text[np.minimum(lanes.at, size + 1)]])
-    return np.concatenate(found) if found else texts[:0]
+    return found
 
 
 def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
