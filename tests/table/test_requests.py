@@ -1,8 +1,10 @@
 """What questions cost on an object store, counted in requests."""
 
+from pathlib import Path
+
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import open_table, samples
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -74,6 +76,28 @@ def test_a_page_of_history_reads_that_page_only(counted, short_and_long):
 
     assert history["version"].to_pylist() == [120, 119, 118, 117, 116]
     assert cost <= 5 * 3 + 6
+
+
+@pytest.mark.parametrize("where", [None, "id >= 20"])
+def test_row_changes_read_the_newest_schema_once(counted, memory_root, where):
+    table = open_table(f"counted://{history_of(30, memory_root).root}")
+
+    asked(counted, lambda: table.row_changes(1, 30, where=where))
+
+    schemas = [request.kind for request in counted.requests if "/schema" in request.path]
+    assert schemas.count("list") == 1
+
+
+def test_the_size_of_a_data_file_is_taken_from_its_manifest(counted, memory_root):
+    filesystem, root = memory_root
+    folder = Path(samples.path("orders"))
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        filesystem.pipe_file(f"{root}/orders/{path.relative_to(folder)}", path.read_bytes())
+    table = open_table(f"counted://{root}/orders")
+
+    asked(counted, table.current.to_arrow)
+
+    assert {request.kind for request in counted.requests if "/bucket-" in request.path} == {"get"}
 
 
 def delta_history(commits, memory_root):

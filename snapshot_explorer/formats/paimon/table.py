@@ -182,12 +182,13 @@ class Paimon:
         Planning reads the lists and manifests of all versions concurrently; see `incremental.splits_between`.
         """
         wanted = [first, last] if mode == "diff" else range(first + 1, last + 1)
-        newest = self.version(None)
+        schemas = self._schemas.pinned()
+        newest = PaimonVersion(self._storage, None, layout=self._layout, history=self._history, schemas=schemas)
         return RowChanges(
             schema=newest.arrow_schema,
             metadata_columns=pa.schema([]),
             splits=lambda predicate: splits_between(
-                self._storage, self._schemas, self._history.snapshots(wanted), mode, predicate
+                self._storage, schemas, self._history.snapshots(wanted), mode, predicate
             ),
             reader=newest,
         )

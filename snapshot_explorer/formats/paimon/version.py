@@ -52,7 +52,7 @@ class PaimonVersion:
         self._snapshot = snapshot
         self._layout = layout
         self._history = history
-        self._schemas = schemas
+        self._schemas = schemas.pinned()
 
     def __reduce__(self) -> tuple[object, tuple[Storage, Snapshot | None, str | None, dict[str, Schema]]]:
         resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}

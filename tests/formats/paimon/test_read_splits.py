@@ -335,7 +335,7 @@ def test_partition_values_come_from_the_manifest_and_not_from_the_file():
 
 def test_a_file_that_vanished_says_that_the_version_may_have_expired():
     class Gone(Files):
-        def open(self, path):
+        def open(self, path, *, size_bytes=None):
             from snapshot_explorer.errors import MissingFileError
 
             raise MissingFileError(path)

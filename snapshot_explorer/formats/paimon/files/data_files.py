@@ -118,7 +118,7 @@ def _names(storage: Storage, file: DataFile) -> Sequence[str]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
-    with storage.open(file.path) as source:
+    with storage.open(file.path, size_bytes=file.size_bytes) as source:
         if file.format == "parquet":
             names: Sequence[str] = pq.ParquetFile(source).schema_arrow.names
             return names
@@ -173,7 +173,7 @@ def _parquet(
     del legacy_zones  # an ORC matter
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    with storage.open(file.path) as source:
+    with storage.open(file.path, size_bytes=file.size_bytes) as source:
         reader = pq.ParquetFile(source, page_checksum_verification=True)
         _check_rows(file, reader.metadata.num_rows)
         _check_names(file, reader.schema_arrow.names, fields)
@@ -188,7 +188,7 @@ def _parquet(
 def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool) -> Iterator[pa.RecordBatch]:
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
-    with storage.open(file.path) as source:
+    with storage.open(file.path, size_bytes=file.size_bytes) as source:
         orc_tail.check_types(source)
         reader = orc.ORCFile(source)
         _check_rows(file, reader.nrows)
@@ -211,7 +211,7 @@ def _warn_of_zone(storage: Storage, file: DataFile) -> None:
     Paimon stores the UTC time as if it were in the JVM's zone, and reads it in the same way: the instant that it
     returns depends on the zone of the reader's JVM. This package returns the instant of a JVM in UTC.
     """
-    with storage.open(file.path) as tail:
+    with storage.open(file.path, size_bytes=file.size_bytes) as tail:
         zone = orc_tail.writer_zone(tail)
     if zone not in _UTC_NAMES:
         log.warning(
@@ -233,7 +233,7 @@ def _avro(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_z
     from snapshot_explorer.formats.paimon.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
 
     del legacy_zones
-    with storage.open(file.path) as source:
+    with storage.open(file.path, size_bytes=file.size_bytes) as source:
         container = read_container(source.read(), file.path, {}, limits=storage.limits)
     _check_rows(file, container.rows)
     if fields:

@@ -179,22 +179,46 @@ _TYPES = ("table", "materialized-table")
 class Schemas:
     """Reads and caches schema files. Thread-safe."""
 
-    def __init__(self, storage: Storage, layout: Layout) -> None:
-        """Bind to a branch. Reads nothing."""
+    def __init__(
+        self,
+        storage: Storage,
+        layout: Layout,
+        *,
+        hidden_options: frozenset[str] = frozenset(),
+        is_pinned: bool = False,
+    ) -> None:
+        """Bind to a branch. Reads nothing.
+
+        Args:
+            storage: The table's storage.
+            layout: Where the branch's files are.
+            hidden_options: Options that are removed from the newest schema.
+            is_pinned: Whether the newest schema is read once, at first use, so that a writer cannot change it.
+        """
         self._storage = storage
         self._layout = layout
         self._lock = threading.Lock()
         self._known: OrderedDict[int, Schema] = OrderedDict()
-        self._hidden: frozenset[str] = frozenset()
+        self._hidden_options = hidden_options
+        self._is_pinned = is_pinned
+        self._newest: Schema | None = None
 
     def without(self, options: frozenset[str]) -> "Schemas":
         """Return the same schemas, with these options removed from the newest one. Reads nothing."""
-        found = Schemas(self._storage, self._layout)
-        found._known, found._lock, found._hidden = self._known, self._lock, options
+        found = Schemas(self._storage, self._layout, hidden_options=options, is_pinned=self._is_pinned)
+        found._known, found._lock = self._known, self._lock
+        return found
+
+    def pinned(self) -> "Schemas":
+        """Return the same schemas, of which the newest one is read once. Reads nothing."""
+        if self._is_pinned:
+            return self
+        found = Schemas(self._storage, self._layout, hidden_options=self._hidden_options, is_pinned=True)
+        found._known, found._lock = self._known, self._lock
         return found
 
     def newest(self) -> Schema:
-        """Return the newest schema, whose options apply to every version. One listing, one small file.
+        """Return the newest schema, whose options apply to every version. One listing, one small file; once if pinned.
 
         Raises:
             TableNotFoundError: There is no schema file.
@@ -203,6 +227,8 @@ class Schemas:
 
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
         """
+        if self._newest is not None:
+            return self._newest
         entries = self._storage.list(self._layout.folder("schema"))
         numbers = [number for entry in entries if (number := number_of(entry.name, "schema")) is not None]
         if not numbers:
@@ -219,12 +245,14 @@ class Schemas:
                 "Try again."
             )
         schema = self.by_id([max(numbers)])[max(numbers)]
-        if not self._hidden.isdisjoint(schema.options):
-            kept = {name: value for name, value in schema.options.items() if name not in self._hidden}
+        if not self._hidden_options.isdisjoint(schema.options):
+            kept = {name: value for name, value in schema.options.items() if name not in self._hidden_options}
             schema = replace(schema, options=kept)
         kind = schema.options.get("type", "table")
         if kind not in _TYPES:
             raise refusal(features.TABLE_TYPES, root=self._storage.root, type=kind)
+        if self._is_pinned:
+            self._newest = schema
         return schema
 
     def by_id(self, ids: Iterable[int]) -> Mapping[int, Schema]:
