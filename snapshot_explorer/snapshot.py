@@ -19,7 +19,7 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
-from snapshot_explorer.row_changes import read_changes
+from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.single_flight import SingleFlight
 
 if TYPE_CHECKING:

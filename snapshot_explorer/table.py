@@ -20,7 +20,7 @@ from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
-from snapshot_explorer.row_changes import read_changes
+from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.version_resolver import VersionResolver
 

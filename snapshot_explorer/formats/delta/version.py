@@ -1,12 +1,13 @@
 """`DeltaVersion`: one version of a Delta table, as `formats.TableVersion` defines it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.formats.delta.changes import vector_changes
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, Events, read_events
 from snapshot_explorer.formats.delta.history.entries import entries_of
@@ -183,6 +184,14 @@ class DeltaVersion:
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
         """Return the deleted positions of each part, one file each."""
         return deleted_positions(self._storage, parts, rows)
+
+    def identity_without_vector(self, split: Split) -> Hashable | None:
+        """Return a value that is equal for splits of one file that differ at most in its deletion vector, or None."""
+        return vector_changes.identity_without_vector(split)
+
+    def rows_deleted(self, before: Split, after: Split) -> Split | None:
+        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""
+        return vector_changes.rows_deleted(self._number, before, after)
 
 
 def _restored(storage: Storage, number: int, definition: tuple[Protocol, Metadata] | None) -> DeltaVersion:

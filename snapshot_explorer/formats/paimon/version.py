@@ -1,6 +1,6 @@
 """`PaimonVersion`: one version of a Paimon table, as `formats.TableVersion` defines it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
 from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
+from snapshot_explorer.formats.paimon.scan import vector_changes
 from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
 from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions, native_files, split_by_file
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, paths_of, scan, state_where, vectors_in
@@ -217,6 +218,8 @@ class PaimonVersion:
         """Yield the rows of a split by Paimon's rules, with these columns in this order."""
         if isinstance(split.detail, Events | Difference):
             return read_events(self._storage, split.detail, columns)
+        if isinstance(split.detail, vector_changes.VectorDifference):
+            return vector_changes.read_difference(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns)
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
@@ -234,6 +237,14 @@ class PaimonVersion:
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
         """Return for each single-file split the positions of the rows that its deletion vector removes."""
         return deleted_positions(self._storage, parts, rows)
+
+    def identity_without_vector(self, split: Split) -> Hashable | None:
+        """Return a value that is equal for splits of one file that differ at most in its deletion vector, or None."""
+        return vector_changes.identity_without_vector(split)
+
+    def rows_deleted(self, before: Split, after: Split) -> Split | None:
+        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""
+        return vector_changes.rows_deleted(before, after)
 
     @property
     def _side(self) -> fallback.BranchReader:

@@ -66,6 +66,12 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
             yield from _streamed(storage, plan, file, fields, gone)
 
 
+def read_except(storage: Storage, plan: Plan, columns: Sequence[str], positions: Positions) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the single file of a plan without those at some positions, whatever its deletion vector."""
+    (file,) = plan.files
+    yield from _streamed(storage, plan, file, _fields(plan, columns), {file.path: positions})
+
+
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
     """Return the requested columns."""
     known = {field.name: field for field in plan.schema.fields}

@@ -1,0 +1,84 @@
+"""Files of two versions that differ only in their deletion vectors."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow.roaring import NOTHING
+from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector, deleted
+from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.scan.read import read_except
+from snapshot_explorer.model import Split
+from snapshot_explorer.storage import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorDifference:
+    """The rows of a file that are in one deletion vector and not in another. `Split.detail`; picklable."""
+
+    plan: Plan
+    """The read plan of the file."""
+    deleted_by: Vector
+    """The vector that contains the rows."""
+    not_deleted_by: Vector | None
+    """The vector that does not contain them; None without one."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal for splits with the same rows."""
+        return "vector difference", self.plan.identity, self.deleted_by, self.not_deleted_by
+
+
+def identity_without_vector(split: Split) -> Hashable | None:
+    """Return a value that is equal for splits of one file that differ at most in its vector.
+
+    None for other splits: of several files, merged, or with parts of rows.
+    """
+    file = _only_file(split)
+    if file is None or not isinstance(split.detail, Plan):
+        return None
+    schema = split.detail.schema
+    place = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id
+    return *place, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
+
+
+def rows_deleted(before: Split, after: Split) -> Split | None:
+    """Return a split of the rows that the vector of `before` does not delete, and that of `after` does.
+
+    None if there are none. Reads nothing. Both are splits of the same file.
+    """
+    file, other = _only_file(before), _only_file(after)
+    if file is None or other is None or not isinstance(before.detail, Plan):
+        return None
+    if other.vector is None or other.vector == file.vector:
+        return None
+    detail = VectorDifference(plan=before.detail, deleted_by=other.vector, not_deleted_by=file.vector)
+    most = file.rows if other.vector.cardinality is None else other.vector.cardinality
+    return replace(before, raw=False, rows=most, counted=None, detail=detail)
+
+
+def _only_file(split: Split) -> DataFile | None:
+    plan = split.detail
+    if not isinstance(plan, Plan) or plan.merge is not None or plan.groups or len(plan.files) != 1:
+        return None
+    return plan.files[0]
+
+
+def read_difference(storage: Storage, detail: VectorDifference, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a difference with these columns, in file order. Rows of kind -D and -U are left out.
+
+    Raises: as `read.read`.
+    """
+    (file,) = detail.plan.files
+    gone = deleted(storage, [(file.path, detail.deleted_by, file.rows)])[file.path]
+    if detail.not_deleted_by is not None:
+        before = deleted(storage, [(file.path, detail.not_deleted_by, file.rows)])[file.path]
+        gone = np.setdiff1d(gone, before, assume_unique=True)
+    if not len(gone):
+        return
+    kept = np.ones(file.rows, bool)
+    kept[gone] = False
+    yield from read_except(storage, detail.plan, columns, np.flatnonzero(kept).astype(NOTHING.dtype))

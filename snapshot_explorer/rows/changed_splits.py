@@ -1,0 +1,131 @@
+"""The splits of two versions that can contain different rows. No data file is opened."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import Predicate, Split
+
+
+@runtime_checkable
+class SupportsDeletionVectors(Protocol):
+    """A version whose data files can have deletion vectors."""
+
+    def identity_without_vector(self, split: Split) -> Hashable | None:
+        """Return a value that is equal for splits of one file that differ at most in its deletion vector.
+
+        None for a split of several files, or whose rows are merged.
+        """
+        ...
+
+    def rows_deleted(self, before: Split, after: Split) -> Split | None:
+        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none.
+
+        Reads nothing. Both are splits of the same file that differ in its deletion vector. `read` accepts the result
+        and reads only these rows; `Split.rows` is the most there can be.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedSplits:
+    """What to read to find the rows that differ between a version A and a version B.
+
+    All other splits are in both versions and have the same rows in both. Rows of `before` and `after` may still be
+    equal: a compaction writes the same rows into other files.
+    """
+
+    before: tuple[Split, ...]
+    """Splits for `a.read`: rows of A. Of a file that differs only in its deletion vector, the rows that B deletes."""
+    after: tuple[Split, ...]
+    """Splits for `b.read`: rows of B. Of a file that differs only in its deletion vector, the rows that A deletes."""
+    shared_files: int
+    """How many data files both versions have with the same rows: they are not read."""
+
+
+def changed_splits(
+    a: TableVersion, b: TableVersion, *, where_a: Predicate | None = None, where_b: Predicate | None = None
+) -> ChangedSplits:
+    """Return the splits of two versions that can contain different rows. Plans both versions; opens no data file.
+
+    Args:
+        a: A version.
+        b: Another version of the same table, older or newer.
+        where_a: A condition on the rows of `a`, in its column names: files in which no row can pass are left out. Rows
+            that do not pass are not filtered.
+        where_b: The same of `b`.
+
+    Raises:
+        UnsupportedFeatureError: A version needs a feature that is not read.
+        SnapshotNotFoundError: A version has expired.
+        CorruptTableError: A file of the metadata is missing or damaged; it is named.
+    """
+    return differing_splits(a.plan(where_a).splits, b.plan(where_b).splits, a, b)
+
+
+def differing_splits(
+    splits_a: Sequence[Split], splits_b: Sequence[Split], a: TableVersion, b: TableVersion
+) -> ChangedSplits:
+    """Return the splits in which two planned versions can differ; see `changed_splits`. Reads nothing.
+
+    Splits are compared as multisets of `Split.identity`: whole ones first, then file by file, because two versions may
+    pack the same files into different splits.
+    """
+    total = sum(len(split.files) for split in splits_a)
+    only_a, only_b = _unshared(splits_a, splits_b)
+    files_a, files_b = _unshared(_by_file(only_a, a), _by_file(only_b, b))
+    shared = total - sum(len(split.files) for split in files_a)
+    before, after = _without_shared_rows(files_a, files_b, a, b)
+    return ChangedSplits(before=tuple(before), after=tuple(after), shared_files=shared)
+
+
+def _unshared(left: Sequence[Split], right: Sequence[Split]) -> tuple[list[Split], list[Split]]:
+    """Return the splits whose identity the other side lacks, as multisets, in order."""
+    lefts, rights = ([split.identity for split in side] for side in (left, right))
+    return _surplus(left, lefts, Counter(rights)), _surplus(right, rights, Counter(lefts))
+
+
+def _surplus(splits: Sequence[Split], identities: Sequence[Hashable], others: Counter[Hashable]) -> list[Split]:
+    found = []
+    for split, identity in zip(splits, identities, strict=True):
+        if others[identity]:
+            others[identity] -= 1
+        else:
+            found.append(split)
+    return found
+
+
+def _by_file(splits: Sequence[Split], version: TableVersion) -> list[Split]:
+    return [part for split in splits for part in version.split_by_file(split)]
+
+
+def _without_shared_rows(
+    only_a: Sequence[Split], only_b: Sequence[Split], a: TableVersion, b: TableVersion
+) -> tuple[Sequence[Split], Sequence[Split]]:
+    """Return the splits, those that differ only in deletion vectors cut down to the rows that these name."""
+    if not (isinstance(a, SupportsDeletionVectors) and isinstance(b, SupportsDeletionVectors)):
+        return only_a, only_b
+    partners: defaultdict[Hashable, list[Split]] = defaultdict(list)
+    for split in only_b:
+        partners[b.identity_without_vector(split)].append(split)
+    before: list[Split] = []
+    after: list[Split] = []
+    paired: set[int] = set()
+    for split in only_a:
+        key = a.identity_without_vector(split)
+        partner = partners[key].pop(0) if key is not None and partners.get(key) else None
+        if partner is None:
+            before.append(split)
+            continue
+        paired.add(id(partner))
+        deleted, restored = a.rows_deleted(split, partner), b.rows_deleted(partner, split)
+        before += [deleted] if deleted else []
+        after += [restored] if restored else []
+    after = [*(split for split in only_b if id(split) not in paired), *after]
+    return before, after

@@ -1,0 +1,83 @@
+"""The splits in which two versions differ contain all rows that differ, and no file that both versions have."""
+
+from collections import Counter
+from itertools import permutations
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.rows import changed_splits
+from tests.support.canonical import canonical_rows
+
+DATA = Path(__file__).parents[1] / "data"
+TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])
+_MOST_PAIRS = 30
+
+
+def rows(version, splits):
+    """Return the rows of splits as a multiset."""
+    names = version.arrow_schema.names
+    batches = [batch for split in splits for batch in version.read(split, names)]
+    if not batches:
+        return Counter()
+    schema = version.arrow_schema
+    table = pa.concat_tables(pa.Table.from_arrays(batch.columns, schema=schema) for batch in batches)
+    return Counter(map(repr, canonical_rows(table)))
+
+
+def readable_versions(path):
+    """Return the versions of a table whose rows can be read, with their rows."""
+    try:
+        table = open_table(str(path))
+    except SnapshotExplorerError:
+        return []
+    found = []
+    for number in table.versions():
+        version = table.at(number).resolved
+        try:
+            found.append((version, rows(version, version.plan().splits)))
+        except SnapshotExplorerError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_rows_outside_of_the_changed_splits_are_the_same(path):
+    versions = readable_versions(path)
+
+    for (a, rows_a), (b, rows_b) in list(permutations(versions, 2))[:_MOST_PAIRS]:
+        if a.arrow_schema != b.arrow_schema:
+            continue
+        found = changed_splits(a, b)
+        before, after = rows(a, found.before), rows(b, found.after)
+        assert not before - rows_a
+        assert rows_a - before == rows_b - after
+
+
+@pytest.mark.parametrize("name", ["delta/dv_partitioned", "paimon/dv_append", "paimon/dv"])
+def test_of_a_file_that_differs_in_its_deletion_vector_only_the_deleted_rows_are_read(name):
+    table = open_table(str(DATA / name))
+    counts = []
+    for number in table.versions()[1:]:
+        a, b = table.at(number - 1).resolved, table.at(number).resolved
+        found = changed_splits(a, b)
+        shared = {file for split in found.before for file in split.files}
+        shared &= {file for split in b.plan().splits for file in split.files}
+        read = sum(rows(a, [split for split in found.before if shared.issuperset(split.files)]).values())
+        whole = sum(split.rows or 0 for split in a.plan().splits if shared.intersection(split.files))
+        counts.append((read, whole))
+
+    assert any(0 < read < whole for read, whole in counts)
+
+
+def test_a_version_differs_from_itself_in_no_split():
+    version = open_table(str(DATA / "delta" / "dv_partitioned")).current.resolved
+
+    found = changed_splits(version, version)
+
+    assert not found.before
+    assert not found.after
+    assert found.shared_files == sum(len(split.files) for split in version.plan().splits)
