@@ -20,6 +20,7 @@ from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
+from snapshot_explorer.rows import DiffRequest, RowDiff, RowDiffPlan, plan_diff, row_diff
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.version_resolver import VersionResolver
@@ -403,6 +404,69 @@ class Table:
         if start == end:
             changes = replace(changes, splits=lambda _: ())
         return read_changes(changes, columns, where)
+
+    def diff_rows(
+        self,
+        a: int | str | datetime | Ref,
+        b: int | str | datetime | Ref = "latest",
+        key: Sequence[str] | str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        engine: str | SparkSession | None = None,
+        *,
+        memory_limit: int | None = None,
+    ) -> RowDiff:
+        """Return the rows that differ between versions `a` and `b`: inserted, deleted and updated.
+
+        The rows of A less `RowDiff.before` plus `RowDiff.after` are the rows of B, as multisets. Either version may be
+        the newer one. Reads only files that not both versions have; of a file whose deletion vector alone differs, only
+        the rows that it names. Rows that a compaction wrote again as they were cancel out.
+
+        Columns are the same where their field ids are, under the names of B; where a table has no ids, where their
+        names are. A column that was added is null before. A column that B lacks is not compared. Types that were
+        widened are compared in the wider type; other changes of type are refused, unless `columns` leaves them out.
+
+        Values are compared as they are stored: nulls are equal, NaN equals NaN, -0.0 differs from 0.0, decimals are
+        compared by value, times by instant, texts and binary by their bytes, lists and structs item by item, maps
+        without order.
+
+        Args:
+            a: The version to compare with.
+            b: The version that is explained.
+            key: The columns that identify a row, unique and not null in each version; without it the primary key. With
+                none, `[]` or a table without a primary key, whole rows are compared and none is updated.
+            columns: The columns to compare, to which those of the key are added; all without it.
+            where: A condition in SQL, as DuckDB understands it, with the names of B. The rows of each version that pass
+                are compared: a row that passed in A and does not in B is deleted.
+            engine: `local`, as without it.
+            memory_limit: Bytes of rows to hold in memory; more are put into temporary files.
+
+        Raises:
+            InvalidArgumentError: A ref, a column or the condition is not valid, no column is common, or the key has
+                nulls or is not unique.
+            SnapshotNotFoundError: No version answers to a ref, or it has expired.
+            UnsupportedFeatureError: A version needs a feature that is not read, or a column's types do not compare.
+            CorruptTableError: A file is missing or damaged; it is named.
+        """
+        if engine not in (None, "local"):
+            raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local.")
+        return row_diff(self.diff_plan(a, b, key, columns, where), memory_limit=memory_limit)
+
+    def diff_plan(
+        self,
+        a: int | str | datetime | Ref,
+        b: int | str | datetime | Ref = "latest",
+        key: Sequence[str] | str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+    ) -> RowDiffPlan:
+        """Return what `diff_rows` would read, and the most rows that can have changed. Opens no data file.
+
+        Arguments and errors as `diff_rows`.
+        """
+        first, last = (self.at(ref).resolved for ref in (a, b))
+        request = DiffRequest(key=key, columns=columns, where=where, branch=self.branch)
+        return plan_diff(self.path, self._format, first, last, request)
 
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
         """Return the result of a query over versions of the table. Its name is that of its folder, or `this`.

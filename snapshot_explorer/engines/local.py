@@ -25,6 +25,7 @@ _THREADS = 8
 _BYTES_AT_ONCE = 512 * 2**20
 """Total size of splits read at once, except those that stream. A larger split is read alone."""
 
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
@@ -55,7 +56,10 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
         return list(_rows(reader.read(split, needed), condition=scan.condition, limit=limit, stop=stop))
 
     planned = splits if limit != 0 else ()
-    with step("Reading splits", total=len(planned)) as reading, closing(_in_order(planned, rows, stop)) as parts:
+    with (
+        step("Reading splits", total=len(planned)) as reading,
+        closing(_in_order(planned, rows, stop, weight=_weight)) as parts,
+    ):
         for part in parts:
             reading.advance()
             for table in part:
@@ -91,11 +95,46 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
             total += passing_count(table, condition) if condition else table.num_rows
         return total
 
-    with step("Counting splits", total=len(unknown)) as counting, closing(_in_order(unknown, rows, stop)) as parts:
+    with (
+        step("Counting splits", total=len(unknown)) as counting,
+        closing(_in_order(unknown, rows, stop, weight=_weight)) as parts,
+    ):
         for part in parts:
             known += part
             counting.advance()
     return known
+
+
+def for_each_batch(
+    reader: SplitReader,
+    splits: Sequence[Split],
+    columns: Sequence[str],
+    consume: Callable[[tuple[int, int], pa.RecordBatch], object],
+) -> None:
+    """Call a function with every batch of the splits, in threads and in no order. Nothing is kept.
+
+    Args:
+        reader: Reads the splits.
+        splits: What to read.
+        columns: The columns to read.
+        consume: Called with the place of the split and of the batch in it, and the batch; from several threads at once.
+    """
+    stop = Event()
+
+    def read(item: tuple[int, Split]) -> None:
+        number, split = item
+        for place, batch in enumerate(reader.read(split, columns)):
+            if stop.is_set():
+                return
+            consume((number, place), batch)
+
+    items = list(enumerate(splits))
+    with (
+        step("Reading splits", total=len(items)) as reading,
+        closing(_in_order(items, read, stop, weight=lambda item: item[1].size_bytes)) as parts,
+    ):
+        for _ in parts:
+            reading.advance()
 
 
 def _rows(
@@ -113,7 +152,9 @@ def _rows(
             return
 
 
-def _in_order(splits: Sequence[Split], task: Callable[[Split], _Result], stop: Event) -> Generator[_Result, None, None]:
+def _in_order(
+    splits: Sequence[_Item], task: Callable[[_Item], _Result], stop: Event, *, weight: Callable[[_Item], int]
+) -> Generator[_Result, None, None]:
     """Yield the results of a task for each split, in order, from threads that work only a few splits ahead.
 
     If the consumer stops or is interrupted, pending splits are dropped and running ones are stopped.
@@ -124,9 +165,9 @@ def _in_order(splits: Sequence[Split], task: Callable[[Split], _Result], stop: E
     try:
         while waiting or ahead:
             held = sum(weight for weight, _ in ahead)
-            while waiting and len(ahead) < _THREADS and (not ahead or held + _weight(waiting[0]) <= _BYTES_AT_ONCE):
-                held += _weight(waiting[0])
-                ahead.append((_weight(waiting[0]), executor.submit(task, waiting.popleft())))
+            while waiting and len(ahead) < _THREADS and (not ahead or held + weight(waiting[0]) <= _BYTES_AT_ONCE):
+                held += weight(waiting[0])
+                ahead.append((weight(waiting[0]), executor.submit(task, waiting.popleft())))
             yield ahead.popleft()[1].result()
     finally:
         stop.set()

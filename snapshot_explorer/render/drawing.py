@@ -32,6 +32,8 @@ class Grid:
     """The plural noun for rows, for the note on rows that are not shown."""
     limit: int | None = None
     """The number of rows to draw; None for the caller's limit."""
+    marked: frozenset[tuple[int, int]] = frozenset()
+    """Cells, as row and column, that are drawn as changed. Their text must say so too."""
 
 
 @dataclass(frozen=True, slots=True)

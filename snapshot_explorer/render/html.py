@@ -50,6 +50,12 @@ _STYLE = (
     ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
     "</style>"
 )
+_STYLE_OF_MARKS = (
+    "<style>"
+    ".sx .sx-table td.sx-changed{font-weight:600;box-shadow:inset 0 0 0 99px rgba(0,98,155,.18);"
+    "text-decoration:underline dotted}"
+    "</style>"
+)
 _STYLE_OF_LANES = (
     "<style>"
     ".sx .sx-table.sx-lanes tbody tr:nth-child(n){background:none}"
@@ -75,7 +81,9 @@ def html(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
 
 def _fragments(drawing: Drawing, limit: int) -> Iterator[str]:
     title = _escaped(cut(drawing.title, _WIDEST_VALUE))
-    style = _STYLE + _STYLE_OF_LANES if any(isinstance(part, Lanes) for part in drawing.parts) else _STYLE
+    style = _STYLE
+    style += _STYLE_OF_LANES if any(isinstance(part, Lanes) for part in drawing.parts) else ""
+    style += _STYLE_OF_MARKS if any(isinstance(part, Grid) and part.marked for part in drawing.parts) else ""
     yield f'<div class="sx">{style}<div class="sx-title" role="heading" aria-level="3">{title}</div>'
     for part in drawing.parts:
         match part:
@@ -111,7 +119,7 @@ def _pairs(pairs: Pairs) -> Iterator[str]:
 
 def _grid(grid: Grid, title: str, limit: int) -> Iterator[str]:
     columns = shown_columns(grid, limit)
-    yield from _boxed(_rows(columns), "sx-table", title)
+    yield from _boxed(_rows(columns, grid.marked), "sx-table", title)
     shown_text = [part for part in (rows_note(grid, limit), columns_note(grid, len(columns))) if part]
     if shown_text:
         yield f'<div class="sx-said">{_escaped("; ".join(shown_text))}</div>'
@@ -142,7 +150,7 @@ def _item(item: Item | None) -> str:
     return f'<td{tooltip}>{sign}{escape(name)} <span class="sx-0">{description}</span></td>'
 
 
-def _rows(columns: tuple[ShownColumn, ...]) -> Iterator[str]:
+def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]]) -> Iterator[str]:
     yield "<thead><tr>"
     for column in columns:
         css = ' class="sx-n"' if column.is_number else ""
@@ -152,16 +160,16 @@ def _rows(columns: tuple[ShownColumn, ...]) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for position in range(len(columns[0].cells) if columns else 0):
         yield "<tr>"
-        for column in columns:
-            yield _cell(column.cells[position], column)
+        for place, column in enumerate(columns):
+            yield _cell(column.cells[position], column, is_marked=(position, place) in marked)
         yield "</tr>"
     yield "</tbody>"
 
 
-def _cell(shown: Cell, column: ShownColumn) -> str:
+def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool) -> str:
     shown_text = shown.text if shown.whole else cut(shown.text, _WIDEST_CELL, middle=column.is_path)
     full = shown.exact or (shown.text if shown_text != shown.text else None)
-    names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL)
+    names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
     css = f' class="{" ".join(names)}"' if names else ""
     return f"<td{css}{_tooltip(full)}>{escape(shown_text)}</td>"
 

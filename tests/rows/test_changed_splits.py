@@ -14,7 +14,7 @@ from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])
-_MOST_PAIRS = 30
+_MOST_PAIRS = 12
 
 
 def rows(version, splits):

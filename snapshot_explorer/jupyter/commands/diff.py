@@ -1,9 +1,14 @@
 """`%snapshot diff`: the differences between two versions."""
 
+from IPython.core.error import UsageError
+
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
-from snapshot_explorer.refs import parse_range
+from snapshot_explorer.jupyter.command import TABLE, Argument, Arguments, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import WHERE, column_names, whole_number
+from snapshot_explorer.refs import Ref, parse_range
+from snapshot_explorer.rows import RowDiff, RowDiffPlan, row_diff
+from snapshot_explorer.table import Table
 
 DIFF_PARTS = {
     "stat": "summary",
@@ -17,18 +22,56 @@ DIFF_PARTS = {
 """The flags of `diff`, and the part of the comparison that each selects."""
 
 
-def _diff(invocation: Invocation) -> Comparison | Frame:
-    """Return the differences of two versions, or one selected part."""
+_OF_ROWS = ("key", "columns", "where", "preview", "limit")
+"""The options that only `--rows` accepts."""
+
+
+def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan:
+    """Return the differences of two versions, one selected part, or the rows that differ."""
     arguments = invocation.arguments
-    text = arguments.get("a..b") or "latest^..latest"
-    a, b = parse_range(text if ".." in text else f"{text}..latest")
+    a, b = parse_range(_range(arguments))
     _, table = invocation.table()
+    if arguments.has("rows"):
+        return _rows(invocation, table, a, b)
+    alone = next((name for name in _OF_ROWS if arguments.has(name)), None)
+    if alone is not None:
+        raise UsageError(f"--{alone} belongs to --rows. Example: %snapshot diff 17..18 --rows.")
     comparison = table.compare(a, b)
     parts = [part for flag, part in DIFF_PARTS.items() if arguments.has(flag)]
     if len(parts) == 1:
         part: Frame = getattr(comparison, parts[0])
         return part
     return comparison.showing(*parts)
+
+
+def _range(arguments: Arguments) -> str:
+    """Return the two versions as one range."""
+    first, second = arguments.get("a..b"), arguments.get("b")
+    if second is not None and first is not None:
+        if ".." in first or ".." in second:
+            raise UsageError(f"{first!r} and {second!r} are more than two versions. Write A..B, or A B.")
+        return f"{first}..{second}"
+    text = first or "latest^..latest"
+    return text if ".." in text else f"{text}..latest"
+
+
+def _rows(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDiff | RowDiffPlan:
+    """Return the rows that differ, after a line with what is read; with `--preview` only what would be read."""
+    arguments = invocation.arguments
+    part = next((flag for flag in DIFF_PARTS if arguments.has(flag)), None)
+    if part is not None:
+        raise UsageError(f"--rows and --{part} are two results. Ask for one of them.")
+    key, columns = (
+        None if arguments.get(name) is None else column_names(arguments.get(name) or "", f"--{name}")
+        for name in ("key", "columns")
+    )
+    text = arguments.get("limit")
+    limit = invocation.settings.display_limit if text is None else whole_number("--limit", text)
+    plan = table.diff_plan(a, b, key, columns, arguments.get("where"))
+    if arguments.has("preview"):
+        return plan
+    invocation.show_line(plan.announcement)
+    return row_diff(plan).showing(limit or 0)
 
 
 DIFF = Command(
@@ -42,6 +85,8 @@ DIFF = Command(
         "%snapshot diff tag:v1..latest --files",
         "%snapshot diff 17..18 --manifests",
         "c = %snapshot diff @2026-11-01..@2026-11-02",
+        "%snapshot diff 17 18 --rows --key order_id",
+        '%snapshot diff 17..18 --rows --where "amount > 10" --preview',
     ),
     arguments=(
         Argument(
@@ -49,6 +94,7 @@ DIFF = Command(
             value_type="range",
             meaning="from version A to version B; A alone means A..latest, nothing means latest^..latest",
         ),
+        Argument(name="B", value_type="ref", meaning="the other version, where the first argument is A alone"),
     ),
     options=(
         Option(flags=("--stat",), meaning="shared, removed and added files, rows and bytes"),
@@ -61,8 +107,20 @@ DIFF = Command(
             flags=("--manifests",),
             meaning="each manifest: carried over, added, merged away or rewritten; removed if B is older",
         ),
+        Option(flags=("--rows",), meaning="the rows that were inserted, deleted and updated; reads data files"),
+        Option(
+            flags=("--key",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="with --rows: the columns that identify a row; the primary key without it",
+        ),
+        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="with --rows: compare only these"),
+        WHERE,
+        Option(flags=("--preview",), meaning="with --rows: only what would be read, and how many rows can differ"),
+        Option(flags=("-n", "--limit"), metavar="N", value_type="number", meaning="with --rows: draw so many rows"),
         TABLE,
     ),
     notes="Returns a Comparison that shows the selected parts; with one flag, returns that part, a frame. "
-    "Reads metadata only. For the entries of a manifest: c.entries(NAME).",
+    "Reads metadata only. For the entries of a manifest: c.entries(NAME). With --rows, which first says what it will "
+    "read, returns a RowDiff: d.inserted, d.deleted, d.updated, d.to_pandas(). Files in both versions are not read.",
 )

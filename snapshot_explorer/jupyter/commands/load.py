@@ -4,7 +4,7 @@ from IPython.core.error import UsageError
 
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, ref_of, whole_number, without_quotes
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, column_names, ref_of, whole_number
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.limits import show_read_size
 
@@ -16,7 +16,7 @@ def _load(invocation: Invocation) -> object:
     if engine not in ENGINES:
         raise UsageError(f"The engine {engine!r} is unknown. Use --engine {' or --engine '.join(ENGINES)}.")
     limit = None if arguments.get("limit") is None else whole_number("--limit", arguments.get("limit") or "")
-    columns = None if arguments.get("columns") is None else _column_names(arguments.get("columns") or "")
+    columns = None if arguments.get("columns") is None else column_names(arguments.get("columns") or "")
     where = arguments.get("where")
     name, table = invocation.table()
     snapshot = table.at(ref_of(invocation))
@@ -28,13 +28,6 @@ def _load(invocation: Invocation) -> object:
         show_read_size(invocation, name, table, snapshot, limit)
     read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
     return read(columns=columns, where=where, limit=limit)
-
-
-def _column_names(text: str) -> list[str]:
-    names = [without_quotes(name.strip()) for name in text.split(",") if name.strip()]
-    if not names:
-        raise UsageError("--columns contains no column. Separate names with commas: --columns id,amount.")
-    return names
 
 
 LOAD = Command(

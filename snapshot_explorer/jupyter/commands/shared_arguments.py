@@ -76,3 +76,15 @@ def without_quotes(text: str) -> str:
     """Return the text without surrounding quotes, if any."""
     is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return text[1:-1] if is_quoted else text
+
+
+def column_names(text: str, flag: str = "--columns") -> list[str]:
+    """Return the names in a list with commas.
+
+    Raises:
+        UsageError: It names none.
+    """
+    names = [without_quotes(name.strip()) for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError(f"{flag} names no column. Write names with commas between: {flag} id,amount.")
+    return names

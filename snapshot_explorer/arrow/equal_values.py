@@ -1,0 +1,150 @@
+"""Equality of values as they are stored: nulls are equal, NaN equals NaN, -0.0 differs from 0.0, maps have no order.
+
+`comparable` turns a column into one in which equal values have equal bytes, so that a hash of it and a comparison of
+it agree. `same` compares two columns value by value.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.nesting import plain
+
+Mask = npt.NDArray[np.bool_]
+
+_UNSIGNED = {16: np.uint16, 32: np.uint32, 64: np.uint64}
+
+
+def comparable(values: pa.Array) -> pa.Array:
+    """Return a column of the same length in which two values are equal if and only if these are.
+
+    Its leaves are integers, booleans, decimals and binary: floats are their bits with one NaN, text and times what they
+    are stored as. The entries of maps are sorted. Fields of structs are numbered, since their names may differ in case
+    alone.
+    """
+    values = plain(values)
+    kind = values.type
+    if pa.types.is_floating(kind):
+        return _bits(values)
+    if pa.types.is_string(kind):
+        return values.view(pa.binary())
+    if pa.types.is_large_string(kind):
+        return values.view(pa.large_binary())
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
+        return values.view(pa.int32() if kind.bit_width == 32 else pa.int64())  # noqa: PLR2004 - bits
+    if pa.types.is_struct(kind):
+        return _comparable_struct(values)
+    if pa.types.is_map(kind):
+        return _comparable_map(values)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _list_of(values, comparable(values.flatten()))
+    return values
+
+
+def _bits(values: pa.Array) -> pa.Array:
+    """Return floats as the integers of their bits, all NaN as one."""
+    kind = _UNSIGNED[values.type.bit_width]
+    numbers = np.asarray(values.fill_null(0.0))
+    canonical = np.where(np.isnan(numbers), numbers.dtype.type(np.nan), numbers)
+    mask = np.asarray(values.is_null()) if values.null_count else None
+    return pa.array(canonical.view(kind), mask=mask)
+
+
+def _comparable_struct(values: pa.StructArray) -> pa.Array:
+    # flatten() makes the fields of a null struct null, whatever is stored there.
+    children = [comparable(child) for child in values.flatten()]
+    present = pc.is_valid(values).cast(pa.int8())
+    names = [str(place) for place in range(len(children))]
+    return pa.StructArray.from_arrays([present, *children], names=["present", *names])
+
+
+def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the number of items of each list; 0 for null."""
+    kind = values.type
+    if pa.types.is_fixed_size_list(kind):
+        return np.where(np.asarray(values.is_valid()), kind.list_size, 0).astype(np.int64)
+    if pa.types.is_map(kind):
+        counts = np.diff(np.asarray(values.offsets)).astype(np.int64)
+        return np.where(np.asarray(values.is_valid()), counts, 0)
+    return np.asarray(pc.list_value_length(values).fill_null(0)).astype(np.int64)
+
+
+def _list_of(values: pa.Array, items: pa.Array) -> pa.Array:
+    """Return lists of the same lengths and nulls with other items: those of lists that are not null."""
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(_lengths(values))])
+    mask = values.is_null() if values.null_count else None
+    return pa.LargeListArray.from_arrays(pa.array(offsets), items, mask=mask)
+
+
+def _comparable_map(values: pa.MapArray) -> pa.Array:
+    """Return maps as lists of entries, sorted by key."""
+    lengths = _lengths(values)
+    owners = np.repeat(np.arange(len(values)), lengths)
+    offsets = np.asarray(values.offsets)[:-1]
+    starts = np.cumsum(lengths) - lengths
+    places = np.repeat(offsets - starts, lengths) + np.arange(int(lengths.sum()))
+    keys, items = (comparable(part.take(pa.array(places))) for part in (values.keys, values.items))
+    order = np.lexsort([_ranks(keys), owners])
+    entries = pa.StructArray.from_arrays(
+        [keys.take(pa.array(order)), items.take(pa.array(order))], names=["key", "item"]
+    )
+    return _list_of(values, entries)
+
+
+def _ranks(keys: pa.Array) -> npt.NDArray[np.int64]:
+    """Return a number per key, equal for equal keys; an order of its own for each type."""
+    if pa.types.is_nested(keys.type):
+        texts = [repr(key) for key in keys.to_pylist()]
+        return (
+            np.unique(np.array(texts, object), return_inverse=True)[1].astype(np.int64) if texts else np.zeros(0, int)
+        )
+    return np.asarray(pc.rank(keys, tiebreaker="dense")).astype(np.int64)
+
+
+def same(left: pa.Array, right: pa.Array) -> Mask:
+    """Return for each place whether two columns of one type have equal values there."""
+    return _same(comparable(left), comparable(right))
+
+
+def _same(left: pa.Array, right: pa.Array) -> Mask:
+    if pa.types.is_null(left.type):
+        return np.ones(len(left), bool)
+    if pa.types.is_struct(left.type):
+        found = np.ones(len(left), bool)
+        for place in range(left.type.num_fields):
+            found &= _same(left.field(place), right.field(place))
+        return found
+    valid, other = np.asarray(left.is_valid()), np.asarray(right.is_valid())
+    if pa.types.is_large_list(left.type):
+        return _mask((valid == other) & _same_lists(left, right, valid & other))
+    equal = pc.equal(left, right)
+    if equal.null_count:
+        equal = pc.fill_null(equal, False)  # noqa: FBT003 - pyarrow's
+    return _mask(np.asarray(equal) | ~(valid | other))
+
+
+def _same_lists(left: pa.Array, right: pa.Array, both: Mask) -> Mask:
+    """Return for each place whether two lists are equal; True where one of them is null."""
+    lengths = _lengths(left)
+    found = _mask(~both | (lengths == _lengths(right)))
+    compared = np.flatnonzero(both & found & (lengths > 0))
+    if not len(compared):
+        return found
+    chosen = pa.array(compared)
+    equal = _same(left.take(chosen).flatten(), right.take(chosen).flatten())
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[compared])[:-1]])
+    found[compared] &= np.logical_and.reduceat(equal, starts)
+    return found
+
+
+def _mask(values: npt.ArrayLike) -> Mask:
+    return np.asarray(values, bool)
+
+
+def exact_keys(columns: Sequence[pa.Array]) -> list[str]:
+    """Return a text per row, equal for rows that are equal. Slow: for the few rows that a hash does not tell apart."""
+    values = [comparable(column).to_pylist() for column in columns]
+    return [repr(row) for row in zip(*values, strict=True)]

@@ -1,0 +1,197 @@
+"""Row diffs: reads the splits in which two versions differ and compares their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.engines import local
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.rows.row_changes import compared
+from snapshot_explorer.rows.row_diff import RowDiff, stored
+from snapshot_explorer.rows.row_hashes import RowHasher
+from snapshot_explorer.rows.row_matching import HashedRows, repeated
+from snapshot_explorer.rows.spilled_rows import SplitRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from snapshot_explorer.rows.diff_plan import RowDiffPlan, Side
+    from snapshot_explorer.rows.row_hashes import Hashes
+
+_WIDEST_VALUE = 60
+"""Characters of a value in a message."""
+_SHOWN_COLUMNS = 5
+"""Columns of a key in a message."""
+DEFAULT_MEMORY = 768 * 2**20
+"""Bytes of rows that are held in memory; more are written to temporary files."""
+
+
+def check_files(plan: RowDiffPlan) -> None:
+    """Raise if a data file to read does not exist, where a check is fast.
+
+    Raises:
+        CorruptTableError: The message names the version and the file.
+    """
+    for side in (plan.a, plan.b):
+        missing = side.version.missing_files(side.splits)
+        if missing:
+            raise CorruptTableError(
+                f"Version {side.number} cannot be read: its data file {missing[0]} does not exist"
+                + (f", nor do {len(missing) - 1:,} more" if len(missing) > 1 else "")
+                + ". It may have been removed by VACUUM, expiry or by hand. `table.readability()` lists the versions "
+                "that can be read."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideReader:
+    """Reads the rows of one side in the columns that are compared. Picklable."""
+
+    plan: RowDiffPlan
+    """The diff."""
+    of_a: bool
+    """Whether it reads A."""
+    columns: tuple[str, ...]
+    """The columns to return."""
+    hasher: RowHasher = field(default_factory=RowHasher, repr=False)
+    """Hashes the key of the rows; whole rows without one."""
+
+    @property
+    def side(self) -> Side:
+        """The version, and what is read of it."""
+        return self.plan.a if self.of_a else self.plan.b
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns to read, in the version's own names."""
+        extra = sorted(self.plan.condition.columns - set(self.columns)) if self.plan.condition else []
+        return self.plan.aligned.names_in([*self.columns, *extra], of_a=self.of_a)
+
+    def rows(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
+        """Return the rows of a batch that pass the condition, with the columns that are compared, and their hashes."""
+        found = self._passing(batch)
+        names = self.plan.key or self.columns
+        return found, self.hasher.hashes([found.column(name) for name in names], found.num_rows)
+
+    def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        condition = self.plan.condition
+        if condition is None:
+            return self.plan.aligned.rows(batch, self.columns, of_a=self.of_a)
+        names = [*self.columns, *sorted(condition.columns - set(self.columns))]
+        found = self.plan.aligned.rows(batch, names, of_a=self.of_a)
+        mask = condition.mask(pa.Table.from_batches([found]))
+        return found.select(list(self.columns)).filter(mask)
+
+
+def check_key(plan: RowDiffPlan) -> None:
+    """Raise if the key has nulls, or values that several rows of one version have. Reads the key columns.
+
+    A declared primary key has neither. Rows that are not read, since both versions share them, are not checked.
+
+    Raises:
+        InvalidArgumentError: The message names the key and an example.
+    """
+    if not plan.key or plan.is_declared_key:
+        return
+    for of_a in (True, False):
+        reader = SideReader(plan=plan, of_a=of_a, columns=plan.key)
+        hashes: list[Hashes] = []
+
+        def see(
+            _: tuple[int, int], batch: pa.RecordBatch, reader: SideReader = reader, found: list[Hashes] = hashes
+        ) -> None:
+            rows, some = reader.rows(batch)
+            _check_nulls(rows, plan, reader.side)
+            found.append(some)
+
+        local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
+        ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))
+        again = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])[:_MOST_SUSPECTS]
+        if len(again):
+            _check_unique(plan, reader, again)
+
+
+_MOST_SUSPECTS = 10_000
+"""Hashes that several rows have, of which the rows are compared before any other work."""
+
+
+def _check_nulls(rows: pa.RecordBatch, plan: RowDiffPlan, side: Side) -> None:
+    for name in plan.key:
+        column = rows.column(name)
+        if column.null_count:
+            place = int(np.flatnonzero(np.asarray(column.is_null()))[0])
+            raise InvalidArgumentError(
+                f"The key column {name!r} is null in a row of version {side.number}: "
+                f"{_example(rows, place, plan.key)}. A key must identify every row. Name other columns, or use key=[] "
+                "to compare whole rows."
+            )
+
+
+def _example(rows: pa.RecordBatch | pa.Table, place: int, key: Sequence[str]) -> str:
+    """Return the key of a row for a message, cut where it is long."""
+    shown = [f"{name}={cut(cell(rows.column(name)[place]).text, _WIDEST_VALUE)}" for name in key[:_SHOWN_COLUMNS]]
+    return ", ".join(shown)
+
+
+def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None:
+    """Compare the rows of some hashes by their values."""
+    found: list[tuple[pa.RecordBatch, Hashes]] = []
+
+    def see(_: tuple[int, int], batch: pa.RecordBatch) -> None:
+        rows, own = reader.rows(batch)
+        mask = np.isin(own, hashes)
+        if mask.any():
+            found.append((rows.filter(pa.array(mask)), own[mask]))
+
+    local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
+    rows = HashedRows(
+        rows=pa.Table.from_batches([one for one, _ in found]), hashes=np.concatenate([own for _, own in found])
+    )
+    raise_repeated(plan, reader.side, rows)
+
+
+def raise_repeated(plan: RowDiffPlan, side: Side, rows: HashedRows) -> None:
+    """Raise if two of the rows have the same key."""
+    place = repeated(rows, plan.key)
+    if place is None:
+        return
+    raise InvalidArgumentError(
+        f"The key {', '.join(plan.key)} is not unique: several rows of version {side.number} have "
+        f"{_example(rows.rows, place, plan.key)}. Add columns to the key, or use key=[] to compare whole rows."
+    )
+
+
+def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
+    """Yield the changed rows of a plan, part by part; see `row_changes.changes_schema`. Reads both sides once.
+
+    Raises:
+        InvalidArgumentError: The key is not unique.
+        CorruptTableError: A file is missing or damaged; it is named.
+        UnsupportedFeatureError: A value cannot be read, or does not fit the type in which it is compared.
+    """
+    rows = SplitRows(plan.schema, limit_bytes=memory_limit)
+    for side, of_a in enumerate((True, False)):
+        reader = SideReader(plan=plan, of_a=of_a, columns=plan.columns)
+
+        def add(order: tuple[int, int], batch: pa.RecordBatch, reader: SideReader = reader, side: int = side) -> None:
+            found, hashes = reader.rows(batch)
+            rows.add(side, order, found, hashes)
+
+        local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, add)
+    for before, after in rows.pairs():
+        if plan.key:
+            raise_repeated(plan, plan.a, before)
+            raise_repeated(plan, plan.b, after)
+        yield compared(before, after, plan.key)
+
+
+def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
+    """Return the row diff of a plan; raises as `check_key` and `changes`."""
+    check_files(plan)
+    check_key(plan)
+    return RowDiff(plan=plan, changed=stored(changes(plan, memory_limit=memory_limit or DEFAULT_MEMORY), plan.schema))

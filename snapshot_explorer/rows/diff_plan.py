@@ -1,0 +1,280 @@
+"""`RowDiffPlan`: what a row diff reads, and the bound that metadata sets on its result. No data file is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from snapshot_explorer.engines.conditions import Condition, condition
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
+from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.rows.aligned_columns import Aligned, aligned, listed
+from snapshot_explorer.rows.changed_splits import changed_splits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.model import Split
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One of the two versions of a row diff, and what is read of it."""
+
+    version: TableVersion
+    """The version."""
+    committed_at: datetime | None
+    """When it was committed, aware, UTC; None if not recorded."""
+    splits: tuple[Split, ...]
+    """The splits that are read."""
+
+    @property
+    def number(self) -> int | None:
+        """The version's number."""
+        return self.version.number
+
+    @property
+    def files(self) -> int:
+        """The number of data files that are read."""
+        return len({path for split in self.splits for path in split.files})
+
+    @property
+    def rows(self) -> int | None:
+        """The most rows that are read, before any merge; None where the metadata does not contain it."""
+        known = [split.rows for split in self.splits]
+        return None if None in known else sum(rows or 0 for rows in known)
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the data files that are read."""
+        return sum(split.size_bytes for split in self.splits)
+
+    @property
+    def named(self) -> str:
+        """The version and its time, for people."""
+        time = "a time that was not recorded" if self.committed_at is None else moment(self.committed_at)
+        return f"version {self.number} of {time}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowDiffPlan:
+    """What a row diff reads. Draws itself."""
+
+    path: str
+    """The table's location."""
+    format: str
+    """The table's format."""
+    a: Side
+    """The version to compare with."""
+    b: Side
+    """The version whose rows are explained."""
+    key: tuple[str, ...]
+    """The columns that identify a row; empty where whole rows are compared."""
+    columns: tuple[str, ...]
+    """The columns that are compared, the key included, in the order of B."""
+    columns_only_a: tuple[str, ...]
+    """Columns that A has and B lacks; they are not compared."""
+    where: str | None
+    """The condition on the rows of both versions."""
+    shared_files: int
+    """Data files that both versions have with the same rows; they are not read."""
+    call: str
+    """The call that gives the diff."""
+    aligned: Aligned
+    """How the columns of the versions belong together."""
+    condition: Condition | None
+    """The condition, compiled."""
+    is_declared_key: bool
+    """Whether the key is the table's primary key, whose values are unique and not null."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that are compared, in the types in which they are."""
+        return pa.schema([self.aligned.schema.field(name) for name in self.columns])
+
+    @property
+    def most_deleted(self) -> int | None:
+        """The most rows of A that can be deleted or updated; None where the metadata does not tell."""
+        return self.a.rows
+
+    @property
+    def most_inserted(self) -> int | None:
+        """The most rows of B that can be inserted or updated; None where the metadata does not tell."""
+        return self.b.rows
+
+    @property
+    def announcement(self) -> str:
+        """What will be read, in a sentence."""
+        sides = [
+            f"{counted(side.files, 'file')}, {counted(side.rows, 'row')} and {size(side.size_bytes)} of version "
+            f"{side.number}"
+            for side in (self.a, self.b)
+        ]
+        return f"Reads {', and '.join(sides)}. Not read: {counted(self.shared_files, 'file')} that both have."
+
+    def drawing(self) -> Drawing:
+        """Return how the plan looks."""
+        return Drawing(
+            title=f"Row diff of {self.path}: version {self.a.number} to {self.b.number}, not read",
+            parts=(
+                Line(self.announcement),
+                Pairs(
+                    (
+                        *facts(self),
+                        ("at most deleted or updated rows", _or_unknown(self.most_deleted)),
+                        ("at most inserted or updated rows", _or_unknown(self.most_inserted)),
+                    )
+                ),
+            ),
+        )
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+
+def counted(count: int | None, noun: str) -> str:
+    """Return a number with its noun, such as `1 file` or `1,000 rows`."""
+    if count is None:
+        return f"an unknown number of {noun}s"
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _or_unknown(count: int | None) -> int | str:
+    return "unknown: the metadata does not tell" if count is None else count
+
+
+def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
+    """Return what is compared, as names and values for a drawing."""
+    found: list[tuple[str, object]] = [
+        ("format", plan.format),
+        ("A", plan.a.named),
+        ("B", plan.b.named),
+        ("key", ", ".join(plan.key) if plan.key else "none: whole rows are compared"),
+    ]
+    if plan.where is not None:
+        found.append(("where", plan.where))
+    if plan.columns_only_a:
+        found.append(("only in A, not compared", ", ".join(plan.columns_only_a)))
+    return [*found, ("call", plan.call)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffRequest:
+    """What a row diff is asked for."""
+
+    key: Sequence[str] | str | None = None
+    """The columns that identify a row; None for the primary key, none for whole rows."""
+    columns: Sequence[str] | None = None
+    """The columns to compare; None for all."""
+    where: str | None = None
+    """A condition in SQL."""
+    branch: str | None = None
+    """The branch of the table, for the call that gives the diff."""
+
+
+def plan_diff(
+    path: str, table_format: TableFormat, a: TableVersion, b: TableVersion, request: DiffRequest
+) -> RowDiffPlan:
+    """Return what the row diff of two versions reads. Plans both; opens no data file.
+
+    Raises:
+        InvalidArgumentError: A column does not exist, the condition does not fit, or no column is common.
+        UnsupportedFeatureError: A version needs a feature that is not read, or a column's types do not compare.
+        SnapshotNotFoundError: A version has no commit, or has expired.
+        CorruptTableError: A file of the metadata is missing or damaged; it is named.
+    """
+    if a.number is None or b.number is None:
+        raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
+    names = b.arrow_schema.names
+    key = (request.key,) if isinstance(request.key, str) else request.key
+    wanted = _checked(request.columns, names, "columns")
+    given = None if key is None else _checked(key, names, "key") or ()
+    where = None if request.where is None else condition(request.where, b.arrow_schema)
+    needed = None if wanted is None else [*wanted, *(given or b.schema.primary_keys), *(where.columns if where else ())]
+    columns = aligned(a, b, needed)
+    where = where and condition(request.where or "", columns.schema)
+    chosen_key = columns.primary_key if given is None else given
+    _check_key(chosen_key, columns, a)
+    compared = frozenset(names if wanted is None else (*wanted, *chosen_key))
+    found = changed_splits(
+        a, b, where_a=_predicate(where, columns, a, of_a=True), where_b=_predicate(where, columns, b, of_a=False)
+    )
+    times = [_committed_at(table_format, number) for number in (a.number, b.number)]
+    plan = RowDiffPlan(
+        path=path,
+        format=table_format.name,
+        a=Side(version=a, committed_at=times[0], splits=found.before),
+        b=Side(version=b, committed_at=times[1], splits=found.after),
+        key=tuple(name for name in names if name in chosen_key),
+        columns=tuple(name for name in names if name in compared),
+        columns_only_a=columns.only_a if wanted is None else (),
+        where=request.where,
+        shared_files=found.shared_files,
+        call="",
+        aligned=columns,
+        condition=where,
+        is_declared_key=frozenset(chosen_key) == frozenset(columns.primary_key),
+    )
+    return replace(plan, call=_call(plan, request))
+
+
+def _committed_at(table_format: TableFormat, number: int) -> datetime | None:
+    """Return when a version was committed; None where it is unknown."""
+    try:
+        return table_format.committed_at([number])[0]
+    except CorruptTableError:
+        return None
+
+
+def _checked(names: Sequence[str] | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
+    """Return the names of an argument, each a column."""
+    if names is None:
+        return None
+    if isinstance(names, str):
+        raise InvalidArgumentError(f"{argument} is one text, {names!r}. Give a list of names: [{names!r}].")
+    for name in names:
+        if name not in known:
+            raise InvalidArgumentError(f"Unknown column {str(name)!r}. Columns: {listed(known)}.")
+    if argument == "columns" and not names:
+        raise InvalidArgumentError("columns names no column. Name the columns to compare, or leave it out for all.")
+    return tuple(dict.fromkeys(names))
+
+
+def _check_key(key: Sequence[str], columns: Aligned, a: TableVersion) -> None:
+    for name in key:
+        if name not in columns.names_a:
+            raise InvalidArgumentError(
+                f"The key column {name!r} does not exist at version {a.number}, so that its rows cannot be found by "
+                f"it. Columns that both versions have: {listed(list(columns.names_a))}."
+            )
+
+
+def _predicate(where: Condition | None, columns: Aligned, version: TableVersion, *, of_a: bool) -> Condition | None:
+    """Return the condition as a predicate on files of a version; None where it does not apply to its columns."""
+    if where is None:
+        return None
+    schema = version.arrow_schema
+    for name in where.columns:
+        own = columns.names_a.get(name) if of_a else name
+        if own != name or schema.field(name).type != columns.schema.field(name).type:
+            return None
+    return condition(where.text, schema)
+
+
+def _call(plan: RowDiffPlan, request: DiffRequest) -> str:
+    """Return the call of Python that gives the diff."""
+    key = [request.key] if isinstance(request.key, str) else request.key
+    arguments = [str(plan.a.number), str(plan.b.number)]
+    arguments += [] if key is None else [f"key={list(key)!r}"]
+    arguments += [] if request.columns is None else [f"columns={list(request.columns)!r}"]
+    arguments += [] if request.where is None else [f"where={request.where!r}"]
+    branch = f", branch={request.branch!r}" if request.branch else ""
+    return f"open_table({plan.path!r}{branch}).diff_rows({', '.join(arguments)})"

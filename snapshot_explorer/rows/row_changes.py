@@ -1,0 +1,128 @@
+"""Changed rows as one table: `rowkind`, the names of the changed columns, and the columns of the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.rows.row_matching import HashedRows, changed_cells, matched, taken, unmatched
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from snapshot_explorer.rows.row_matching import Places
+
+INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
+_KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
+
+
+def first_columns(schema: pa.Schema) -> tuple[str, str]:
+    """Return the names of the two columns before those of the rows; underscores are added where the rows have them."""
+    found = []
+    for name in ("rowkind", "changed_columns"):
+        while name in schema.names:
+            name += "_"  # noqa: PLW2901 - until it is a name of its own
+        found.append(name)
+    return found[0], found[1]
+
+
+def changes_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of changed rows with some columns."""
+    kind, changed = first_columns(schema)
+    return pa.schema([pa.field(kind, pa.string(), nullable=False), pa.field(changed, pa.list_(pa.string())), *schema])
+
+
+def compared(before: HashedRows, after: HashedRows, key: Sequence[str]) -> pa.Table:
+    """Return the rows that differ: deleted ones, inserted ones, then updated ones, each before and after its update.
+
+    Args:
+        before: Rows of A.
+        after: Rows of B with the same columns.
+        key: The columns that identify a row, unique on each side; empty to compare whole rows.
+    """
+    columns = before.rows.column_names
+    left, right = matched(before, after, key or columns)
+    deleted, inserted = unmatched(len(before.hashes), left), unmatched(len(after.hashes), right)
+    rest = [name for name in columns if name not in key] if key else []
+    cells = changed_cells(before.rows, after.rows, left, right, rest)
+    updated = np.flatnonzero(cells.any(axis=1))
+    sides = pa.concat_tables(
+        [
+            _at(before.rows, np.concatenate([deleted, left[updated]])),
+            _at(after.rows, np.concatenate([inserted, right[updated]])),
+        ]
+    )
+    order = _order(len(deleted), len(inserted), len(updated))
+    kinds = np.repeat(np.array([3, 0], np.int8), [len(deleted), len(inserted)])
+    kinds = np.concatenate([kinds, np.tile(np.array([1, 2], np.int8), len(updated))])
+    names = _names(cells[updated], rest, len(deleted) + len(inserted))
+    rows = sides.take(pa.array(order))
+    arrays = [_KINDS.take(pa.array(kinds)), names, *rows.columns]
+    return pa.Table.from_arrays(arrays, schema=changes_schema(before.rows.schema))
+
+
+def _at(rows: pa.Table, places: Places) -> pa.Table:
+    return pa.Table.from_arrays([taken(column, places) for column in rows.columns], schema=rows.schema)
+
+
+def _order(deleted: int, inserted: int, updated: int) -> Places:
+    """Return places in: deleted rows, rows before an update, inserted rows, rows after an update."""
+    pairs = np.empty((updated, 2), np.int64)
+    pairs[:, 0] = deleted + np.arange(updated)
+    pairs[:, 1] = deleted + updated + inserted + np.arange(updated)
+    return np.concatenate([np.arange(deleted), deleted + updated + np.arange(inserted), pairs.ravel()])
+
+
+def _names(cells: npt.NDArray[np.bool_], columns: Sequence[str], nulls: int) -> pa.Array:
+    """Return the names of the changed columns, null for rows that are not updated, twice for those that are."""
+    doubled = np.repeat(cells, 2, axis=0)
+    counts = np.concatenate([np.zeros(nulls, np.int64), doubled.sum(axis=1)])
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int32)
+    names = pa.array(list(columns), pa.string()).take(pa.array(np.nonzero(doubled)[1]))
+    mask = np.concatenate([np.ones(nulls, bool), np.zeros(len(doubled), bool)])
+    return pa.ListArray.from_arrays(pa.array(offsets), names, mask=pa.array(mask))
+
+
+def kinds_of(changes: pa.Table) -> dict[str, int]:
+    """Return how many rows there are of each kind."""
+    found = pc.value_counts(changes.column(0))
+    return {row["values"]: row["counts"] for row in found.to_pylist()}
+
+
+def of_kinds(changes: pa.Table, kinds: Sequence[str]) -> pa.Table:
+    """Return the rows of some kinds, with the columns of the rows only."""
+    rows = changes.filter(pc.is_in(changes.column(0), pa.array(list(kinds))))
+    return rows.select(list(range(2, changes.num_columns)))
+
+
+def side_by_side(changes: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return the updated rows: the changed columns, the key, and each other column before and after.
+
+    The names are `amount_before` and `amount_after`; underscores are added before the ending where they would be names
+    of other columns.
+    """
+    kinds = changes.column(0)
+    before, after = (changes.filter(pc.equal(kinds, kind)) for kind in (BEFORE, AFTER))
+    names = changes.column_names[2:]
+    rest = [name for name in names if name not in key]
+    endings = _endings(rest, [changes.column_names[1], *key])
+    arrays = [before.column(1), *(before.column(name) for name in key)]
+    fields = [changes.schema.field(1), *(changes.schema.field(name) for name in key)]
+    for name in rest:
+        for side, ending in zip((before, after), endings, strict=True):
+            arrays.append(side.column(name))
+            fields.append(changes.schema.field(name).with_name(name + ending))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _endings(names: Sequence[str], taken_names: Sequence[str]) -> tuple[str, str]:
+    endings = ("_before", "_after")
+    while True:
+        made = [name + ending for name in names for ending in endings]
+        if len(set(made)) == len(made) and not set(made).intersection(taken_names):
+            return endings
+        endings = ("_" + endings[0], "_" + endings[1])

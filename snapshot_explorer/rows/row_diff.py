@@ -1,0 +1,320 @@
+"""`RowDiff`: the rows that differ between two versions. Draws itself and exports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.frames import as_pandas
+from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
+from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.rows.diff_plan import RowDiffPlan, counted, facts
+from snapshot_explorer.rows.row_changes import (
+    AFTER,
+    BEFORE,
+    DELETED,
+    INSERTED,
+    changes_schema,
+    kinds_of,
+    of_kinds,
+    side_by_side,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from os import PathLike
+
+    import pandas as pd
+
+_HEAD_ROWS = 1_000
+"""Rows of each kind that are kept in memory to be drawn."""
+_HELD_BYTES = 256 * 2**20
+"""Bytes of changed rows that are held in memory; more are kept in a temporary file."""
+_DRAWN_ROWS = 20
+_WIDEST_CELL = 60
+
+
+class ChangedRows:
+    """Changed rows, in memory or in a temporary file that is removed with this object."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        """Hold no rows yet; `stored` fills it."""
+        self.schema = schema
+        self.counts: Counter[str] = Counter()
+        self.heads: dict[str, pa.Table] = {}
+        self._tables: list[pa.Table] = []
+        self._held = 0
+        self._folder: TemporaryDirectory[str] | None = None
+
+    def fill(self, parts: Iterable[pa.Table]) -> None:
+        """Take in rows, part by part."""
+        writer: pa.ipc.RecordBatchStreamWriter | None = None
+        try:
+            for part in parts:
+                self._count(part)
+                self._tables.append(part)
+                self._held += part.nbytes
+                if writer is None and self._held > _HELD_BYTES:
+                    writer = pa.ipc.new_stream(self._path(), self.schema)
+                while writer is not None and self._tables:
+                    writer.write_table(self._tables.pop(0))
+        finally:
+            if writer is not None:
+                writer.close()
+
+    def _count(self, part: pa.Table) -> None:
+        for kind, count in kinds_of(part).items():
+            self.counts[kind] += count
+            known = self.heads.get(kind)
+            if known is None or len(known) < _HEAD_ROWS:
+                rows = part.filter(pa.compute.equal(part.column(0), kind)).slice(0, _HEAD_ROWS)
+                joined = rows if known is None else pa.concat_tables([known, rows]).slice(0, _HEAD_ROWS)
+                self.heads[kind] = joined.take(pa.array(range(len(joined)), pa.int64()))
+
+    def _path(self) -> str:
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="snapshot-diff-")
+        return str(Path(self._folder.name) / "changes.arrows")
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield the rows, part by part."""
+        if self._folder is None:
+            yield from self._tables
+            return
+        with pa.OSFile(self._path()) as source:
+            for batch in pa.ipc.open_stream(source):
+                yield pa.Table.from_batches([batch])
+
+    def table(self) -> pa.Table:
+        """Return all rows."""
+        return pa.concat_tables([self.schema.empty_table(), *self.parts()])
+
+
+def stored(parts: Iterable[pa.Table], schema: pa.Schema) -> ChangedRows:
+    """Return changed rows of a schema, given part by part."""
+    found = ChangedRows(changes_schema(schema))
+    found.fill(parts)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowDiff:
+    """The rows that differ between version A and version B of a table. Draws itself.
+
+    The rows of A less `before` plus `after` are the rows of B, as multisets. Columns have the names of B and the wider
+    of both types. Values are compared as they are stored: nulls are equal, NaN equals NaN, -0.0 differs from 0.0,
+    decimals and times are equal where their values are, maps have no order.
+    """
+
+    plan: RowDiffPlan
+    """What was compared and read."""
+    changed: ChangedRows
+    """The changed rows."""
+    drawn_rows: int = _DRAWN_ROWS
+    """How many rows are drawn."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of rows that were inserted, deleted and updated."""
+        found = self.changed.counts
+        return {"inserted": found[INSERTED], "deleted": found[DELETED], "updated": found[AFTER]}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row differs."""
+        return not any(self.counts.values())
+
+    @property
+    def inserted(self) -> pa.Table:
+        """The rows that B has and A lacks; with a key, those whose key A lacks."""
+        return self._of(INSERTED)
+
+    @property
+    def deleted(self) -> pa.Table:
+        """The rows that A has and B lacks; with a key, those whose key B lacks."""
+        return self._of(DELETED)
+
+    @property
+    def updated(self) -> pa.Table:
+        """The rows whose key both versions have, with other values.
+
+        The columns are `changed_columns` (list of text), the key, and each other column before and after, as
+        `amount_before` and `amount_after`. Empty without a key.
+        """
+        return side_by_side(self.changed.table(), self.plan.key)
+
+    @property
+    def before(self) -> pa.Table:
+        """The rows of A that B lacks: the deleted ones, and the updated ones as they were."""
+        return self._of(DELETED, BEFORE)
+
+    @property
+    def after(self) -> pa.Table:
+        """The rows of B that A lacks: the inserted ones, and the updated ones as they are."""
+        return self._of(INSERTED, AFTER)
+
+    def _of(self, *kinds: str) -> pa.Table:
+        schema = self.plan.schema
+        parts = [of_kinds(part, kinds) for part in self.changed.parts()]
+        return pa.concat_tables([schema.empty_table(), *parts])
+
+    def to_arrow(self) -> pa.Table:
+        """Return all changed rows: `rowkind`, `changed_columns`, and the columns of the rows.
+
+        `rowkind` is +I (inserted), -D (deleted), -U and +U (updated: before and after, in pairs), as in
+        `Table.row_changes`. `changed_columns` is null for inserted and deleted rows.
+        """
+        return self.changed.table()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all changed rows as pandas with Arrow dtypes; columns as `to_arrow`."""
+        return as_pandas(self.to_arrow())
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Return all changed rows as JSON text, a list with an object per row; with a path, write it there.
+
+        Columns as `to_arrow`. Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
+        """
+        rows = self.to_arrow().to_pylist(maps_as_pydicts="lossy")
+        found = orjson.dumps(rows, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS, default=_json_value).decode()
+        return self._given(found, path)
+
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Return all changed rows as CSV text with a header; with a path, write it there, part by part.
+
+        Columns as `to_arrow`. Nested values are JSON text, binary is hexadecimal; an empty text stands in quotes, null
+        does not.
+        """
+        from pyarrow import csv  # noqa: PLC0415 - loaded where it is used: it takes time
+
+        sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(self._outside(path), "wb")
+        with sink:
+            with csv.CSVWriter(sink, _flat(self.changed.schema.empty_table()).schema) as writer:
+                for part in self.changed.parts():
+                    writer.write_table(_flat(part))
+            return sink.getvalue().to_pybytes().decode() if path is None else None
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write all changed rows to a Parquet file, part by part: the result need not fit in memory.
+
+        Columns as `to_arrow`.
+        """
+        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
+
+        with pq.ParquetWriter(self._outside(path), self.changed.schema) as writer:
+            for part in self.changed.parts():
+                writer.write_table(part)
+
+    def _given(self, found: str, path: str | PathLike[str] | None) -> str | None:
+        if path is None:
+            return found
+        Path(self._outside(path)).write_text(found, encoding="utf-8")
+        return None
+
+    def _outside(self, path: str | PathLike[str]) -> str:
+        """Return a path as text, unless it is in the table, which is never written to."""
+        target, root = Path(path).resolve(), Path(self.plan.path)
+        if root.is_dir() and target.is_relative_to(root.resolve()):
+            raise InvalidArgumentError(f"{path} is in the table {self.plan.path}. Choose a file outside of it.")
+        return str(path)
+
+    def showing(self, rows: int) -> RowDiff:
+        """Return the same diff, drawn with up to so many rows."""
+        if rows < 0:
+            raise InvalidArgumentError(f"limit must be 0 or more, got {rows}.")
+        return replace(self, drawn_rows=rows)
+
+    def drawing(self) -> Drawing:
+        """Return how the diff looks: what was compared, how many rows changed, and the first of them."""
+        counts = self.counts
+        said = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        plan = self.plan
+        title = f"Row diff of {plan.path}: version {plan.a.number} to {plan.b.number}"
+        read = [f"{counted(side.files, 'file')} of version {side.number}" for side in (plan.a, plan.b)]
+        reading = ("read", f"{' and '.join(read)}; not read: {counted(plan.shared_files, 'file')} that both have")
+        first = Line("No row differs." if self.is_empty else f"Rows: {said}.")
+        parts = (first, Pairs((*facts(plan), reading)))
+        return Drawing(title=title, parts=parts if self.is_empty else (*parts, self._grid()))
+
+    def _grid(self) -> Grid:
+        """Return the first changed rows: an updated one as one row, with what became of what in changed cells."""
+        key = self.plan.key
+        names = [*key, *(name for name in self.plan.columns if name not in key)]
+        heads = self.changed.heads
+        sizes = {kind: len(heads[kind]) for kind in (DELETED, INSERTED, AFTER) if kind in heads}
+        columns: list[list[str | None]] = [[] for _ in range(len(names) + 1)]
+        marked = set()
+        for kind, count in _shares(sizes, self.drawn_rows).items():
+            for place in range(count):
+                row = len(columns[0])
+                columns[0].append(_WORDS[kind])
+                for column, name in enumerate(names, 1):
+                    shown, is_changed = _shown(heads, kind, name, place)
+                    columns[column].append(shown)
+                    if is_changed:
+                        marked.add((row, column))
+        arrays = [pa.array(values, pa.string()) for values in columns]
+        rows = pa.Table.from_arrays(arrays, names=["change", *names])
+        total = sum(self.counts.values())
+        return Grid(rows, total=total, noun="changed rows", limit=self.drawn_rows, marked=frozenset(marked))
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+
+_WORDS = {DELETED: "- deleted", INSERTED: "+ inserted", AFTER: "~ updated"}
+
+
+def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
+    """Return how many rows of each kind are drawn: as many of each, and what is left of those with more."""
+    shares = dict.fromkeys(sizes, 0)
+    left = min(limit, sum(sizes.values()))
+    while left:
+        open_kinds = [kind for kind in sizes if shares[kind] < sizes[kind]]
+        for kind in open_kinds:
+            more = min(max(1, left // len(open_kinds)), sizes[kind] - shares[kind], left)
+            shares[kind] += more
+            left -= more
+    return shares
+
+
+def _shown(heads: Mapping[str, pa.Table], kind: str, name: str, place: int) -> tuple[str | None, bool]:
+    """Return the text of a cell, None for an unchanged null, and whether its value changed."""
+    rows = heads[kind]
+    scalar = rows.column(name)[place]
+    value = cell(scalar).text
+    if kind != AFTER or name not in (rows.column(1)[place].as_py() or ()):
+        return value if scalar.is_valid else None, False
+    old = cell(heads[BEFORE].column(name)[place]).text
+    return f"{cut(old, _WIDEST_CELL)} → {cut(value, _WIDEST_CELL)}", True
+
+
+def _json_value(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _flat(rows: pa.Table) -> pa.Table:
+    """Return rows with nested values as JSON text and binary as hexadecimal text."""
+    for place, item in enumerate(rows.schema):
+        is_binary = pa.types.is_binary(item.type) or pa.types.is_large_binary(item.type)
+        if is_binary or pa.types.is_nested(item.type) or pa.types.is_null(item.type):
+            values = rows.select([place]).to_pydict(maps_as_pydicts="lossy")[item.name]
+            texts = pa.array([None if one is None else _flat_text(one) for one in values], pa.string())
+            rows = rows.set_column(place, item.name, texts)
+    return rows
+
+
+def _flat_text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    return orjson.dumps(value, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS, default=_json_value).decode()

@@ -1,0 +1,131 @@
+"""Which rows of two sets are the same, and which cells of two rows with one key differ.
+
+Rows are found by their hashes and then compared value by value: an equal hash is never taken for an equal row.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.equal_values import Mask, exact_keys, same
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from snapshot_explorer.rows.row_hashes import Hashes
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashedRows:
+    """Rows and a hash of each."""
+
+    rows: pa.Table
+    """The rows."""
+    hashes: Hashes
+    """The hash of each row's key; of the whole row where there is no key."""
+
+
+def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tuple[Places, Places]:
+    """Return the places of rows of two sets that have a partner with equal columns, and the partners' places.
+
+    Each row has at most one partner, as many as there are: what is left differs as a multiset.
+    """
+    left, right = _of_equal_hash(before.hashes, after.hashes)
+    if not columns or not len(left):
+        return left, right
+    equal = _equal_rows(before.rows, after.rows, left, right, columns)
+    if equal.all():
+        return left, right
+    # Rows of one hash differ: the rows of these hashes are compared as a whole, by their values.
+    unclear = np.unique(before.hashes[left[~equal]])
+    clear = ~np.isin(before.hashes[left], unclear)
+    more_left, more_right = _exactly_matched(before, after, unclear, columns)
+    return np.concatenate([left[clear], more_left]), np.concatenate([right[clear], more_right])
+
+
+def _of_equal_hash(before: Hashes, after: Hashes) -> tuple[Places, Places]:
+    """Return places of equal hashes: the n-th of a hash on one side with the n-th on the other, in order."""
+    order, other = np.argsort(before, kind="stable"), np.argsort(after, kind="stable")
+    left, right = before[order], after[other]
+    number = np.arange(len(left)) - np.searchsorted(left, left, "left")
+    partner = np.searchsorted(right, left, "left") + number
+    found = partner < np.searchsorted(right, left, "right")
+    places, partners = order[found], other[partner[found]]
+    in_order = np.argsort(places, kind="stable")
+    return places[in_order].astype(np.int64), partners[in_order].astype(np.int64)
+
+
+def _equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]) -> Mask:
+    equal = np.ones(len(left), bool)
+    for name in columns:
+        equal &= same(taken(before[name], left), taken(after[name], right))
+    return equal
+
+
+def taken(column: pa.ChunkedArray, places: Places) -> pa.Array:
+    """Return the values of a column at some places, in one array."""
+    return single_chunk(column.take(pa.array(places)))
+
+
+def _exactly_matched(
+    before: HashedRows, after: HashedRows, hashes: Hashes, columns: Sequence[str]
+) -> tuple[Places, Places]:
+    sides = []
+    for side in (before, after):
+        places = np.flatnonzero(np.isin(side.hashes, hashes))
+        keys = exact_keys([taken(side.rows[name], places) for name in columns])
+        sides.append(list(zip(keys, places.tolist(), strict=True)))
+    waiting = defaultdict(list)
+    for key, place in reversed(sides[1]):
+        waiting[key].append(place)
+    found = [(place, waiting[key].pop()) for key, place in sides[0] if waiting[key]]
+    left, right = zip(*found, strict=True) if found else ((), ())
+    return np.array(left, np.int64), np.array(right, np.int64)
+
+
+def unmatched(rows: int, places: Places) -> Places:
+    """Return the places of the rows that are not among some places."""
+    is_left = np.ones(rows, bool)
+    is_left[places] = False
+    return np.flatnonzero(is_left)
+
+
+def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
+    """Return the place of a row whose columns equal those of another row; None if all rows differ."""
+    order = np.argsort(rows.hashes, kind="stable")
+    ordered = rows.hashes[order]
+    again = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if not len(again):
+        return None
+    suspects = np.flatnonzero(np.isin(rows.hashes, ordered[again]))
+    seen: set[str] = set()
+    for start in range(0, len(suspects), _AT_ONCE):
+        some = suspects[start : start + _AT_ONCE]
+        for place, key in zip(some.tolist(), exact_keys([taken(rows.rows[one], some) for one in columns]), strict=True):
+            if key in seen:
+                return int(place)
+            seen.add(key)
+    return None
+
+
+_AT_ONCE = 10_000
+"""Rows that are compared as text at once."""
+
+
+def changed_cells(
+    before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]
+) -> npt.NDArray[np.bool_]:
+    """Return for each pair of rows and each column whether the values differ."""
+    found = np.zeros((len(left), len(columns)), bool)
+    for place, name in enumerate(columns):
+        found[:, place] = ~same(taken(before[name], left), taken(after[name], right))
+    return found

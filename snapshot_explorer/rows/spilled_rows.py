@@ -1,0 +1,174 @@
+"""Rows of two sides by hash: in memory up to a limit, beyond it in temporary files."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.rows.row_matching import HashedRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from snapshot_explorer.rows.row_hashes import Hashes
+
+_HASH = "\0hash"
+"""The name of the hash in temporary files."""
+_BUFFERED_BYTES = 32 * 2**20
+"""Rows of a side that are sorted by bucket and written at once."""
+_BITS = 5
+"""Bits of the hash that choose a bucket."""
+_BUCKETS = 1 << _BITS
+_WORD = 64
+
+_Part = tuple[tuple[int, int], pa.RecordBatch, "Hashes"]
+
+
+class SplitRows:
+    """Rows of a side before and a side after, divided by hash so that each part fits in memory.
+
+    Rows of equal hash are in one part. Safe to add to from several threads.
+    """
+
+    def __init__(self, schema: pa.Schema, *, limit_bytes: int, shift: int = 0) -> None:
+        """Hold no rows yet.
+
+        Args:
+            schema: The columns of all rows.
+            limit_bytes: The most bytes of rows in memory; more are written to temporary files.
+            shift: How many bits of the hashes are the same in all rows.
+        """
+        self._schema = schema
+        self._limit_bytes = limit_bytes
+        self._shift = shift
+        self._lock = Lock()
+        self._parts: tuple[list[_Part], list[_Part]] = ([], [])
+        self._held = [0, 0]
+        self._files: _BucketFiles | None = None
+
+    def add(self, side: int, order: tuple[int, int], batch: pa.RecordBatch, hashes: Hashes) -> None:
+        """Add rows.
+
+        Args:
+            side: 0 for before, 1 for after.
+            order: Their place among the rows of their side.
+            batch: The rows.
+            hashes: The hash of each.
+        """
+        with self._lock:
+            self._parts[side].append((order, batch, hashes))
+            self._held[side] += batch.nbytes + hashes.nbytes
+            can_divide = self._shift + _BITS <= _WORD
+            if self._files is None and sum(self._held) > self._limit_bytes and can_divide:
+                self._files = _BucketFiles(self._schema, self._shift)
+                self._flush(self._files, 0)
+                self._flush(self._files, 1)
+            elif self._files is not None and self._held[side] > _BUFFERED_BYTES:
+                self._flush(self._files, side)
+
+    @property
+    def is_spilled(self) -> bool:
+        """Return whether rows have been written to temporary files."""
+        return self._files is not None
+
+    def _flush(self, files: _BucketFiles, side: int) -> None:
+        """Write the rows of a side that are in memory."""
+        parts = self._parts[side]
+        while parts:
+            some, size = [], 0
+            while parts and size <= _BUFFERED_BYTES:
+                some.append(parts.pop())
+                size += some[-1][1].nbytes
+            files.write(side, *_joined(self._schema, some))
+        self._held[side] = 0
+
+    def pairs(self) -> Iterator[tuple[HashedRows, HashedRows]]:
+        """Yield the rows before and after of each part, and drop them."""
+        if self._files is None:
+            sides = []
+            for parts in self._parts:
+                table, hashes = _joined(self._schema, sorted(parts, key=lambda part: part[0]))
+                parts.clear()
+                sides.append(HashedRows(rows=table, hashes=hashes))
+            yield sides[0], sides[1]
+            return
+        with self._files as files:
+            self._flush(files, 0)
+            self._flush(files, 1)
+            files.finish()
+            for bucket in range(_BUCKETS):
+                yield from self._of_bucket(files, bucket)
+
+    def _of_bucket(self, files: _BucketFiles, bucket: int) -> Iterator[tuple[HashedRows, HashedRows]]:
+        """Yield the rows of a bucket, divided again where they exceed the limit."""
+        inner = SplitRows(self._schema, limit_bytes=self._limit_bytes, shift=self._shift + _BITS)
+        for side in (0, 1):
+            for place, (batch, hashes) in enumerate(files.read(bucket, side)):
+                inner.add(side, (place, 0), batch, hashes)
+        yield from inner.pairs()
+
+
+def _joined(schema: pa.Schema, parts: list[_Part]) -> tuple[pa.Table, Hashes]:
+    hashes = [part[2] for part in parts]
+    return (
+        pa.Table.from_batches([part[1] for part in parts], schema=schema),
+        np.concatenate(hashes) if hashes else np.zeros(0, np.uint64),
+    )
+
+
+class _BucketFiles:
+    """Temporary files of rows, one per bucket and side, removed on exit."""
+
+    def __init__(self, schema: pa.Schema, shift: int) -> None:
+        self._shift = shift
+        self._schema = schema
+        self._stack = ExitStack()
+        folder = self._stack.enter_context(TemporaryDirectory(prefix="snapshot-rows-"))
+        self._folder = Path(folder)
+        self._writers: dict[tuple[int, int], pa.ipc.RecordBatchStreamWriter] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _path(self, bucket: int, side: int) -> str:
+        return str(self._folder / f"{bucket}-{side}.arrows")
+
+    def write(self, side: int, rows: pa.Table, hashes: Hashes) -> None:
+        """Write rows of a side to the files of their buckets."""
+        buckets = ((hashes >> np.uint64(self._shift)) & np.uint64(_BUCKETS - 1)).astype(np.uint8)
+        order = np.argsort(buckets, kind="stable")
+        table = rows.append_column(_HASH, pa.array(hashes)).take(pa.array(order))
+        ends = np.cumsum(np.bincount(buckets, minlength=_BUCKETS)).tolist()
+        for bucket, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            if start < end:
+                self._writer(bucket, side, table.schema).write_table(table.slice(start, end - start))
+
+    def _writer(self, bucket: int, side: int, schema: pa.Schema) -> pa.ipc.RecordBatchStreamWriter:
+        found = self._writers.get((bucket, side))
+        if found is None:
+            sink = self._stack.enter_context(pa.OSFile(self._path(bucket, side), "wb"))
+            found = self._writers[bucket, side] = self._stack.enter_context(pa.ipc.new_stream(sink, schema))
+        return found
+
+    def finish(self) -> None:
+        """Complete the files."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def read(self, bucket: int, side: int) -> Iterator[tuple[pa.RecordBatch, Hashes]]:
+        """Yield the rows of a bucket and remove its file."""
+        if (bucket, side) not in self._writers:
+            return
+        with pa.OSFile(self._path(bucket, side)) as source:
+            for batch in pa.ipc.open_stream(source):
+                yield batch.select(self._schema.names), np.asarray(batch.column(_HASH))
+        Path(self._path(bucket, side)).unlink()
