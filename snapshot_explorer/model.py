@@ -105,6 +105,16 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldIds:
+    """The id of a column or of a field in a struct, and those of the fields in its type."""
+
+    id: int | str | None
+    """What renames keep: the id, or the name in data files; None of items, keys and values."""
+    parts: tuple["FieldIds", ...] = ()
+    """Of a struct its fields in order, of a list its items, of a map its keys and its values; else empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
     """The schema of a table at one version."""
 

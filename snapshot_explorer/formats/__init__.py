@@ -16,6 +16,7 @@ from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.model import (
     Branch,
     ChangeMode,
+    FieldIds,
     Inspection,
     Listing,
     Predicate,
@@ -122,6 +123,11 @@ class TableVersion(Protocol):
     @property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows."""
+        ...
+
+    @property
+    def field_ids(self) -> Mapping[str, FieldIds]:
+        """Return the field ids of each column, those in its type included."""
         ...
 
     @property

@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.model import FieldIds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Column, TableSchema
+    from snapshot_explorer.model import TableSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,10 @@ class Aligned:
     """For each of these columns that A has, its name in A. The others are null in A."""
     only_a: tuple[str, ...]
     """The columns of A that B lacks, which are not compared."""
+    ids_a: Mapping[str, FieldIds]
+    """The field ids of each column of A, under its name there."""
+    ids_b: Mapping[str, FieldIds]
+    """The field ids of each column of B."""
     primary_key: tuple[str, ...]
     """The primary key, in the names of B; empty where there is none, or where the versions have different ones."""
 
@@ -43,7 +48,8 @@ class Aligned:
             if own is None:
                 arrays.append(pa.nulls(batch.num_rows, kind))
             else:
-                arrays.append(widened(batch.column(own), kind, name))
+                ids = self.ids_a[own] if of_a else self.ids_b[name]
+                arrays.append(widened(batch.column(own), kind, name, ids, self.ids_b[name]))
         if not names:
             return batch.select([])
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([self.schema.field(name) for name in names]))
@@ -52,8 +58,8 @@ class Aligned:
 def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = None) -> Aligned:
     """Return how the columns of two versions belong together. Reads nothing but the schemas.
 
-    Columns are the same where their field ids are; where one of the schemas has none, as a Delta table before column
-    mapping, where their names are.
+    Columns are the same where their field ids are; of Delta where their names in data files are, which column mapping
+    keeps when a column is renamed.
 
     Args:
         a: The version to compare with.
@@ -65,19 +71,20 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
         UnsupportedFeatureError: The types of a column cannot be compared.
     """
     there = a.arrow_schema, b.arrow_schema
-    pairs, only_a = _pairs(a.schema, b.schema)
+    pairs, only_a = _pairs(a, b)
     if not pairs and len(there[0]) and len(there[1]):
         raise InvalidArgumentError(
             f"Versions {a.number} and {b.number} have no column in common, so that their rows cannot be compared. "
             f"Columns of {a.number}: {listed(there[0].names)}. Columns of {b.number}: {listed(there[1].names)}."
         )
+    ids_a, ids_b = a.field_ids, b.field_ids
     needed = frozenset(there[1].names if columns is None else columns)
     fields = []
     for field in there[1]:
         own = pairs.get(field.name)
         kind: pa.DataType | None = field.type
         if own is not None and field.name in needed:
-            kind = wider(there[0].field(own).type, field.type)
+            kind = wider(there[0].field(own).type, field.type, ids_a[own], ids_b[field.name])
         if kind is None:
             raise UnsupportedFeatureError(
                 f"The column {field.name!r} is {there[0].field(own).type} at version {a.number} and {field.type} at "
@@ -85,7 +92,12 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
             )
         fields.append(pa.field(field.name, kind))
     return Aligned(
-        schema=pa.schema(fields), names_a=pairs, only_a=only_a, primary_key=_primary_key(a.schema, b.schema, pairs)
+        schema=pa.schema(fields),
+        names_a=pairs,
+        only_a=only_a,
+        ids_a=ids_a,
+        ids_b=ids_b,
+        primary_key=_primary_key(a.schema, b.schema, pairs),
     )
 
 
@@ -95,17 +107,21 @@ def listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")  # noqa: PLR2004 - a line
 
 
-def _pairs(a: TableSchema, b: TableSchema) -> tuple[dict[str, str], tuple[str, ...]]:
+def _pairs(a: TableVersion, b: TableVersion) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the name in `a` of each column of `b` that `a` has, and the names of those that only `a` has."""
-    by_name = any(column.id is None for schema in (a, b) for column in schema.columns)
-
-    def identity(column: Column) -> int | str | None:
-        return column.name if by_name else column.id
-
-    names = {identity(column): column.name for column in a.columns}
-    found = {column.name: names[identity(column)] for column in b.columns if identity(column) in names}
+    ids_a, ids_b = a.field_ids, b.field_ids
+    older, newer = (a, b) if (a.number or 0) <= (b.number or 0) else (b, a)
+    if _has_ids(older.schema) and not _has_ids(newer.schema):
+        # Column mapping was removed, which wrote all files again under the names that users see.
+        ids_a, ids_b = ({name: FieldIds(id=name) for name in ids} for ids in (ids_a, ids_b))
+    names = {ids.id: name for name, ids in ids_a.items()}
+    found = {name: names[ids.id] for name, ids in ids_b.items() if ids.id in names}
     kept = frozenset(found.values())
-    return found, tuple(column.name for column in a.columns if column.name not in kept)
+    return found, tuple(name for name in ids_a if name not in kept)
+
+
+def _has_ids(schema: TableSchema) -> bool:
+    return all(column.id is not None for column in schema.columns)
 
 
 def _primary_key(a: TableSchema, b: TableSchema, pairs: Mapping[str, str]) -> tuple[str, ...]:
@@ -120,14 +136,22 @@ _UNITS = ("s", "ms", "us", "ns")
 _MOST_DIGITS = 38
 
 
-def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return a type that has every value of two types; None if there is none, or their values do not compare."""
-    if one == other:
+_NO_IDS = FieldIds(id=None)
+
+
+def wider(
+    one: pa.DataType, other: pa.DataType, ids: FieldIds = _NO_IDS, other_ids: FieldIds = _NO_IDS
+) -> pa.DataType | None:
+    """Return a type that has every value of two types; None if there is none, or their values do not compare.
+
+    Of structs it has the fields of `other`, which are found in `one` by their ids, or by their names without ids.
+    """
+    if one == other and ids.parts == other_ids.parts:
         return other
     if pa.types.is_null(one) or pa.types.is_null(other):
         return other if pa.types.is_null(one) else one
     if pa.types.is_nested(one) or pa.types.is_nested(other):
-        return _wider_nested(one, other)
+        return _wider_nested(one, other, ids, other_ids)
     if one in _INTEGERS and other in _INTEGERS:
         return max(one, other, key=_INTEGERS.index)
     if pa.types.is_timestamp(one) and pa.types.is_timestamp(other) and one.tz == other.tz:
@@ -156,38 +180,66 @@ def _decimal(digits: int, more: int, scale: int) -> pa.DataType | None:
     return pa.decimal128(whole + scale, scale) if whole + scale <= _MOST_DIGITS else None
 
 
-def _wider_nested(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _part(ids: FieldIds, place: int) -> FieldIds:
+    return ids.parts[place] if place < len(ids.parts) else _NO_IDS
+
+
+def _fields_of(kind: pa.StructType, ids: FieldIds, target: pa.StructType, target_ids: FieldIds) -> list[int | None]:
+    """Return for each field of the target its place in a struct; None where the struct lacks it."""
+    numbers = [_part(ids, place).id for place in range(kind.num_fields)]
+    wanted = [_part(target_ids, place).id for place in range(target.num_fields)]
+    if None in numbers or None in wanted:
+        places = {field.name: place for place, field in enumerate(kind)}
+        return [places.get(field.name) for field in target]
+    known = {number: place for place, number in enumerate(numbers)}
+    return [known.get(number) for number in wanted]
+
+
+def _wider_nested(one: pa.DataType, other: pa.DataType, ids: FieldIds, other_ids: FieldIds) -> pa.DataType | None:
     if pa.types.is_struct(one) and pa.types.is_struct(other):
-        if [field.name for field in one] != [field.name for field in other]:
-            return None
-        kinds = [wider(left.type, right.type) for left, right in zip(one, other, strict=True)]
-        if None in kinds:
-            return None
-        return pa.struct(
-            [field.with_type(kind).with_nullable(True) for field, kind in zip(other, kinds, strict=True)]  # noqa: FBT003
-        )
+        return _wider_struct(one, other, ids, other_ids)
     if pa.types.is_map(one) and pa.types.is_map(other):
-        key, item = wider(one.key_type, other.key_type), wider(one.item_type, other.item_type)
+        key = wider(one.key_type, other.key_type, _part(ids, 0), _part(other_ids, 0))
+        item = wider(one.item_type, other.item_type, _part(ids, 1), _part(other_ids, 1))
         return None if key is None or item is None else pa.map_(key, pa.field("value", item))
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        item = wider(one.value_type, other.value_type)
-        return None if item is None else pa.list_(pa.field("element", item))
-    if pa.types.is_fixed_size_list(one) and pa.types.is_fixed_size_list(other) and one.list_size == other.list_size:
-        item = wider(one.value_type, other.value_type)
-        return None if item is None else pa.list_(pa.field("element", item), one.list_size)
-    return None
+    sizes = [kind.list_size if pa.types.is_fixed_size_list(kind) else -1 for kind in (one, other)]
+    lists = all(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) for kind in (one, other))
+    if not lists or sizes[0] != sizes[1]:
+        return None
+    item = wider(one.value_type, other.value_type, _part(ids, 0), _part(other_ids, 0))
+    return None if item is None else pa.list_(pa.field("element", item), sizes[0])
 
 
-def widened(values: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
+def _wider_struct(one: pa.StructType, other: pa.StructType, ids: FieldIds, other_ids: FieldIds) -> pa.StructType | None:
+    fields = []
+    places = _fields_of(one, ids, other, other_ids)
+    if all(place is None for place in places):
+        return None
+    for number, (field, place) in enumerate(zip(other, places, strict=True)):
+        kind: pa.DataType | None = field.type
+        if place is not None:
+            kind = wider(one.field(place).type, field.type, _part(ids, place), _part(other_ids, number))
+        if kind is None:
+            return None
+        fields.append(pa.field(field.name, kind, metadata=field.metadata))
+    return pa.struct(fields)
+
+
+def widened(values: pa.Array, kind: pa.DataType, name: str, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
     """Return values in a wider type.
+
+    Args:
+        values: The values of one version.
+        kind: The type that `wider` gives.
+        name: The column, for messages.
+        ids: The field ids of the values.
+        target_ids: The field ids of the type.
 
     Raises:
         UnsupportedFeatureError: A value does not fit it, such as a time beyond the range of nanoseconds.
     """
-    if values.type == kind:
-        return values
     try:
-        return _widened(values, kind)
+        return _widened(values, kind, ids, target_ids)
     except pa.ArrowInvalid as error:
         raise UnsupportedFeatureError(
             f"A value of the column {name!r} does not fit {kind}, the wider type of both versions: {error}. Leave the "
@@ -195,16 +247,28 @@ def widened(values: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
         ) from error
 
 
-def _widened(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    if values.type == kind:
+def _widened(values: pa.Array, kind: pa.DataType, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
+    if values.type == kind and ids.parts == target_ids.parts:
         return values
     if pa.types.is_struct(kind):
-        children = [_widened(child, field.type) for child, field in zip(values.flatten(), kind, strict=True)]
-        return with_fields(values, kind, children)
+        return _widened_struct(values, kind, ids, target_ids)
     if pa.types.is_map(kind):
-        return with_entries(values, kind, _widened(values.keys, kind.key_type), _widened(values.items, kind.item_type))
+        keys = _widened(values.keys, kind.key_type, _part(ids, 0), _part(target_ids, 0))
+        return with_entries(
+            values, kind, keys, _widened(values.items, kind.item_type, _part(ids, 1), _part(target_ids, 1))
+        )
     if pa.types.is_list(kind):
-        return with_items(values, kind, _widened(values.values, kind.value_type))
-    if pa.types.is_fixed_size_list(kind):
-        return values.cast(kind)
-    return pc.cast(values, kind)
+        return with_items(values, kind, _widened(values.values, kind.value_type, _part(ids, 0), _part(target_ids, 0)))
+    return values if values.type == kind else pc.cast(values, kind)
+
+
+def _widened_struct(values: pa.StructArray, kind: pa.StructType, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
+    children = []
+    parts = values.flatten()
+    places = _fields_of(values.type, ids, kind, target_ids)
+    for number, (field, place) in enumerate(zip(kind, places, strict=True)):
+        if place is None:
+            children.append(pa.nulls(len(values), field.type))
+        else:
+            children.append(_widened(parts[place], field.type, _part(ids, place), _part(target_ids, number)))
+    return with_fields(values, kind, children)

@@ -13,7 +13,7 @@ from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])
-_MOST_PAIRS = 8
+_MOST_PAIRS = 5
 
 
 def multiset(rows):
@@ -29,17 +29,14 @@ def under(rows, schema, names):
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def identities(snapshot):
-    return {column.name: column.name if column.id is None else column.id for column in snapshot.schema.columns}
-
-
 def names_before(a, b):
     """Return the name in A of each column of B, by field id."""
-    ids_a, ids_b = identities(a), identities(b)
-    if any(isinstance(one, str) for one in (*ids_a.values(), *ids_b.values())):
-        ids_a, ids_b = ({name: name for name in ids} for ids in (ids_a, ids_b))
-    before = {identity: name for name, identity in ids_a.items()}
-    return {name: before.get(identity) for name, identity in ids_b.items()}
+    before = {ids.id: name for name, ids in a.resolved.field_ids.items()}
+    return {name: before.get(ids.id) for name, ids in b.resolved.field_ids.items()}
+
+
+def nested_types(version):
+    return [field.type for field in version.resolved.arrow_schema if pa.types.is_nested(field.type)]
 
 
 def readable(path):
@@ -64,6 +61,8 @@ def test_the_diff_applied_to_the_rows_of_a_gives_those_of_b(path):
             diff = table.diff_rows(a, b)
         except UnsupportedFeatureError:
             continue
+        if nested_types(table.at(a)) != nested_types(table.at(b)):
+            continue  # a cast by names does not give the rows of A under the schema of B
         names = names_before(table.at(a), table.at(b))
         rows_a = multiset(under(versions[a], diff.before.schema, names))
         rows_b = multiset(under(versions[b], diff.before.schema, {name: name for name in names}))

@@ -13,6 +13,7 @@ from snapshot_explorer.formats.delta.changes.events import HIDDEN, Events, read_
 from snapshot_explorer.formats.delta.history.entries import entries_of
 from snapshot_explorer.formats.delta.history.inspections import Inspector
 from snapshot_explorer.formats.delta.log import schema as schemas
+from snapshot_explorer.formats.delta.log.data_types import field_ids
 from snapshot_explorer.formats.delta.log.file_frames import files_frame, manifests_frame
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol, State
@@ -24,6 +25,7 @@ from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.delta.scan.native_files import deleted_positions, native_files, split_by_file
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
 from snapshot_explorer.model import (
+    FieldIds,
     MaintenanceSettings,
     NativeRows,
     Predicate,
@@ -65,6 +67,13 @@ class DeltaVersion:
     def schema(self) -> TableSchema:
         """Return the schema in force at the version."""
         return schemas.table_schema(self._definition[1])
+
+    @property
+    def field_ids(self) -> Mapping[str, FieldIds]:
+        """Return the field ids of each column, those in its type included."""
+        return {
+            field.name: field_ids(field.type, field.stored) for field in schemas.schema_of(self._definition[1]).fields
+        }
 
     @property
     def arrow_schema(self) -> pa.Schema:

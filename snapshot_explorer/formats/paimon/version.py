@@ -16,6 +16,7 @@ from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
 from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
 from snapshot_explorer.formats.paimon.metadata.commit_frames import manifests_frame
 from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_lists_of
+from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS
@@ -30,6 +31,7 @@ from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, paths_of, scan, state_where, vectors_in
 from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
 from snapshot_explorer.model import (
+    FieldIds,
     MaintenanceSettings,
     NativeRows,
     Predicate,
@@ -79,6 +81,11 @@ class PaimonVersion:
     def schema(self) -> TableSchema:
         """Return the schema of the version."""
         return table_schema(self._schema)
+
+    @property
+    def field_ids(self) -> Mapping[str, FieldIds]:
+        """Return the field ids of each column, those in its type included."""
+        return {field.name: field_ids(field.type, field.id) for field in self._schema.fields}
 
     @property
     def arrow_schema(self) -> pa.Schema:

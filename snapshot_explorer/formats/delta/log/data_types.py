@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.json_columns import integer
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.model import FieldIds
 
 Mode = Literal["none", "name", "id"]
 """How to find the columns of a data file: by name, by physical name, or by id."""
@@ -238,6 +239,16 @@ def arrow_type(kind: DataType) -> pa.DataType:
 def arrow_field(field: Field) -> pa.Field:
     """Return the Arrow field of a column."""
     return pa.field(field.name, arrow_type(field.type), nullable=field.nullable)
+
+
+def field_ids(kind: DataType, stored: str | None = None) -> FieldIds:
+    """Return the names in data files of the fields in a type, under that of its own field.
+
+    Unlike ids these are the same before and after column mapping was enabled.
+    """
+    if kind.root == "struct":
+        return FieldIds(id=stored, parts=tuple(field_ids(field.type, field.stored) for field in kind.fields))
+    return FieldIds(id=stored, parts=tuple(field_ids(part) for part in (kind.key, kind.element) if part))
 
 
 def spell(kind: DataType) -> str:

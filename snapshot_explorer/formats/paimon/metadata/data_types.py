@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
+from snapshot_explorer.model import FieldIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +298,14 @@ def arrow_type(kind: DataType) -> pa.DataType:
 def arrow_field(column: Field) -> pa.Field:
     """Return the Arrow field of a column."""
     return pa.field(column.name, arrow_type(column.type), nullable=column.type.nullable)
+
+
+def field_ids(kind: DataType, number: int | None = None) -> FieldIds:
+    """Return the ids of the fields in a type, under the id of its own field."""
+    if kind.root == "ROW":
+        return FieldIds(id=number, parts=tuple(field_ids(field.type, field.id) for field in kind.fields))
+    parts = [field_ids(part) for part in (kind.key, kind.element) if part]
+    return FieldIds(id=number, parts=(*parts, FieldIds(id=None)) if kind.root == "MULTISET" else tuple(parts))
 
 
 def spell(kind: DataType) -> str:
