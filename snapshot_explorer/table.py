@@ -20,7 +20,7 @@ from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
-from snapshot_explorer.rows import DiffRequest, RowDiff, RowDiffPlan, plan_diff, row_diff
+from snapshot_explorer.rows import DiffRequest, RowDiff, RowDiffPlan, plan_diff, row_diff, spark_row_diff
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.version_resolver import VersionResolver
@@ -438,7 +438,8 @@ class Table:
             columns: The columns to compare, to which those of the key are added; all without it.
             where: A condition in SQL, as DuckDB understands it, with the names of B. The rows of each version that pass
                 are compared: a row that passed in A and does not in B is deleted.
-            engine: `local`, as without it.
+            engine: `local`, as without it; `spark` or a session: then executors read and compare the rows when they are
+                first asked for. `RowDiff.to_spark()` leaves them there; everything else brings them here.
             memory_limit: Bytes of rows to hold in memory; more are put into temporary files.
 
         Raises:
@@ -448,9 +449,12 @@ class Table:
             UnsupportedFeatureError: A version needs a feature that is not read, or a column's types do not compare.
             CorruptTableError: A file is missing or damaged; it is named.
         """
-        if engine not in (None, "local"):
-            raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local.")
-        return row_diff(self.diff_plan(a, b, key, columns, where), memory_limit=memory_limit)
+        if isinstance(engine, str) and engine not in ("local", "spark"):
+            raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
+        plan = self.diff_plan(a, b, key, columns, where)
+        if engine in (None, "local"):
+            return row_diff(plan, memory_limit=memory_limit)
+        return spark_row_diff(plan, None if isinstance(engine, str) else engine)
 
     def diff_plan(
         self,

@@ -4,6 +4,7 @@ from snapshot_explorer.rows.changed_splits import ChangedSplits, changed_splits,
 from snapshot_explorer.rows.diff import row_diff
 from snapshot_explorer.rows.diff_plan import DiffRequest, RowDiffPlan, plan_diff
 from snapshot_explorer.rows.row_diff import RowDiff
+from snapshot_explorer.rows.spark_diff import spark_row_diff
 
 __all__ = [
     "ChangedSplits",
@@ -14,4 +15,5 @@ __all__ = [
     "differing_splits",
     "plan_diff",
     "row_diff",
+    "spark_row_diff",
 ]

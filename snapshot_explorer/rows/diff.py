@@ -78,6 +78,17 @@ class SideReader:
         names = self.plan.key or self.columns
         return found, self.hasher.hashes([found.column(name) for name in names], found.num_rows)
 
+    def checked(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
+        """Return what `rows` returns.
+
+        Raises:
+            InvalidArgumentError: A column of the key is null; a declared primary key is not checked.
+        """
+        found = self.rows(batch)
+        if not self.plan.is_declared_key:
+            _check_nulls(found[0], self.plan, self.side)
+        return found
+
     def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         condition = self.plan.condition
         if condition is None:
@@ -105,9 +116,7 @@ def check_key(plan: RowDiffPlan) -> None:
         def see(
             _: tuple[int, int], batch: pa.RecordBatch, reader: SideReader = reader, found: list[Hashes] = hashes
         ) -> None:
-            rows, some = reader.rows(batch)
-            _check_nulls(rows, plan, reader.side)
-            found.append(some)
+            found.append(reader.checked(batch)[1])
 
         local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
         ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import orjson
 import pyarrow as pa
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
+    from pyspark.sql import DataFrame
 
 _HEAD_ROWS = 1_000
 """Rows of each kind that are kept in memory to be drawn."""
@@ -41,17 +42,57 @@ _DRAWN_ROWS = 20
 _WIDEST_CELL = 60
 
 
+class Changes(Protocol):
+    """Changed rows, wherever they are."""
+
+    schema: pa.Schema
+    """Their columns; see `row_changes.changes_schema`."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of rows of each kind; kinds without rows are missing."""
+        ...
+
+    @property
+    def heads(self) -> Mapping[str, pa.Table]:
+        """The first rows of each kind."""
+        ...
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield the rows, part by part."""
+        ...
+
+
+@runtime_checkable
+class SupportsSpark(Protocol):
+    """Changed rows that are on Spark."""
+
+    def to_spark(self) -> DataFrame:
+        """Return the rows as a lazy DataFrame."""
+        ...
+
+
 class ChangedRows:
     """Changed rows, in memory or in a temporary file that is removed with this object."""
 
     def __init__(self, schema: pa.Schema) -> None:
         """Hold no rows yet; `stored` fills it."""
         self.schema = schema
-        self.counts: Counter[str] = Counter()
-        self.heads: dict[str, pa.Table] = {}
+        self._counts: Counter[str] = Counter()
+        self._heads: dict[str, pa.Table] = {}
         self._tables: list[pa.Table] = []
         self._held = 0
         self._folder: TemporaryDirectory[str] | None = None
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of rows of each kind; kinds without rows are missing."""
+        return self._counts
+
+    @property
+    def heads(self) -> Mapping[str, pa.Table]:
+        """The first rows of each kind."""
+        return self._heads
 
     def fill(self, parts: Iterable[pa.Table]) -> None:
         """Take in rows, part by part."""
@@ -71,12 +112,12 @@ class ChangedRows:
 
     def _count(self, part: pa.Table) -> None:
         for kind, count in kinds_of(part).items():
-            self.counts[kind] += count
-            known = self.heads.get(kind)
+            self._counts[kind] += count
+            known = self._heads.get(kind)
             if known is None or len(known) < _HEAD_ROWS:
                 rows = part.filter(pa.compute.equal(part.column(0), kind)).slice(0, _HEAD_ROWS)
                 joined = rows if known is None else pa.concat_tables([known, rows]).slice(0, _HEAD_ROWS)
-                self.heads[kind] = joined.take(pa.array(range(len(joined)), pa.int64()))
+                self._heads[kind] = joined.take(pa.array(range(len(joined)), pa.int64()))
 
     def _path(self) -> str:
         if self._folder is None:
@@ -91,10 +132,6 @@ class ChangedRows:
         with pa.OSFile(self._path()) as source:
             for batch in pa.ipc.open_stream(source):
                 yield pa.Table.from_batches([batch])
-
-    def table(self) -> pa.Table:
-        """Return all rows."""
-        return pa.concat_tables([self.schema.empty_table(), *self.parts()])
 
 
 def stored(parts: Iterable[pa.Table], schema: pa.Schema) -> ChangedRows:
@@ -115,7 +152,7 @@ class RowDiff:
 
     plan: RowDiffPlan
     """What was compared and read."""
-    changed: ChangedRows
+    changed: Changes
     """The changed rows."""
     drawn_rows: int = _DRAWN_ROWS
     """How many rows are drawn."""
@@ -124,7 +161,7 @@ class RowDiff:
     def counts(self) -> Mapping[str, int]:
         """The number of rows that were inserted, deleted and updated."""
         found = self.changed.counts
-        return {"inserted": found[INSERTED], "deleted": found[DELETED], "updated": found[AFTER]}
+        return {name: found.get(kind, 0) for name, kind in _COUNTED.items()}
 
     @property
     def is_empty(self) -> bool:
@@ -148,7 +185,7 @@ class RowDiff:
         The columns are `changed_columns` (list of text), the key, and each other column before and after, as
         `amount_before` and `amount_after`. Empty without a key.
         """
-        return side_by_side(self.changed.table(), self.plan.key)
+        return side_by_side(self._table(), self.plan.key)
 
     @property
     def before(self) -> pa.Table:
@@ -159,6 +196,9 @@ class RowDiff:
     def after(self) -> pa.Table:
         """The rows of B that A lacks: the inserted ones, and the updated ones as they are."""
         return self._of(INSERTED, AFTER)
+
+    def _table(self) -> pa.Table:
+        return pa.concat_tables([self.changed.schema.empty_table(), *self.changed.parts()])
 
     def _of(self, *kinds: str) -> pa.Table:
         schema = self.plan.schema
@@ -171,11 +211,22 @@ class RowDiff:
         `rowkind` is +I (inserted), -D (deleted), -U and +U (updated: before and after, in pairs), as in
         `Table.row_changes`. `changed_columns` is null for inserted and deleted rows.
         """
-        return self.changed.table()
+        return self._table()
 
     def to_pandas(self) -> pd.DataFrame:
         """Return all changed rows as pandas with Arrow dtypes; columns as `to_arrow`."""
         return as_pandas(self.to_arrow())
+
+    def to_spark(self) -> DataFrame:
+        """Return all changed rows as a lazy Spark DataFrame; columns as `to_arrow`, in Spark's types.
+
+        The rows stay on executors. Only of a diff with `engine="spark"`.
+        """
+        if not isinstance(self.changed, SupportsSpark):
+            raise InvalidArgumentError(
+                "The diff was computed on this machine. For a DataFrame of Spark: diff_rows(..., engine='spark')."
+            )
+        return self.changed.to_spark()
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
         """Return all changed rows as JSON text, a list with an object per row; with a path, write it there.
@@ -272,6 +323,7 @@ class RowDiff:
         return mimebundle(self.drawing())
 
 
+_COUNTED = {"inserted": INSERTED, "deleted": DELETED, "updated": AFTER}
 _WORDS = {DELETED: "- deleted", INSERTED: "+ inserted", AFTER: "~ updated"}
 
 

@@ -53,15 +53,35 @@ def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tu
 
 
 def _of_equal_hash(before: Hashes, after: Hashes) -> tuple[Places, Places]:
-    """Return places of equal hashes: the n-th of a hash on one side with the n-th on the other, in order."""
-    order, other = np.argsort(before, kind="stable"), np.argsort(after, kind="stable")
+    """Return places of equal hashes, each at most once, as many as there are, in the order of `before`.
+
+    Rows at one place on both sides come first: a file that is written again mostly keeps its order.
+    """
+    shared = min(len(before), len(after))
+    at_once = before[:shared] == after[:shared]
+    fixed = np.flatnonzero(at_once)
+    rest_left = np.concatenate([np.flatnonzero(~at_once), np.arange(shared, len(before))])
+    rest_right = np.concatenate([np.flatnonzero(~at_once), np.arange(shared, len(after))])
+    more_left, more_right = _joined(before[rest_left], after[rest_right])
+    left = np.concatenate([fixed, rest_left[more_left]])
+    right = np.concatenate([fixed, rest_right[more_right]])
+    order = np.argsort(left)
+    return left[order].astype(np.int64), right[order].astype(np.int64)
+
+
+def _joined(before: Hashes, after: Hashes) -> tuple[Places, Places]:
+    """Return places of equal hashes: the n-th of a hash on one side with the n-th on the other."""
+    order, other = np.argsort(before), np.argsort(after)
     left, right = before[order], after[other]
-    number = np.arange(len(left)) - np.searchsorted(left, left, "left")
+    if not len(left) or not len(right):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    places = np.arange(len(left))
+    starts = np.concatenate([np.zeros(1, bool), left[1:] != left[:-1]])
+    number = places - np.maximum.accumulate(np.where(starts, places, 0))
     partner = np.searchsorted(right, left, "left") + number
-    found = partner < np.searchsorted(right, left, "right")
-    places, partners = order[found], other[partner[found]]
-    in_order = np.argsort(places, kind="stable")
-    return places[in_order].astype(np.int64), partners[in_order].astype(np.int64)
+    inside = partner < len(right)
+    found = np.flatnonzero(inside)[right[partner[inside]] == left[inside]]
+    return order[found], other[partner[found]]
 
 
 def _equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]) -> Mask:
@@ -101,8 +121,7 @@ def unmatched(rows: int, places: Places) -> Places:
 
 def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
     """Return the place of a row whose columns equal those of another row; None if all rows differ."""
-    order = np.argsort(rows.hashes, kind="stable")
-    ordered = rows.hashes[order]
+    ordered = np.sort(rows.hashes)
     again = np.flatnonzero(ordered[1:] == ordered[:-1])
     if not len(again):
         return None

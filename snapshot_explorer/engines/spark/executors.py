@@ -33,3 +33,8 @@ def _function(content: bytes) -> Callable[[Any], Iterator[pa.RecordBatch]]:
 def unpacked(content: bytes) -> Any:
     """Return the value that `packed` was given."""
     return pickle.loads(zlib.decompress(content))  # noqa: S301 - the driver made it; it comes as Spark's own closures do
+
+
+def run_on(function: bytes, value: Any) -> Iterator[pa.RecordBatch]:
+    """Yield what a packed function gives for a value."""
+    yield from _function(function)(value)

@@ -1,0 +1,190 @@
+"""Row diffs on Spark: executors read the splits, and compare the rows of each bucket of hashes as one machine does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.engines.spark import exchange, sessions
+from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
+from snapshot_explorer.engines.spark.tasks import packs
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.rows.diff import SideReader, check_files, raise_repeated
+from snapshot_explorer.rows.row_changes import changes_schema, compared
+from snapshot_explorer.rows.row_diff import RowDiff, stored
+from snapshot_explorer.rows.row_matching import HashedRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from snapshot_explorer.model import Split
+    from snapshot_explorer.rows.diff_plan import RowDiffPlan
+    from snapshot_explorer.rows.row_diff import ChangedRows
+
+_HASH = "\0hash"
+_BUCKET_BYTES = 32 * 2**20
+"""Compressed size of the files whose rows one task compares."""
+_ROWS, _ERROR = b"0", b"E"
+"""The first byte of a payload: the side of the rows in it, 0 or 1; or E for a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Splits of one side that one task reads."""
+
+    of_a: bool
+    """Whether they are of A."""
+    splits: tuple[Split, ...]
+    """The splits."""
+
+
+def spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
+    """Return the row diff of a plan, computed by Spark when it is first asked for."""
+    check_files(plan)
+    return RowDiff(plan=plan, changed=SparkChangedRows(plan, sessions.session(spark)))
+
+
+class SparkChangedRows:
+    """Changed rows that Spark computes: as a DataFrame, or brought here when they are first asked for.
+
+    Implements `row_diff.Changes`.
+    """
+
+    def __init__(self, plan: RowDiffPlan, spark: SparkSession) -> None:
+        """Compute nothing yet."""
+        self.schema = changes_schema(plan.schema)
+        self._plan = plan
+        self._spark = spark
+
+    @cached_property
+    def _brought(self) -> ChangedRows:
+        payloads = self._frame(partial(_payloads, _light(self._plan)), None).toLocalIterator()
+        return stored((_received(bytes(row["payload"])) for row in payloads), self._plan.schema)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of rows of each kind."""
+        return self._brought.counts
+
+    @property
+    def heads(self) -> Mapping[str, pa.Table]:
+        """The first rows of each kind."""
+        return self._brought.heads
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield the rows, part by part."""
+        return self._brought.parts()
+
+    def to_spark(self) -> DataFrame:
+        """Return the rows as a lazy DataFrame, in Spark's types."""
+        return self._frame(partial(_typed, _light(self._plan)), spark_schema(self.schema))
+
+    def _frame(
+        self, reduce: Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]], schema: StructType | None
+    ) -> DataFrame:
+        plan = self._plan
+        size = plan.a.size_bytes + plan.b.size_bytes
+        at_once = sessions.parallelism(self._spark)
+        buckets = max(at_once, size // _BUCKET_BYTES)
+        tasks = [
+            Task(of_a=of_a, splits=tuple(pack))
+            for of_a, side in ((True, plan.a), (False, plan.b))
+            for pack in packs(side.splits, at_once, side.version.split_by_file)
+        ]
+        produce = partial(_messages, _light(plan), buckets)
+        return exchange.exchanged(self._spark, produce, tasks, reduce, schema)
+
+
+def _light(plan: RowDiffPlan) -> RowDiffPlan:
+    """Return the plan without its splits, which tasks have."""
+    return replace(plan, a=replace(plan.a, splits=()), b=replace(plan.b, splits=()))
+
+
+def _messages(plan: RowDiffPlan, buckets: int, task: Task) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task by bucket. Runs on executors."""
+    reader = SideReader(plan=plan, of_a=task.of_a, columns=plan.columns)
+    side = b"0" if task.of_a else b"1"
+    for split in task.splits:
+        for batch in reader.side.version.read(split, reader.needed):
+            try:
+                rows, hashes = reader.checked(batch)
+            except InvalidArgumentError as error:
+                yield _sent([(0, _ERROR + str(error).encode())])
+                return
+            numbers = (hashes % np.uint64(buckets)).astype(np.int64)
+            order = np.argsort(numbers, kind="stable")
+            table = pa.Table.from_batches([rows]).append_column(_HASH, pa.array(hashes)).take(pa.array(order))
+            starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+            ends = [*starts[1:].tolist(), len(order)]
+            parts = [
+                (int(numbers[order[start]]), side + _bytes(table.slice(start, end - start)))
+                for start, end in zip(starts.tolist(), ends, strict=True)
+                if len(order)
+            ]
+            if parts:
+                yield _sent(parts)
+
+
+def _sent(parts: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
+    numbers, payloads = zip(*parts, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(numbers, pa.int32()), pa.array(payloads, pa.binary())], schema=exchange.MESSAGES
+    )
+
+
+def _bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _received(payload: bytes) -> pa.Table:
+    """Return the rows in a payload.
+
+    Raises:
+        InvalidArgumentError: It has a message instead.
+    """
+    if payload[:1] == _ERROR:
+        raise InvalidArgumentError(payload[1:].decode())
+    return pa.ipc.open_stream(payload[1:]).read_all()
+
+
+def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
+    """Return the rows of a bucket that differ."""
+    sides = []
+    for side in (b"0", b"1"):
+        tables = [_received(one) for one in payloads if one[:1] in (side, _ERROR)]
+        empty = plan.schema.append(pa.field(_HASH, pa.uint64())).empty_table()
+        table = pa.concat_tables([empty, *tables]).combine_chunks()
+        sides.append(HashedRows(rows=table.drop_columns([_HASH]), hashes=table.column(_HASH).to_numpy()))
+    before, after = sides
+    if plan.key:
+        raise_repeated(plan, plan.a, before)
+        raise_repeated(plan, plan.b, after)
+    return compared(before, after, plan.key)
+
+
+def _payloads(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+    """Yield the changed rows of a bucket as payloads. Runs on executors."""
+    try:
+        found = _ROWS + _bytes(_compared(plan, payloads))
+    except InvalidArgumentError as error:
+        found = _ERROR + str(error).encode()
+    yield pa.RecordBatch.from_arrays([pa.array([found], pa.binary())], schema=exchange.PAYLOADS)
+
+
+def _typed(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+    """Yield the changed rows of a bucket in Spark's types. Runs on executors."""
+    changes = _compared(plan, payloads).combine_chunks()
+    schema = arrow_schema(changes.schema)
+    for batch in changes.to_batches() or [pa.RecordBatch.from_pylist([], changes.schema)]:
+        yield spark_batch(batch.columns, schema)

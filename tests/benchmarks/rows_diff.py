@@ -1,0 +1,156 @@
+"""Row diffs of a Delta table against EXCEPT ALL in DuckDB, in one run.
+
+    python tests/benchmarks/rows_diff.py [ROWS]
+
+The table has 100 files. Version 2 has one of them written again with other amounts in every tenth row, version 3 has
+half of them written again. Compared are one direction of EXCEPT ALL over all files of both versions, and over just the
+files that differ; the diff gives both directions. Last, in a process of its own, two versions without a common row are
+compared and written to Parquet, and the peak memory is measured. Prints a table and judges nothing.
+"""
+
+# ruff: noqa: T201 - it prints what it measured
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from snapshot_explorer import open_table
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.support.delta.table_builder import DeltaTable, add, remove
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FILES = 100
+FIELDS = [
+    ("id", "long"),
+    ("customer", "long"),
+    ("amount", "double"),
+    ("country", "string"),
+    ("note", "string"),
+    ("at", "timestamp"),
+]
+REPEATS = 1
+GREAT = "great"
+
+
+def rows_of(number: int, rows: int, *, changed: float) -> pa.Table:
+    """Return the rows of a file; of a changed one that share of the amounts differs."""
+    ids = np.arange(number * rows, (number + 1) * rows)
+    random = np.random.default_rng(number)
+    amounts = random.random(rows)
+    amounts[: int(rows * changed)] += 1
+    return pa.table(
+        {
+            "id": ids,
+            "customer": random.integers(0, 100_000, rows),
+            "amount": amounts,
+            "country": pa.array(["DE", "FR", "IT", "ES", "PL"]).take(pa.array(random.integers(0, 5, rows))),
+            "note": pc.binary_join_element_wise("the note of order ", pa.array(ids).cast(pa.string()), ""),
+            "at": pa.array(ids * 1_000_000, pa.timestamp("us", tz="UTC")),
+        }
+    )
+
+
+def written(folder: Path, name: str, rows: pa.Table) -> dict[str, object]:
+    pq.write_table(rows, folder / name, compression="zstd")
+    return add(name, size=(folder / name).stat().st_size, rows=rows.num_rows)
+
+
+def rewrite(table: DeltaTable, folder: Path, numbers: range, rows: int, *, changed: float) -> None:
+    """Commit the files of some numbers written again."""
+    version = table.version + 1
+    adds = [written(folder, f"{one}-{version}.parquet", rows_of(one, rows, changed=changed)) for one in numbers]
+    paths = [action["add"]["path"] for action in table.state() if "add" in action]
+    live = {int(path.partition("-")[0]): path for path in paths}
+    table.commit(*(remove(live[one]) for one in numbers), *adds)
+
+
+def timed(task: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    task()
+    return time.perf_counter() - start
+
+
+def except_all(before: list[str], after: list[str]) -> None:
+    with duckdb.connect() as connection:
+        a, b = (f"SELECT * FROM read_parquet({paths})" for paths in (before, after))
+        found = connection.execute(f"SELECT count(*) FROM ({b} EXCEPT ALL {a})")
+        print(f"  EXCEPT ALL: {found.fetchone()[0]:,} rows")
+
+
+def measure(name: str, folder: Path, pair: tuple[int, int], *, changed_only: bool) -> None:
+    paths = []
+    states = [set(open_table(str(folder)).at(version).files()["path"].to_pylist()) for version in pair]
+    for own, other in (states, states[::-1]):
+        chosen = own - other if changed_only else own
+        paths.append([str(folder / one) for one in sorted(chosen)])
+
+    def ours() -> None:
+        diff = open_table(str(folder)).diff_rows(*pair)
+        print(f"  ours: {len(diff.after):,} rows; {diff.plan.announcement}")
+
+    pairs = [(timed(ours), timed(lambda: except_all(*paths))) for _ in range(REPEATS)]
+    mine, theirs = (statistics.median(times) for times in zip(*pairs, strict=True))
+    print(f"{name:<40} ours {mine:6.2f} s   EXCEPT ALL {theirs:6.2f} s   ratio {mine / theirs:5.3f}")
+
+
+def peak_bytes() -> int:
+    """Return the greatest resident size of this process so far."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def great(folder: Path) -> None:
+    """Compare two versions without a common row and write the result."""
+    before = peak_bytes()
+    with tempfile.TemporaryDirectory() as place:
+        start = time.perf_counter()
+        diff = open_table(str(folder)).diff_rows(1, 2)
+        read = time.perf_counter() - start
+        diff.to_parquet(Path(place) / "diff.parquet")
+        whole = time.perf_counter() - start
+    size = sum(part.nbytes for part in diff.changed.parts())
+    print(
+        f"{sum(diff.changed.counts.values()):,} changed rows, {size / 1e9:.1f} GB in Arrow: diff {read:.0f} s, with "
+        f"Parquet {whole:.0f} s, peak {peak_bytes() / 2**30:.2f} GiB (at the start {before / 2**30:.2f})"
+    )
+
+
+def main() -> None:
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
+    each = rows // FILES
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        table = DeltaTable(None, folder, fields=FIELDS)
+        table.commit(*(written(folder, f"{one}-1.parquet", rows_of(one, each, changed=0)) for one in range(FILES)))
+        rewrite(table, folder, range(7, 8), each, changed=0.1)
+        measure("1 of 100 files changed", folder, (1, 2), changed_only=False)
+        rewrite(table, folder, range(50, 100), each, changed=0.1)
+        measure("half of the files changed", folder, (2, 3), changed_only=True)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        table = DeltaTable(None, folder, fields=FIELDS)
+        table.commit(*(written(folder, f"{one}-1.parquet", rows_of(one, 4 * each, changed=0)) for one in range(FILES)))
+        rewrite(table, folder, range(FILES), 4 * each, changed=1)
+        subprocess.run([sys.executable, __file__, GREAT, str(folder)], check=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [GREAT]:
+        great(Path(sys.argv[2]))
+    else:
+        main()

@@ -1,0 +1,57 @@
+"""A row diff on Spark has the rows of the one on this machine."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import InvalidArgumentError
+from tests.support.canonical import canonical_rows
+from tests.support.delta.table_builder import DeltaTable
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def multiset(rows):
+    return Counter(map(repr, canonical_rows(rows)))
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b"),
+    [
+        ("delta/dv_partitioned", 1, 3),
+        ("delta/mapping_name", 0, 5),
+        ("delta/types", 0, 1),
+        ("paimon/evolution_pk", 1, 3),
+        ("paimon/dv", 1, 3),
+        ("paimon/evolution_nested", 1, 3),
+    ],
+)
+def test_spark_finds_the_same_rows(spark, name, a, b):
+    table = open_table(str(DATA / name))
+
+    here, there = table.diff_rows(a, b), table.diff_rows(a, b, engine=spark)
+
+    assert there.counts == here.counts
+    assert multiset(there.to_arrow()) == multiset(here.to_arrow())
+    assert there.to_arrow().schema == here.to_arrow().schema
+    assert there.updated.schema == here.updated.schema
+
+
+def test_the_rows_can_stay_on_spark(spark):
+    diff = open_table(str(DATA / "paimon" / "evolution_pk")).diff_rows(1, 3, engine=spark)
+
+    frame = diff.to_spark()
+
+    assert frame.columns == ["rowkind", "changed_columns", *diff.plan.columns]
+    assert Counter(row["rowkind"] for row in frame.collect()) == {"+I": 2, "-U": 1, "+U": 1}
+
+
+def test_a_key_that_is_not_one_is_refused(spark, tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.append([(1, "a"), (1, "b")])
+    opened = open_table(str(tmp_path))
+
+    with pytest.raises(InvalidArgumentError, match=r"The key id is not unique: several rows of version 1 have id=1\."):
+        opened.diff_rows(0, 1, key="id", engine=spark).to_arrow()
