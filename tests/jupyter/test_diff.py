@@ -6,6 +6,7 @@ from IPython.core.completer import provisionalcompleter
 from snapshot_explorer.compare import PARTS, Comparison
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
+from snapshot_explorer.rows import RowDiff, RowDiffPlan
 
 
 def test_diff_compares_two_versions(orders):
@@ -62,3 +63,27 @@ def test_log_passes_its_filters_on(orders):
     assert orders.ok("%snapshot log --operation MERGE").result.num_rows == 0
     shown = orders.ok("%snapshot log --no-maintenance --stat").shown["text/plain"]
     assert "500 B" in shown
+
+
+def test_rows_are_compared_after_a_line_with_what_is_read(orders):
+    cell = orders.ok("%snapshot diff 1..3 --rows -n 1")
+
+    assert isinstance(cell.result, RowDiff)
+    assert (cell.result.plan.a.number, cell.result.plan.b.number) == (1, 3)
+    assert any(line.startswith("Reads ") for line in cell.said)
+    assert cell.result.drawn_rows == 1
+
+
+def test_two_versions_may_stand_apart(orders):
+    assert orders.ok("%snapshot diff 1 3 --rows").result.counts == orders.ok("%snapshot diff 1..3 --rows").result.counts
+    assert "Write A..B, or A B" in orders.fails("%snapshot diff 1..2 3")
+
+
+def test_a_preview_reads_no_rows(orders):
+    assert isinstance(orders.ok("%snapshot diff 1..3 --rows --preview").result, RowDiffPlan)
+
+
+def test_options_of_rows_need_rows(orders):
+    assert orders.fails("%snapshot diff 1..3 --preview").startswith("--preview belongs to --rows.")
+    assert "are two results" in orders.fails("%snapshot diff 1..3 --rows --files")
+    assert orders.fails("%snapshot diff 1..3 --rows --key nope").startswith("Unknown column 'nope'. Columns: ")
