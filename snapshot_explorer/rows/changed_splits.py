@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -33,6 +33,22 @@ class SupportsDeletionVectors(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsColumnIdentity(Protocol):
+    """A version that compares files with those of a version under another schema."""
+
+    def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
+        """Return a value that is equal for splits of one file whose rows are equal in some columns, in their order.
+
+        None where it is unknown. A column that is None, or is among the absent ones, is null in every row.
+        """
+        ...
+
+    def columns_added_since(self, other: Self) -> frozenset[str]:
+        """Return columns that certainly no file of another version has."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedSplits:
     """What to read to find the rows that differ between a version A and a version B.
@@ -50,7 +66,12 @@ class ChangedSplits:
 
 
 def changed_splits(
-    a: TableVersion, b: TableVersion, *, where_a: Predicate | None = None, where_b: Predicate | None = None
+    a: TableVersion,
+    b: TableVersion,
+    *,
+    where_a: Predicate | None = None,
+    where_b: Predicate | None = None,
+    columns: Sequence[tuple[str | None, str]] | None = None,
 ) -> ChangedSplits:
     """Return the splits of two versions that can contain different rows. Plans both versions; opens no data file.
 
@@ -60,17 +81,25 @@ def changed_splits(
         where_a: A condition on the rows of `a`, in its column names: files in which no row can pass are left out. Rows
             that do not pass are not filtered.
         where_b: The same of `b`.
+        columns: The columns that matter: the name in `a` of each, None where `a` lacks it, and the name in `b`. Then
+            files are also the same where only their schema differs, in other columns. Without it all columns matter,
+            and no file is the same under two schemas.
 
     Raises:
         UnsupportedFeatureError: A version needs a feature that is not read.
         SnapshotNotFoundError: A version has expired.
         CorruptTableError: A file of the metadata is missing or damaged; it is named.
     """
-    return differing_splits(a.plan(where_a).splits, b.plan(where_b).splits, a, b)
+    return differing_splits(a.plan(where_a).splits, b.plan(where_b).splits, a, b, columns=columns)
 
 
 def differing_splits(
-    splits_a: Sequence[Split], splits_b: Sequence[Split], a: TableVersion, b: TableVersion
+    splits_a: Sequence[Split],
+    splits_b: Sequence[Split],
+    a: TableVersion,
+    b: TableVersion,
+    *,
+    columns: Sequence[tuple[str | None, str]] | None = None,
 ) -> ChangedSplits:
     """Return the splits in which two planned versions can differ; see `changed_splits`. Reads nothing.
 
@@ -80,6 +109,8 @@ def differing_splits(
     total = sum(len(split.files) for split in splits_a)
     only_a, only_b = _unshared(splits_a, splits_b)
     files_a, files_b = _unshared(_by_file(only_a, a), _by_file(only_b, b))
+    if columns is not None:
+        files_a, files_b = _unshared_in(files_a, files_b, a, b, columns)
     shared = total - sum(len(split.files) for split in files_a)
     before, after = _without_shared_rows(files_a, files_b, a, b)
     return ChangedSplits(before=tuple(before), after=tuple(after), shared_files=shared)
@@ -89,6 +120,23 @@ def _unshared(left: Sequence[Split], right: Sequence[Split]) -> tuple[list[Split
     """Return the splits whose identity the other side lacks, as multisets, in order."""
     lefts, rights = ([split.identity for split in side] for side in (left, right))
     return _surplus(left, lefts, Counter(rights)), _surplus(right, rights, Counter(lefts))
+
+
+def _unshared_in(
+    left: list[Split], right: list[Split], a: TableVersion, b: TableVersion, columns: Sequence[tuple[str | None, str]]
+) -> tuple[list[Split], list[Split]]:
+    """Return the splits of files whose rows may differ in some columns, whatever their schemas."""
+    if not (left and right and isinstance(a, SupportsColumnIdentity) and isinstance(b, SupportsColumnIdentity)):
+        return left, right
+    absent = b.columns_added_since(a)
+    lefts = [_known(a.identity_in(split, [one for one, _ in columns], frozenset())) for split in left]
+    rights = [_known(b.identity_in(split, [one for _, one in columns], absent)) for split in right]
+    return _surplus(left, lefts, Counter(rights)), _surplus(right, rights, Counter(lefts))
+
+
+def _known(identity: Hashable | None) -> Hashable:
+    """Return an identity; of an unknown one a value that equals nothing else."""
+    return object() if identity is None else identity
 
 
 def _surplus(splits: Sequence[Split], identities: Sequence[Hashable], others: Counter[Hashable]) -> list[Split]:

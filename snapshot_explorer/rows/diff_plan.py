@@ -204,8 +204,13 @@ def plan_diff(
     chosen_key = columns.primary_key if given is None else given
     _check_key(chosen_key, columns, a)
     compared = frozenset(names if wanted is None else (*wanted, *chosen_key))
+    read = [name for name in names if name in compared or (where is not None and name in where.columns)]
     found = changed_splits(
-        a, b, where_a=_predicate(where, columns, a, of_a=True), where_b=_predicate(where, columns, b, of_a=False)
+        a,
+        b,
+        where_a=_predicate(where, columns, a, of_a=True),
+        where_b=_predicate(where, columns, b, of_a=False),
+        columns=[(columns.names_a.get(name), name) for name in read],
     )
     times = [_committed_at(table_format, number) for number in (a.number, b.number)]
     plan = RowDiffPlan(

@@ -5,12 +5,14 @@ from itertools import permutations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.rows import changed_splits
 from tests.support.canonical import canonical_rows
+from tests.support.delta.table_builder import DeltaTable, add, metadata
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])
@@ -81,3 +83,29 @@ def test_a_version_differs_from_itself_in_no_split():
     assert not found.before
     assert not found.after
     assert found.shared_files == sum(len(split.files) for split in version.plan().splits)
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b"), [("paimon/evolution_append", 1, 2), ("delta/mapping_name", 1, 2), ("delta/mapping_id", 3, 5)]
+)
+def test_a_file_is_shared_where_only_the_schema_differs(name, a, b):
+    table = open_table(str(DATA / name))
+    first, last = table.at(a).resolved, table.at(b).resolved
+
+    plan = table.diff_plan(a, b)
+
+    assert first.schema != last.schema
+    assert changed_splits(first, last).shared_files == 0
+    assert plan.shared_files > 0
+
+
+def test_a_file_that_might_have_an_added_column_is_read(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    stored = pa.table({"id": [1], "name": ["a"], "more": [7]})
+    pq.write_table(stored, tmp_path / "a.parquet")
+    table.commit(add("a.parquet", rows=1))
+    table.commit(metadata([("id", "long"), ("name", "string"), ("more", "long")]))
+
+    diff = open_table(str(tmp_path)).diff_rows(1, 2, key="id")
+
+    assert diff.updated["more_after"].to_pylist() == [7]

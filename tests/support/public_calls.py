@@ -16,6 +16,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.result import Health
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.retention.report import Retention
+from snapshot_explorer.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.table import Table
 
@@ -79,6 +80,8 @@ PARTS = {
     Comparison: lambda found: [getattr(found, name) for name in _COMPARED],
     Retention: lambda found: [getattr(found, name) for name in _FREED],
     Health: lambda found: [getattr(found, name) for name in _CHECKED],
+    RowDiff: lambda found: (found.counts, found.to_arrow(), found.plan),
+    RowDiffPlan: lambda found: (found.announcement, found.most_deleted, found.most_inserted),
 }
 """What is compared of results that compute their parts when they are first used."""
 
@@ -175,6 +178,7 @@ def drawings(given):
     }
     if given.versions:
         found["compare drawn"] = lambda t: Drawn(repr(t.compare(given.middle, given.versions[-1])))
+        found["row diff drawn"] = lambda t: Drawn(repr(t.diff_rows(given.first, given.versions[-1])))
     return found
 
 
@@ -255,6 +259,8 @@ def _of_versions(given):
         "row_changes": lambda t: t.row_changes(first, last),
         "row_changes delta": lambda t: t.row_changes(first, last, mode="delta"),
         "row_changes diff": lambda t: t.row_changes(first, last, mode="diff"),
+        "diff_rows": lambda t: t.diff_rows(first, last),
+        "diff_plan": lambda t: t.diff_plan(last, first),
         "health": lambda t: t.health(middle),
         "compare": lambda t: t.compare(first, last),
         "compare backwards": lambda t: t.compare(last, first),

@@ -198,6 +198,15 @@ class DeltaVersion:
         """Return a value that is equal for splits of one file that differ at most in its deletion vector, or None."""
         return vector_changes.identity_without_vector(split)
 
+    def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
+        """Return a value that is equal for splits of one file whose rows are equal in these columns, or None."""
+        return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
+
+    def columns_added_since(self, other: "DeltaVersion") -> frozenset[str]:
+        """Return the columns that no file of another version has."""
+        here, there = (schemas.schema_of(version._definition[1]) for version in (self, other))  # noqa: SLF001 - its own
+        return vector_changes.columns_added_since(here, there)
+
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
         """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""
         return vector_changes.rows_deleted(self._number, before, after)

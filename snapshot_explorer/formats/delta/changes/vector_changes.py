@@ -1,9 +1,10 @@
 """Files of two versions that differ only in their deletion vectors."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from snapshot_explorer.formats.delta.changes.events import Events, VectorDifference
+from snapshot_explorer.formats.delta.log.schema import Schema
 from snapshot_explorer.formats.delta.scan.plans import Plan
 from snapshot_explorer.model import Split
 
@@ -14,6 +15,41 @@ def identity_without_vector(split: Split) -> Hashable | None:
     if not isinstance(plan, Plan) or len(plan.files) != 1:
         return None
     return tuple(sorted(split.partition.items())), plan.files[0].path, plan.schema
+
+
+def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
+    """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
+
+    The schemas of the versions may differ: a column is read as the file has it, by its name there or its id. A column
+    that is None stands for nulls.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan) or len(plan.files) != 1:
+        return None
+    read: list[Hashable] = []
+    for name in columns:
+        if name is None:
+            read.append(None)
+            continue
+        field = plan.schema.field(name)
+        place = field.id if plan.schema.mode == "id" and name not in plan.schema.partition_columns else field.stored
+        is_partition = name in plan.schema.partition_columns
+        read.append((place, is_partition, field.type, field.changes, field.char_length))
+    # The names of partition columns may differ, their order may not.
+    values = tuple(split.partition.values())
+    return values, plan.files[0].path, plan.files[0].vector, tuple(read)
+
+
+def columns_added_since(schema: Schema, other: Schema) -> frozenset[str]:
+    """Return the columns whose ids are greater than any that a table had at another version.
+
+    None of its files has them: ids are given out once. Empty where column mapping is not enabled in both.
+
+    Source: delta PROTOCOL.md, "Column Mapping", delta.columnMapping.maxColumnId.
+    """
+    if other.greatest_id is None or "none" in (schema.mode, other.mode):
+        return frozenset()
+    return frozenset(field.name for field in schema.fields if field.id is not None and field.id > other.greatest_id)
 
 
 def rows_deleted(version: int, before: Split, after: Split) -> Split | None:

@@ -45,6 +45,32 @@ def identity_without_vector(split: Split) -> Hashable | None:
     return *place, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
 
 
+def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
+    """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
+
+    The schemas of the versions may differ: a column is read as the file has it, by its id. A column that is None stands
+    for nulls, as does one that the file lacks.
+    """
+    file, plan = _only_file(split), split.detail
+    if file is None or not isinstance(plan, Plan):
+        return None
+    known = {field.name: field for field in plan.schema.fields}
+    stored = {field.id: field for field in plan.file_schemas[file.schema_id].fields}
+    if file.write_columns is not None:
+        stored = {number: field for number, field in stored.items() if field.name in file.write_columns}
+    read: list[Hashable] = []
+    for name in columns:
+        field = None if name is None else known[name]
+        if field is None or (field.id not in stored and field.name not in plan.schema.partition_keys):
+            read.append(None)
+        else:
+            is_partition = field.name in plan.schema.partition_keys
+            source = None if is_partition else stored[field.id]
+            read.append((field.id, replace(field.type, nullable=True), source))
+    place = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id, file.vector
+    return *place, bool(plan.schema.primary_keys), plan.legacy_zones, tuple(read)
+
+
 def rows_deleted(before: Split, after: Split) -> Split | None:
     """Return a split of the rows that the vector of `before` does not delete, and that of `after` does.
 
