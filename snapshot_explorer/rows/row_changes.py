@@ -60,7 +60,7 @@ def compared(before: HashedRows, after: HashedRows, key: Sequence[str]) -> pa.Ta
     kinds = np.repeat(np.array([3, 0], np.int8), [len(deleted), len(inserted)])
     kinds = np.concatenate([kinds, np.tile(np.array([1, 2], np.int8), len(updated))])
     names = _names(cells[updated], rest, len(deleted) + len(inserted))
-    rows = sides.take(pa.array(order))
+    rows = sides.take(pa.array(order)) if len(updated) else sides
     arrays = [_KINDS.take(pa.array(kinds)), names, *rows.columns]
     return pa.Table.from_arrays(arrays, schema=changes_schema(before.rows.schema))
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import as_pandas
@@ -115,9 +117,9 @@ class ChangedRows:
             self._counts[kind] += count
             known = self._heads.get(kind)
             if known is None or len(known) < _HEAD_ROWS:
-                rows = part.filter(pa.compute.equal(part.column(0), kind)).slice(0, _HEAD_ROWS)
-                joined = rows if known is None else pa.concat_tables([known, rows]).slice(0, _HEAD_ROWS)
-                self._heads[kind] = joined.take(pa.array(range(len(joined)), pa.int64()))
+                is_of_kind = np.asarray(pc.equal(part.column(0), kind))
+                rows = part.take(pa.array(np.flatnonzero(is_of_kind)[:_HEAD_ROWS]))
+                self._heads[kind] = rows if known is None else pa.concat_tables([known, rows]).slice(0, _HEAD_ROWS)
 
     def _path(self) -> str:
         if self._folder is None:

@@ -63,10 +63,11 @@ def _of_equal_hash(before: Hashes, after: Hashes) -> tuple[Places, Places]:
     rest_left = np.concatenate([np.flatnonzero(~at_once), np.arange(shared, len(before))])
     rest_right = np.concatenate([np.flatnonzero(~at_once), np.arange(shared, len(after))])
     more_left, more_right = _joined(before[rest_left], after[rest_right])
-    left = np.concatenate([fixed, rest_left[more_left]])
-    right = np.concatenate([fixed, rest_right[more_right]])
-    order = np.argsort(left)
-    return left[order].astype(np.int64), right[order].astype(np.int64)
+    partners = np.full(len(before), -1, np.int64)
+    partners[fixed] = fixed
+    partners[rest_left[more_left]] = rest_right[more_right]
+    left = np.flatnonzero(partners >= 0)
+    return left, partners[left]
 
 
 def _joined(before: Hashes, after: Hashes) -> tuple[Places, Places]:
@@ -87,8 +88,35 @@ def _joined(before: Hashes, after: Hashes) -> tuple[Places, Places]:
 def _equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]) -> Mask:
     equal = np.ones(len(left), bool)
     for name in columns:
-        equal &= same(taken(before[name], left), taken(after[name], right))
+        equal &= equal_at(before[name], after[name], left, right)
     return equal
+
+
+def equal_at(one: pa.ChunkedArray, other: pa.ChunkedArray, left: Places, right: Places) -> Mask:
+    """Return for each pair of places whether two columns have equal values there.
+
+    Where most pairs have one place on both sides, the columns are compared as they lie, without a copy.
+    """
+    shared = min(len(one), len(other))
+    aligned = left == right
+    if 2 * int(np.count_nonzero(aligned)) < shared:
+        return same(taken(one, left), taken(other, right))
+    found = np.ones(len(left), bool)
+    found[aligned] = _equal_in_place(one.slice(0, shared), other.slice(0, shared))[left[aligned]]
+    moved = np.flatnonzero(~aligned)
+    if len(moved):
+        found[moved] = same(taken(one, left[moved]), taken(other, right[moved]))
+    return found
+
+
+def _equal_in_place(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
+    """Return for each place whether two columns of one length have equal values."""
+    ends = sorted({int(end) for column in (one, other) for end in np.cumsum([len(chunk) for chunk in column.chunks])})
+    found = [
+        same(single_chunk(one.slice(start, end - start)), single_chunk(other.slice(start, end - start)))
+        for start, end in zip([0, *ends], ends, strict=False)
+    ]
+    return np.concatenate([np.zeros(0, bool), *found])
 
 
 def taken(column: pa.ChunkedArray, places: Places) -> pa.Array:
@@ -146,5 +174,5 @@ def changed_cells(
     """Return for each pair of rows and each column whether the values differ."""
     found = np.zeros((len(left), len(columns)), bool)
     for place, name in enumerate(columns):
-        found[:, place] = ~same(taken(before[name], left), taken(after[name], right))
+        found[:, place] = ~equal_at(before[name], after[name], left, right)
     return found
