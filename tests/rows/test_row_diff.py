@@ -252,7 +252,7 @@ def test_names_of_columns_before_and_after_never_collide():
         ({"key": "x"}, r"Unknown column 'x'\. Columns: id, name, amount\."),
         ({"columns": "id"}, r"columns is one text, 'id'\. Give a list of names"),
         ({"columns": []}, "columns names no column"),
-        ({"where": "x > 1"}, "names a column 'x', which is not in the table"),
+        ({"where": "x > 1"}, "Unknown column 'x' in the condition"),
         ({"where": "amount >"}, "is not SQL"),
         (
             {"key": "name"},

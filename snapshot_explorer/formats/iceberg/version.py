@@ -28,12 +28,14 @@ from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema, table_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
+from snapshot_explorer.formats.iceberg.metadata.types import field_ids
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
 from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, native_files
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.iceberg.scan.statistics import with_statistics
 from snapshot_explorer.model import (
+    FieldIds,
     MaintenanceSettings,
     NativeRows,
     Predicate,
@@ -88,6 +90,11 @@ class IcebergVersion:
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows."""
         return arrow_schema(self._schema)
+
+    @property
+    def field_ids(self) -> Mapping[str, FieldIds]:
+        """Return the field ids of each column, those in its type included."""
+        return {field.name: field_ids(field) for field in self._schema.fields}
 
     @property
     def properties(self) -> Mapping[str, str]:

@@ -86,5 +86,5 @@ def column_names(text: str, flag: str = "--columns") -> list[str]:
     """
     names = [without_quotes(name.strip()) for name in text.split(",") if name.strip()]
     if not names:
-        raise UsageError(f"{flag} names no column. Write names with commas between: {flag} id,amount.")
+        raise UsageError(f"{flag} contains no column. Separate names with commas: {flag} id,amount.")
     return names

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.model import FieldIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +191,17 @@ def arrow_type(kind: DataType) -> pa.DataType:
             key, value = kind.fields
             return pa.map_(arrow_type(key.type), arrow_field(value))
     raise refusal(features.UNREAD_TYPES, type=kind.root)
+
+
+def field_ids(field: Field) -> FieldIds:
+    """Return the ids of a field and of the fields in its type; elements, keys and values have none."""
+    return FieldIds(id=field.id, parts=_parts(field.type))
+
+
+def _parts(kind: DataType) -> tuple[FieldIds, ...]:
+    if kind.root == "struct":
+        return tuple(field_ids(one) for one in kind.fields)
+    return tuple(FieldIds(id=None, parts=_parts(one.type)) for one in kind.fields)
 
 
 def arrow_field(field: Field) -> pa.Field:
