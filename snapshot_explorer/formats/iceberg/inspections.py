@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, live_files, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
 from snapshot_explorer.formats.iceberg.metadata.file_frames import partition_maps, partitions_of
@@ -216,7 +216,12 @@ def inspect_table(source: Source, history: History, name: str) -> pa.Table:
     if name not in made:
         raise _unknown(name)
     rows, schema = made[name]
-    return pa.Table.from_pylist(rows(source), schema)
+    try:
+        return pa.Table.from_pylist(rows(source), schema)
+    except (pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise CorruptTableError(
+            f"{source.metadata.path} is damaged: {name} cannot be shown ({error}). Compare it with a copy of the table."
+        ) from error
 
 
 def inspect_version(source: Source, snapshot: Snapshot | None, name: str) -> pa.Table:
