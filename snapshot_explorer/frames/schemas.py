@@ -283,7 +283,9 @@ RETAINED = pa.schema(
 
 FREED = pa.schema(
     [
-        _column("what", pa.string(), "data, changelog, change data, deletion vector, or untracked (by the log)"),
+        _column(
+            "what", pa.string(), "data, changelog, change data, deletes, deletion vector, or untracked (by the log)"
+        ),
         _column("path", pa.string(), "the file, relative to the table's root or absolute"),
         _column("partition", PARTITION, "partition column to value as text; null if unknown"),
         _column("size_bytes", pa.int64(), "size of the file", "bytes"),

@@ -184,6 +184,23 @@ CHANGES_ACROSS_REPLACEMENT = _refused(
     ),
 )
 
+EXPIRY = _read(
+    name="what `expire_snapshots` would remove, over all branches and tags",
+    area="retention",
+    condition="every table",
+    checked=("iceberg.maintenance.retention",),
+)
+EXPIRY_WITHOUT_GC = _refused(
+    name="expiry of tables that forbid it",
+    area="retention",
+    condition="the property gc.enabled is false",
+    checked=("iceberg.maintenance.retention.expiry",),
+    message=(
+        "The table has gc.enabled=false: Iceberg refuses to expire its snapshots, because other tables may need its "
+        "files. Set gc.enabled=true first, if no other table does."
+    ),
+)
+
 _METADATA: tuple[Feature, ...] = (
     FORMAT_VERSIONS,
     OTHER_FORMAT_VERSIONS,
@@ -207,6 +224,7 @@ _ROWS: tuple[Feature, ...] = (
 )
 
 _CHANGES: tuple[Feature, ...] = (CHANGES, DIFFERENCE, CHANGES_WITH_DELETES, CHANGES_ACROSS_REPLACEMENT)
+_RETENTION: tuple[Feature, ...] = (EXPIRY, EXPIRY_WITHOUT_GC)
 
-FEATURES: tuple[Feature, ...] = (*_METADATA, *_ROWS, *_CHANGES, *SHARED)
+FEATURES: tuple[Feature, ...] = (*_METADATA, *_ROWS, *_CHANGES, *_RETENTION, *SHARED)
 """All of them, in the order of README."""

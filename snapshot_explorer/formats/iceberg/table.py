@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
 from snapshot_explorer.formats.iceberg.changes.row_changes import splits_between
 from snapshot_explorer.formats.iceberg.inspections import INSPECTIONS, inspect_table
+from snapshot_explorer.formats.iceberg.maintenance.retention import expiry, presence
 from snapshot_explorer.formats.iceberg.metadata.commit_frames import commits_frame
 from snapshot_explorer.formats.iceberg.metadata.contents import (
     Source,
@@ -233,6 +235,17 @@ class Iceberg:
             splits=lambda _: splits_between(source, history, first, last, mode),
             reader=reading,
         )
+
+    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:  # noqa: ARG002 - all of one file
+        """Return what `expire_snapshots` with a rule would remove; see `retention.expiry`."""
+        source, history, _ = self._read()
+        return expiry(source, history, rule, lifetimes)
+
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+        """Return which data files, manifest lists and manifests of versions exist; see `retention.presence`."""
+        history = self._history(versions)
+        source, _ = self._current()
+        return presence(source, history, lifetimes, versions)
 
     def _current(self) -> tuple[Source, History]:
         """Return the history that was read last; reads it the first time."""
