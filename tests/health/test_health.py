@@ -20,7 +20,7 @@ from tests.support.paimon.table_builder import PaimonTable
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted(
     folder
-    for name in ("paimon", "delta")
+    for name in ("paimon", "delta", "iceberg")
     for folder in (DATA / name).iterdir()
     if folder.is_dir() and folder.name != "empty"
 )

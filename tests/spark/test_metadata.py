@@ -26,8 +26,14 @@ from tests.support.delta.table_builder import DeltaTable, add, metadata, protoco
 from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[1] / "data"
-WRITTEN = sorted(folder for kind in ("delta", "paimon") for folder in (TABLES / kind).iterdir())
-ALIKE = ("delta/checkpoint_v2_parquet", "delta/dv_partitioned", "paimon/dv_append", "paimon/evolution_pk")
+WRITTEN = sorted(folder for kind in ("delta", "iceberg", "paimon") for folder in (TABLES / kind).iterdir())
+ALIKE = (
+    "delta/checkpoint_v2_parquet",
+    "delta/dv_partitioned",
+    "iceberg/v2_mor_partitioned",
+    "paimon/dv_append",
+    "paimon/evolution_pk",
+)
 """Tables whose metadata is of every kind that reaches executors."""
 PARTS = 4
 
@@ -407,7 +413,7 @@ def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_pa
         table.current.files({"day": "x"}, engine="spark")
 
 
-@pytest.mark.parametrize("name", ["paimon/dv", "delta/checkpoint_v2_parquet", "delta/mapping_later"])
+@pytest.mark.parametrize("name", ["paimon/dv", "delta/checkpoint_v2_parquet", "delta/mapping_later", "iceberg/v3_dv"])
 def test_units_are_picklable_and_tell_records(name):
     table_format = open_table(TABLES / name)._format
     versions = table_format.listing(0).versions

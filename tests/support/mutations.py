@@ -41,7 +41,7 @@ SLOW_SECONDS = 20
 def tables():
     """Return the folders of the tables that are mutated, by name."""
     found = {f"samples/{name}": TESTS.parent / "snapshot_explorer/samples" / name for name in ("orders", "payments")}
-    for kind in ("delta", "paimon"):
+    for kind in ("delta", "iceberg", "paimon"):
         found |= {f"{kind}/{one.name}": one for one in sorted((TESTS / "data" / kind).iterdir()) if one.is_dir()}
     return {name: one for name, one in found.items() if _files(one)}
 

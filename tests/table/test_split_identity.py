@@ -11,7 +11,7 @@ from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
-TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])
+TABLES = sorted(folder for kind in ("paimon", "delta", "iceberg") for folder in (DATA / kind).iterdir())
 
 
 def planned(table):

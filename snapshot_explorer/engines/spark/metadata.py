@@ -58,6 +58,15 @@ class SupportsDistributedMetadata(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsLifetimeTasks(Protocol):
+    """A format whose CHANGES do not contain replaced deletions, so that these are no part of a file's lifetime."""
+
+    def lifetime_tasks(self, version: int, look: Prefetch) -> StateTasks:
+        """Return the units whose RECORDS give the live files of a version without deletions."""
+        ...
+
+
 ENGINES = ("local", "spark")
 """The engines that can read metadata."""
 
@@ -185,7 +194,11 @@ def _first_states(
     for run in listing.runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
             try:
-                state = supported.state_tasks(version, prefetch)
+                state = (
+                    supported.lifetime_tasks(version, prefetch)
+                    if isinstance(supported, SupportsLifetimeTasks)
+                    else supported.state_tasks(version, prefetch)
+                )
             except SnapshotNotFoundError:
                 continue
             yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[place + 1 :])

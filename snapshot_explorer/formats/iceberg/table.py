@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.iceberg import metadata_tasks as units
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
 from snapshot_explorer.formats.iceberg.changes.row_changes import splits_between
 from snapshot_explorer.formats.iceberg.inspections import INSPECTIONS, inspect_table
@@ -32,6 +33,7 @@ from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata, is_metadata_file
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable, RowChanges
 from snapshot_explorer.storage import Storage
 
@@ -246,6 +248,29 @@ class Iceberg:
         history = self._history(versions)
         source, _ = self._current()
         return presence(source, history, lifetimes, versions)
+
+    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
+        """Return the tasks that read the live files of a version. Reads its manifest list."""
+        return self._state_tasks(version, deletes=True)
+
+    def lifetime_tasks(self, version: int, look: Prefetch) -> StateTasks:  # noqa: ARG002 - as above
+        """Return the tasks that read the live files of a version without deletions. Reads its manifest list."""
+        return self._state_tasks(version, deletes=False)
+
+    def _state_tasks(self, version: int, *, deletes: bool) -> StateTasks:
+        history = self._history([version])
+        source, _ = self._current()
+        found = units.state_tasks(source, history.snapshots[version], version, deletes=deletes)
+        return StateTasks(units=found, keeps_last_add=False)
+
+    def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
+        """Return the tasks that read the changes of commits. Reads nothing if the metadata file has been read."""
+        return units.change_tasks(self._history(versions), versions, lifetimes=lifetimes)
+
+    def task_reader(self) -> Reader:
+        """Return the reader of tasks."""
+        source, history = self._current()
+        return units.task_reader(source, history)
 
     def _current(self) -> tuple[Source, History]:
         """Return the history that was read last; reads it the first time."""

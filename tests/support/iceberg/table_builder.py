@@ -135,7 +135,7 @@ class IcebergTable:
         self.filesystem, self.root, self.version, self.hints = filesystem, root, version, hints
         self.location = f"memory://{root}" if location is None else location
         self.metadata_number = 0
-        self.sequence = 0
+        self.sequence = self.commits = 0
         self.ids = iter(range(1_000_001, 10**9))
         self.manifests = {}
         """The manifest list of each snapshot: its records."""
@@ -197,9 +197,10 @@ class IcebergTable:
     def commit(self, rows, *, removed=(), operation="append", branch="main", millis=None, parent=True, **summary):
         """Add a data file of rows and remove others by name. Return the snapshot's id."""
         self.sequence += 1
+        self.commits += 1
         snapshot_id = next(self.ids)
         head = self.metadata["refs"].get(branch, {}).get("snapshot-id") if parent else None
-        added = [self.data_file(f"data-{self.sequence}.parquet", rows)] if rows is not None else []
+        added = [self.data_file(f"data-{self.commits}.parquet", rows)] if rows is not None else []
         carried, rewritten, gone = self._without(self.manifests.get(head, []), removed)
         records = [self.manifest(snapshot_id, [_entry(ADDED, one) for one in added])] if added else []
         records += [self.manifest(snapshot_id, entries) for entries in rewritten]

@@ -71,10 +71,15 @@ def live_files(source: Source, snapshot: Snapshot | None, *, statistics: bool, d
     manifests = manifests_of(source, [snapshot] if snapshot is not None else [])
     manifests = needed(manifests, "added_files", "existing_files")
     of_data = pc.equal(manifests.column("content"), DATA)
-    tuples = PartitionTuples()
-    data = entries_of(source, manifests.filter(of_data), statistics=statistics, partitions=tuples)
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
-    delete_files = entries_of(source, rest, statistics=True, partitions=tuples)
+    return live_of(source, manifests.filter(of_data), rest, statistics=statistics)
+
+
+def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statistics: bool) -> LiveFiles:
+    """Return the live files in manifests of data files and of delete files."""
+    tuples = PartitionTuples()
+    data = entries_of(source, of_data, statistics=statistics, partitions=tuples)
+    delete_files = entries_of(source, of_deletes, statistics=True, partitions=tuples)
     names = [*LIVE.names, *STATISTICS.names]
     return LiveFiles(
         data=live(data.rows).select(names if statistics else LIVE.names),

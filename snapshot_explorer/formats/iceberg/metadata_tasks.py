@@ -1,0 +1,125 @@
+"""Metadata tasks of an Iceberg table, which can be read in parallel: manifests of a version, and runs of commits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, live_of, manifests_of
+from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame, files_frame
+from snapshot_explorer.formats.iceberg.metadata.history import History
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
+from snapshot_explorer.formats.iceberg.metadata.manifests import needed
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, of_changes, of_state
+
+_COMMITS = 100
+"""The most commits of a task."""
+_UNITS = 32
+"""The fewest tasks to create, unless tasks would have a single commit: the size of commits is unknown."""
+_BYTES = 4 << 20
+"""The target size of the manifests of a task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifests:
+    """A task: some manifests of a version."""
+
+    version: int
+    """The version."""
+    data: pa.Table
+    """MANIFEST_FILES of data files."""
+    deletes: pa.Table
+    """All MANIFEST_FILES of delete files of the version; none if deletions are not requested."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commits:
+    """A task: consecutive commits."""
+
+    version: int
+    """The first."""
+    snapshots: tuple[tuple[int, Snapshot], ...]
+    """The versions and their snapshots."""
+    for_lifetimes: bool
+    """Whether commit times are requested."""
+
+
+def state_tasks(source: Source, snapshot: Snapshot, version: int, *, deletes: bool) -> list[MetadataTask]:
+    """Return the tasks that read the live files of a version. Reads its manifest list.
+
+    Each task also reads the manifests of delete files, if requested: any of them may apply to its data files.
+    """
+    manifests = needed(manifests_of(source, [snapshot]), "added_files", "existing_files")
+    of_data = pc.equal(manifests.column("content"), DATA)
+    data = manifests.filter(of_data)
+    rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
+    sizes = pc.fill_null(data.column("length"), _BYTES).to_pylist()
+    return [
+        Manifests(version=version, data=data.slice(places[0], len(places)), deletes=rest)
+        for places in pack(range(len(data)), sizes.__getitem__, target=_BYTES)
+    ]
+
+
+def change_tasks(history: History, versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:
+    """Return the tasks that read the changes of commits. Reads nothing.
+
+    Args:
+        history: The history that the versions are of.
+        versions: Ascending. A task has versions that follow each other in the history.
+        lifetimes: Whether the changes are read for lifetimes.
+    """
+    each = min(_COMMITS, max(2, len(versions) // _UNITS))
+    places = {version: place for place, version in enumerate(history.versions)}
+    units: list[MetadataTask] = []
+    run: list[int] = []
+    for version in versions:
+        if run and (len(run) == each or places[version] != places[run[-1]] + 1):
+            units.append(_commits(history, run, lifetimes=lifetimes))
+            run = []
+        run.append(version)
+    return [*units, *([_commits(history, run, lifetimes=lifetimes)] if run else [])]
+
+
+def _commits(history: History, run: Sequence[int], *, lifetimes: bool) -> Commits:
+    snapshots = tuple((version, history.snapshots[version]) for version in run)
+    return Commits(version=run[0], snapshots=snapshots, for_lifetimes=lifetimes)
+
+
+def task_reader(source: Source, history: History) -> Reader:
+    """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
+    metadata = replace(
+        source.metadata, snapshots={}, refs={}, snapshot_log=(), metadata_log=(), current_snapshot_id=None
+    )
+    bare = replace(history, metadata=metadata, versions=(), snapshots={}, numbers={}, commitless=())
+    return partial(_read, replace(source, metadata=metadata), bare)
+
+
+def _read(source: Source, history: History, unit: MetadataTask) -> Iterator[pa.Table]:
+    if isinstance(unit, Manifests):
+        frame = files_frame(source.metadata, live_of(source, unit.data, unit.deletes, statistics=False))
+        yield of_state(
+            frame,
+            unit.version,
+            change=pa.repeat("add", len(frame)),
+            identity=single_chunk(frame.column("path")).cast(pa.binary()),
+            rank=pa.repeat(pa.scalar(0, pa.int64()), len(frame)),
+        )
+    elif isinstance(unit, Commits):
+        yield _of_commits(source, history, unit)
+
+
+def _of_commits(source: Source, history: History, unit: Commits) -> pa.Table:
+    snapshots = dict(unit.snapshots)
+    some = replace(history, snapshots=snapshots)
+    changes = changes_frame(some, changed_files(source, list(snapshots.values()), deletes=False))
+    if not unit.for_lifetimes:
+        return of_changes(changes)
+    times = pa.array([some.time_of(version) for version in snapshots], frames.UTC_MILLIS)
+    places = pc.index_in(changes.column("version"), pa.array(list(snapshots), pa.int64()))
+    return of_changes(changes, times.take(single_chunk(places)))

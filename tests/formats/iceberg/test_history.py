@@ -1,0 +1,210 @@
+"""Versions, branches, tags and snapshot ids of Iceberg tables."""
+
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
+from tests.support.iceberg.table_builder import IcebergTable
+
+
+@pytest.fixture
+def table(memory_root):
+    return IcebergTable(*memory_root)
+
+
+def opened(table, **options):
+    return open_table(f"memory://{table.root}", **options)
+
+
+def ids(snapshot):
+    return sorted(snapshot.to_arrow()["id"].to_pylist())
+
+
+def test_a_version_is_a_sequence_number_and_a_snapshot_id_is_accepted_too(table):
+    first = table.commit([(1, "a")])
+    table.commit([(2, "b")])
+
+    found = opened(table)
+
+    assert found.versions() == (1, 2)
+    assert ids(found.at(1)) == ids(found.at(first)) == ids(found.at(str(first))) == [1]
+    assert found.at(first).commit.identifier == str(first)
+
+
+def test_commits_of_another_branch_take_numbers(table):
+    table.commit([(1, "a")])
+    table.metadata["refs"]["dev"] = dict(table.metadata["refs"]["main"])
+    table.commit([(2, "b")], branch="dev")
+    table.commit([(3, "c")])
+
+    main, dev = opened(table), opened(table, branch="dev")
+
+    assert main.versions() == (1, 3)
+    assert dev.versions() == (1, 2)
+    assert ids(dev.current) == [1, 2]
+    assert ids(main.at("latest~1")) == [1]
+    assert main.branches().to_dict() == [{"branch": "dev", "forked_version": 1, "newest_version": 2}]
+    with pytest.raises(
+        SnapshotNotFoundError, match=r"Version 2 \(snapshot \d+\) is in the table but not in the history"
+    ):
+        main.at(2)
+    with pytest.raises(SnapshotNotFoundError, match="belongs to the branch dev. Open it with branch='dev'"):
+        main.at(2)
+
+
+def test_a_rolled_back_version_says_when_main_left_it_and_opens_by_its_id(table):
+    first = table.commit([(1, "a")])
+    second = table.commit([(2, "b")])
+    table.rollback(first, 1_767_226_000_000)
+    table.commit([(3, "c")])
+
+    found = opened(table)
+
+    assert found.versions() == (1, 3)
+    assert ids(found.current) == [1, 3]
+    with pytest.raises(SnapshotNotFoundError, match="main left it at 2026-01-01 00:06:40 UTC, by a rollback"):
+        found.at(2)
+    assert ids(opened(table, branch=str(second)).at(2)) == [1, 2]
+
+
+def test_latest_is_a_lower_number_after_a_rollback(table):
+    first = table.commit([(1, "a")])
+    table.commit([(2, "b")])
+    found = opened(table)
+    assert found.current.version == 2
+
+    table.rollback(first, 1_767_226_000_000)
+
+    assert found.update().version == 1
+    assert found.versions() == (1,)
+    assert found.lifetimes().versions == (1,)
+
+
+def test_a_staged_commit_is_in_no_history(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b")], branch=None, **{"wap.id": "audit"})
+
+    with pytest.raises(SnapshotNotFoundError, match="it was staged as 'audit' and not published"):
+        opened(table).at(2)
+
+
+def test_a_replaced_table_goes_on_in_one_history(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b")])
+    table.commit([(9, "z")], parent=False, operation="overwrite")
+    table.commit([(10, "y")])
+
+    found = opened(table)
+
+    assert found.versions() == (1, 2, 3, 4)
+    assert found.listing().commitless == (3,)
+    assert [ids(found.at(one)) for one in found.versions()] == [[1], [1, 2], [9], [9, 10]]
+    lifetimes = found.lifetimes()
+    assert [lifetimes.files_at(one).num_rows for one in found.versions()] == [1, 2, 1, 2]
+    assert found.at(3).commit.kind == "overwrite"
+
+
+def test_a_snapshot_that_a_tag_kept_from_expiring_is_in_the_history(table):
+    old = table.commit([(1, "a")])
+    for number in (2, 3, 4):
+        table.commit([(number, "b")])
+    table.tag("kept", old)
+    kept = {old, *(one["snapshot-id"] for one in table.metadata["snapshots"][-2:])}
+    table.metadata["snapshots"] = [one for one in table.metadata["snapshots"] if one["snapshot-id"] in kept]
+    table.metadata["snapshot-log"] = table.metadata["snapshot-log"][-2:]
+    table.write_metadata()
+
+    found = opened(table)
+
+    assert found.versions() == (1, 3, 4)
+    assert found.listing().commitless == (3,)
+    assert found.at("tag:kept").version == 1
+    assert [found.lifetimes().files_at(one).num_rows for one in found.versions()] == [1, 3, 4]
+    with pytest.raises(SnapshotNotFoundError, match="Version 2 does not exist, nor a snapshot of that id"):
+        found.at(2)
+
+
+def test_versions_of_format_1_are_counted_and_keep_their_number_while_a_table_is_open(memory_root):
+    table = IcebergTable(*memory_root, version=1)
+    for number in (1, 2, 3):
+        table.commit([(number, "a")])
+    found = opened(table)
+    assert found.versions() == (1, 2, 3)
+
+    table.metadata["snapshots"] = table.metadata["snapshots"][1:]
+    table.metadata["snapshot-log"] = table.metadata["snapshot-log"][1:]
+    table.commit([(4, "a")])
+
+    assert found.update().version == 4
+    assert found.versions() == (2, 3, 4)
+    assert opened(table).versions() == (1, 2, 3)
+    assert any("has format version 1" in note for note in found.listing().notes)
+
+
+def test_the_last_snapshot_before_an_upgrade_is_version_0(memory_root):
+    table = IcebergTable(*memory_root, version=1)
+    first = table.commit([(1, "a")])
+    table.commit([(2, "b")])
+    table.version, table.metadata["format-version"], table.sequence = 2, 2, 0
+    for one in table.metadata["snapshots"]:
+        for record in table.manifests[one["snapshot-id"]]:
+            record["sequence_number"] = record["min_sequence_number"] = 0
+    table.commit([(3, "c")])
+
+    found = opened(table)
+
+    assert found.versions() == (0, 1)
+    assert ids(found.at(0)) == [1, 2]
+    assert ids(found.current) == [1, 2, 3]
+    assert ids(opened(table, branch=str(first)).at(1)) == [1]
+
+
+def test_a_branch_that_is_not_there_is_refused_with_those_that_are(table):
+    one = table.commit([(1, "a")])
+    table.tag("v1", one)
+
+    with pytest.raises(
+        TableNotFoundError, match=r"has no branch 'mian' and no snapshot of that id. Branches: main. Did"
+    ):
+        opened(table, branch="mian")
+    with pytest.raises(TableNotFoundError, match="has no branch 'v1': it is a tag. Open the table without a branch"):
+        opened(table, branch="v1")
+
+
+def test_parents_in_a_cycle_end_in_an_error(memory_root):
+    table = IcebergTable(*memory_root, version=1)
+    for number in (1, 2, 3):
+        table.commit([(number, "a")])
+    table.metadata["snapshots"][0]["parent-snapshot-id"] = table.metadata["snapshots"][2]["snapshot-id"]
+    table.write_metadata()
+
+    with pytest.raises(CorruptTableError, match="form no history: the parents of snapshot .* form a cycle"):
+        opened(table)
+
+
+def test_a_parent_with_a_greater_number_ends_in_an_error(table):
+    for number in (1, 2, 3):
+        table.commit([(number, "a")])
+    table.metadata["snapshots"][1]["sequence-number"] = 7
+    table.write_metadata()
+
+    with pytest.raises(CorruptTableError, match="has the sequence number 3, and the one before it, .*, has 7"):
+        opened(table)
+
+
+def test_times_are_found_in_the_history(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b")])
+
+    assert opened(table).at("@2026-01-01T00:01:30Z").version == 1
+
+
+def test_a_table_without_snapshots_has_no_version_and_no_rows(table):
+    table.write_metadata()
+
+    found = opened(table)
+
+    assert found.current.version is None
+    assert found.current.to_arrow().schema.names == ["id", "name"]
+    assert found.versions() == ()
+    assert len(found.lifetimes()) == 0

@@ -1,0 +1,93 @@
+"""Tables that Iceberg wrote, at every version of every branch: the rows that Iceberg's own readers read."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import open_table
+from tests.support.canonical import canonical_rows
+
+DATA = Path(__file__).parents[2] / "data"
+EXPECTED = sorted((DATA / "expected" / "iceberg").glob("*/*.json"))
+TABLES = sorted((DATA / "iceberg").iterdir())
+LINEAGE = ("_row_id", "_last_updated_sequence_number")
+
+
+def opened(path, expected):
+    branch = expected.get("branch")
+    if "branch" in expected and branch is None:
+        branch = str(expected["snapshot_id"])
+    return open_table(DATA / "iceberg" / path.parent.name, branch=branch)
+
+
+@pytest.mark.parametrize("path", EXPECTED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_rows_are_those_that_iceberg_reads(path):
+    expected = json.loads(path.read_text(encoding="utf-8"))
+    snapshot = opened(path, expected).at(expected["version"])
+
+    rows = snapshot.to_arrow()
+
+    assert rows.column_names == expected["columns"]
+    assert canonical_rows(rows) == expected["rows"]
+    assert snapshot.count() == len(expected["rows"])
+    assert snapshot.files().num_rows == expected["files"]
+    assert snapshot.commit.identifier == str(expected["snapshot_id"])
+    if "lineage" in expected:
+        assert canonical_rows(snapshot.to_arrow(columns=[*expected["columns"], *LINEAGE])) == expected["lineage"]
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name)
+def test_lifetimes_and_entries_lead_to_the_files_of_every_version(path):
+    table = open_table(path)
+    lifetimes = table.lifetimes()
+
+    assert lifetimes.versions == table.versions()
+    for version in table.versions():
+        snapshot = table.at(version)
+        files = sorted(snapshot.files()["path"].to_pylist())
+        manifests = [
+            one["path"] for one in snapshot.manifests().to_arrow().to_pylist() if one["list"] in ("base", "delta")
+        ]
+        entries = [row for one in manifests for row in snapshot.entries(one).to_arrow().to_pylist()]
+        assert sorted(lifetimes.files_at(version)["path"].to_pylist()) == files
+        assert sorted(row["path"] for row in entries if row["change"] != "remove") == files
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name)
+def test_every_metadata_table_is_of_every_version(path):
+    table = open_table(path)
+
+    for one in table.inspections:
+        for ref in table.versions() if one.at_version else (None,):
+            table.inspect(one.name, ref).to_arrow().validate(full=True)
+    assert table.inspect("data_files").num_rows == table.current.files().num_rows
+
+
+def test_deletions_of_a_file_are_shown_with_its_deletion_vector_or_the_delete_files():
+    vectors = open_table(DATA / "iceberg" / "v3_dv").current.files().to_arrow()
+    deletes = open_table(DATA / "iceberg" / "v2_equality_deletes").at(3).files().to_arrow()
+
+    assert all("-deletes.puffin@" in one for one in vectors["deletion_vector"].to_pylist())
+    assert sum(vectors["deleted_rows"].to_pylist()) == 6
+    assert deletes["deleted_rows"].null_count == len(deletes)
+    assert any(one is not None and one.endswith(".parquet") for one in deletes["deletion_vector"].to_pylist())
+
+
+def test_statistics_of_files_are_bounds_by_column():
+    files = open_table(DATA / "iceberg" / "v3_dv").at(1).files(statistics=True).to_arrow().to_pylist()
+
+    assert files[0]["lower"]["id"] == 1
+    assert files[0]["null_count"]["id"] == 0
+
+
+def test_a_condition_on_the_partition_restricts_the_files():
+    table = open_table(DATA / "iceberg" / "v2_mor_partitioned")
+    kinds = {one["kind"] for one in table.current.files().to_arrow().to_pandas()["partition"].map(dict)}
+
+    (chosen,) = {
+        one["kind"] for one in table.current.files({"kind": "x"}).to_arrow().to_pandas()["partition"].map(dict)
+    }
+
+    assert chosen == "x"
+    assert len(kinds) > 1
