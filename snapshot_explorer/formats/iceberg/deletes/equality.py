@@ -24,10 +24,12 @@ from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type, 
 from snapshot_explorer.storage import Storage
 
 Codes = npt.NDArray[np.int64]
+_Keys = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 
 _BATCH_ROWS = 1 << 18
 _MAX_DENSE = 1 << 24
 """The widest range of integers in which each has its own place in a table."""
+_WORD = 8
 _MIN_FILTER_BITS, _MAX_FILTER_BITS = 16, 26
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _NAN_32, _NAN_64 = np.int32(0x7FC0_0000), np.int64(0x7FF8_0000_0000_0000)
@@ -187,7 +189,7 @@ def _chunks(parts: Sequence[pa.ChunkedArray]) -> list[pa.Array]:
     return [chunk for part in parts for chunk in part.chunks]
 
 
-def _places(keys: Codes, values: Codes) -> tuple[Codes, npt.NDArray[np.bool_]]:
+def _places(keys: _Keys, values: _Keys) -> tuple[Codes, npt.NDArray[np.bool_]]:
     """Return the place of each value among ascending keys, and whether it is one of them."""
     if not len(keys):
         return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
@@ -197,8 +199,9 @@ def _places(keys: Codes, values: Codes) -> tuple[Codes, npt.NDArray[np.bool_]]:
 
 
 def _lookup(values: pa.Array) -> "_Numbers | _Values":
-    is_number = pa.types.is_integer(values.type)
-    return _Numbers(values) if is_number else _Values(values)
+    if pa.types.is_integer(values.type):
+        return _Numbers(values)
+    return _Texts(values) if values.type in (pa.string(), pa.binary()) else _Values(values)
 
 
 class _Values:
@@ -221,6 +224,92 @@ class _Values:
         return np.array(found.to_numpy(zero_copy_only=False), np.bool_)
 
 
+class _Texts(_Values):
+    """Distinct texts or bytes, found by a hash of their length, their first and their last bytes.
+
+    A table says which hashes might be there. Texts that are left are looked for among the hashes, and compared.
+    Values of which two have one hash are left to Arrow's hash table.
+    """
+
+    is_cheap = True
+
+    def __init__(self, values: pa.Array) -> None:
+        super().__init__(values)
+        hashes = _hashes(self._values)
+        valid = np.asarray(self._values.is_valid())
+        places = np.flatnonzero(valid)
+        order = np.argsort(hashes[places], kind="stable")
+        self._places, self._hashes = places[order], hashes[places][order]
+        self._is_distinct = bool(np.all(self._hashes[1:] != self._hashes[:-1]))
+        self._null = int(np.flatnonzero(~valid)[0]) if len(places) < len(valid) else -1
+        bits = _filter_bits(self.size)
+        self._shift = np.uint64(64 - bits)
+        self._table = np.zeros(1 << bits, np.bool_)
+        self._table[self._hashes >> self._shift] = True
+
+    def codes(self, values: pa.Array) -> Codes:
+        """Return the number of each value; -1 for a value that is none of them. Null is a value."""
+        if not self._is_distinct:
+            return super().codes(values)
+        found = np.full(len(values), -1, np.int64)
+        hashes = _hashes(values)
+        candidates = self._table.take((hashes >> self._shift).view(np.int64))
+        is_null = np.asarray(values.is_null()) if values.null_count else None
+        if is_null is not None:
+            candidates &= ~is_null
+            found[is_null] = self._null
+        rows = np.flatnonzero(candidates)
+        places, is_there = _places(self._hashes, hashes[rows])
+        rows, numbers = rows[is_there], self._places[places[is_there]]
+        same = pc.equal(values.take(pa.array(rows)), self._values.take(pa.array(numbers)))
+        is_same = np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)
+        found[rows[is_same]] = numbers[is_same]
+        return found
+
+    def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
+        """Return for each value whether it is one of them."""
+        return self.codes(values) >= 0 if self._is_distinct else super().contains(values)
+
+
+def _hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
+    """Return a hash of each text: of its length, its first and its last eight bytes."""
+    found, at_ends = _raw_hashes(values)
+    rows = np.flatnonzero(at_ends)
+    if len(rows):
+        # Between others, no text is at an end of the buffer.
+        other = pa.array([bytes(_WORD)], pa.binary()).cast(values.type)
+        some = pa.concat_arrays([other, values.take(pa.array(rows)).fill_null(""), other])
+        found[rows] = _raw_hashes(some)[0][1:-1]
+    return found
+
+
+def _raw_hashes(values: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """Return a hash of each text, and which ones are wrong, since a word of eight bytes would leave the buffer."""
+    _, offsets, content = values.buffers()
+    places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    starts, ends = places[:-1], places[1:]
+    size = 0 if content is None else content.size
+    if size < _WORD:
+        return np.zeros(len(values), np.uint64), np.ones(len(values), np.bool_)
+    words: npt.NDArray[np.uint64] = np.ndarray((size - _WORD + 1,), "<u8", content, strides=(1,))
+    lengths = ends - starts
+    first = words[np.minimum(starts, size - _WORD)]
+    last = words[np.maximum(ends - _WORD, 0)]
+    if len(lengths) and lengths.min() < _WORD:
+        # The other bits of a word are of neighbours.
+        spare = (8 * (_WORD - np.minimum(lengths, _WORD))).astype(np.uint64)
+        shift = np.minimum(spare, np.uint64(63))
+        first, last = first << shift, last >> shift
+        first[lengths == 0] = last[lengths == 0] = 0
+    found = (last ^ (first * _SPREAD) ^ lengths.view(np.uint64)) * _SPREAD
+    return found, ((ends < _WORD) | (starts > size - _WORD)) & (lengths > 0)
+
+
+def _filter_bits(size: int) -> int:
+    """Return how many bits of a hash a table of this many values has: about one value per eight places."""
+    return min(_MAX_FILTER_BITS, max(_MIN_FILTER_BITS, size.bit_length() + 3))
+
+
 class _Numbers:
     """Distinct integers, ascending; null has the last number.
 
@@ -235,14 +324,15 @@ class _Numbers:
         numbers = np.asarray(values.drop_null().to_numpy(zero_copy_only=False), np.int64)
         self._keys = np.unique(numbers)
         self.size = len(self._keys) + 1
-        self._least = int(self._keys[0]) if len(self._keys) else 0
-        width = int(self._keys[-1]) - self._least + 1 if len(self._keys) else 1
+        least = int(self._keys[0]) if len(self._keys) else 0
+        self._before = np.array([least]) - 1  # an array, which may wrap around
+        width = int(self._keys[-1]) - least + 1 if len(self._keys) else 1
         self._is_dense = width <= _MAX_DENSE
         if self._is_dense:
-            self._table = np.zeros(width, np.bool_)
-            self._table[self._keys - self._least] = True
+            self._table = np.zeros(width + 2, np.bool_)
+            self._table[self._keys - self._before] = True
         else:
-            bits = min(_MAX_FILTER_BITS, max(_MIN_FILTER_BITS, len(self._keys).bit_length() + 3))
+            bits = _filter_bits(len(self._keys))
             self._shift = np.uint64(64 - bits)
             self._table = np.zeros(1 << bits, np.bool_)
             self._table[self._slots(self._keys)] = True
@@ -265,10 +355,8 @@ class _Numbers:
         if not len(self._keys):
             found = np.zeros(len(numbers), np.bool_)
         elif self._is_dense:
-            # Of a number out of range the difference may wrap around: as unsigned it is large then, too.
-            slots = (numbers - self._least).view(np.uint64)
-            inside = slots < len(self._table)
-            found = self._table.take(np.where(inside, slots, 0).view(np.int64)) & inside
+            # Both ends of the table are false. Of a number far away the difference may wrap around, to one far away.
+            found = self._table.take(np.clip(numbers - self._before, 0, len(self._table) - 1))
         else:
             found = self._table.take(self._slots(numbers).view(np.int64))
             candidates = np.flatnonzero(found)

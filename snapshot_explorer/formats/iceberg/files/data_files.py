@@ -206,7 +206,8 @@ def batches(
 
         yield from avro_rows.batches(reader, size)
     elif open_file.file.format == "parquet":
-        yield from reader.iter_batches(size, row_groups=groups, columns=names)
+        # For few rows, threads cost more than they save.
+        yield from reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
     else:
         yield from _stripes(reader, how)
 

@@ -49,9 +49,15 @@ def metadata_schema(names: Sequence[str], *, has_row_ids: bool) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in metadata_fields(names, has_row_ids=has_row_ids)])
 
 
-def constants(plan: Plan) -> dict[int, pa.Scalar]:
-    """Return the metadata columns that are constant in a data file, by id."""
-    return {FILE.id: pa.scalar(plan.path), SPEC_ID.id: pa.scalar(plan.spec_id, pa.int32())}
+def constants(plan: Plan, fields: Sequence[Field]) -> dict[int, pa.Scalar]:
+    """Return the metadata columns among some that are constant in a data file, by id."""
+    found = {}
+    for field in fields:
+        if field.id == FILE.id:
+            found[FILE.id] = pa.scalar(plan.path)
+        elif field.id == SPEC_ID.id:
+            found[SPEC_ID.id] = pa.scalar(plan.spec_id, pa.int32())
+    return found
 
 
 def values(field: Field, own: pa.Array | None, plan: Plan, start: int, rows: int) -> pa.Array:

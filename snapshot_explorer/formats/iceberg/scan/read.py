@@ -22,6 +22,7 @@ from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
 
+_LINEAGE_IDS = frozenset(field.id for field in LINEAGE)
 _EQUALITY_BATCH_ROWS = 1 << 18
 """Rows that are looked up at once: some lookups number all deleted values each time."""
 
@@ -96,7 +97,7 @@ class RowReader:
         return self._deletes.positions(plan.deletes, plan.path, plan.file.rows)
 
     def _stored(self, plan: Plan, wanted: "_Wanted", keep: Positions | None) -> Iterator[Rows]:
-        constants = {**plan.constants, **metadata_columns.constants(plan)}
+        constants = {**plan.constants, **metadata_columns.constants(plan, wanted.fields)}
         with opened(self._storage, plan.file, plan.context.rules) as source:
             yield from read(source, wanted.stored, constants, keep=keep, size=wanted.size)
 
@@ -152,12 +153,21 @@ class _Wanted:
     """The columns to read, each once."""
     size: int
     """The most rows to read at once."""
+    schema: pa.Schema
+    """The requested columns."""
 
     @classmethod
     def of(cls, fields: Sequence[Field], lookups: Sequence[_Lookup]) -> "_Wanted":
-        compared = [column.column for lookup in lookups for column in lookup.columns]
-        stored = dict.fromkeys([*(field for field in fields if field != POSITION), *compared])
-        return cls(fields=tuple(fields), stored=tuple(stored), size=_EQUALITY_BATCH_ROWS if lookups else BATCH_ROWS)
+        stored = tuple(field for field in fields if field.id != POSITION.id)
+        if lookups:
+            compared = [column.column for lookup in lookups for column in lookup.columns]
+            stored = tuple(dict.fromkeys([*stored, *compared]))
+        return cls(
+            fields=tuple(fields),
+            stored=stored,
+            size=_EQUALITY_BATCH_ROWS if lookups else BATCH_ROWS,
+            schema=pa.schema([arrow_field(field) for field in fields]),
+        )
 
     def keys(self, lookup: _Lookup, rows: Rows) -> list[pa.Array]:
         """Return the comparable values of the columns of a lookup."""
@@ -210,11 +220,10 @@ def _batch(rows: Rows, wanted: _Wanted, plan: Plan) -> pa.RecordBatch:
     """Return the requested columns of rows."""
     if not wanted.fields:
         return bare(rows.count)
-    stored = dict(zip(wanted.stored, rows.columns, strict=True))
-    arrays = [
-        metadata_columns.values(field, stored.get(field), plan, rows.start, rows.count)
-        if field in (POSITION, *LINEAGE)
-        else stored[field]
-        for field in wanted.fields
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([arrow_field(field) for field in wanted.fields]))
+    stored = iter(rows.columns)
+    arrays = []
+    for field in wanted.fields:
+        own = None if field.id == POSITION.id else next(stored)
+        is_computed = own is None or field.id in _LINEAGE_IDS
+        arrays.append(metadata_columns.values(field, own, plan, rows.start, rows.count) if is_computed else own)
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
