@@ -22,6 +22,7 @@ from snapshot_explorer.formats import features as shared
 from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.delta import features as delta
 from snapshot_explorer.formats.features import Feature, listing, refusal, summary
+from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
 from snapshot_explorer.formats.paimon.fallback import ClaimedPartitions, FallbackLink, joined
 from snapshot_explorer.formats.paimon.merge.engines import Function
@@ -33,9 +34,9 @@ from snapshot_explorer.model import ReadPlan, Split
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PACKAGE = Path(snapshot_explorer.__file__).parent
-MODULES = {"paimon": paimon, "delta": delta, "formats": shared}
-FORMATS = {"paimon": paimon.FEATURES, "delta": delta.FEATURES}
-DECLARED = tuple(dict.fromkeys([*paimon.FEATURES, *delta.FEATURES]))
+MODULES = {"paimon": paimon, "delta": delta, "iceberg": iceberg, "formats": shared}
+FORMATS = {"paimon": paimon.FEATURES, "delta": delta.FEATURES, "iceberg": iceberg.FEATURES}
+DECLARED = tuple(dict.fromkeys(one for features in FORMATS.values() for one in features))
 REFUSED = [feature for feature in DECLARED if feature.status == "refused"]
 
 READER_FEATURES = {
@@ -50,6 +51,7 @@ UNDECLARED = {
     "paimon/scan/planning.py:_check_file": "names version and file in front of a declared refusal",
     "paimon/scan/read.py:_naming_files": "names the files that are merged in front of a declared refusal",
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
+    "iceberg/files/columns.py:projected": "names column and file in front of a declared refusal",
 }
 """Where the error is raised without a declared feature, and why."""
 
@@ -98,6 +100,28 @@ _RAISED = {
     },
     "formats/delta/test_schema.py": {
         delta.UNREAD_TYPES: "test_a_type_that_is_not_read_is_shown_but_has_no_arrow_type",
+    },
+    "formats/iceberg/test_changes.py": {
+        iceberg.CHANGES_ACROSS_REPLACEMENT: "test_changes_across_a_replacement_are_refused",
+        iceberg.CHANGES_WITH_DELETES: "test_a_commit_with_delete_files_is_refused_by_its_version",
+        iceberg.DIFFERENCE: "test_other_modes_are_refused_with_what_there_is_instead",
+    },
+    "formats/iceberg/test_columns.py": {
+        iceberg.ENCRYPTED_DATA: "test_encrypted_files_and_other_formats_are_refused_by_name",
+        iceberg.FILES_OF_OTHER_TYPES: "test_a_type_that_is_no_form_of_the_tables_is_refused_by_name",
+        iceberg.FILES_WITHOUT_IDS: "test_files_without_ids_are_refused_where_the_schema_was_changed",
+        iceberg.OTHER_FILE_FORMATS: "test_encrypted_files_and_other_formats_are_refused_by_name",
+        iceberg.SHREDDED_VARIANTS: "test_a_variant_is_its_value_and_metadata_and_a_shredded_one_is_refused",
+        iceberg.UNREAD_TYPES: "test_a_column_of_a_type_that_is_not_read_refuses_the_version",
+    },
+    "formats/iceberg/test_deletes.py": {
+        iceberg.EQUALITY_TYPES: "test_equality_deletes_by_a_variant_are_refused_by_name",
+    },
+    "formats/iceberg/test_opening.py": {
+        iceberg.ENCRYPTED_METADATA: "test_an_encrypted_manifest_list_is_refused",
+        iceberg.GREAT_NUMBERS: "test_ids_beyond_64_bits_are_refused",
+        iceberg.OTHER_FORMAT_VERSIONS: "test_other_format_versions_are_refused_by_name",
+        iceberg.OTHER_MANIFEST_FORMATS: "test_a_manifest_in_parquet_is_refused_by_name",
     },
     "formats/paimon/test_avro.py": {
         shared.AVRO_CODECS: "test_an_unknown_codec_is_refused_by_name",
@@ -209,6 +233,9 @@ _RAISED = {
         delta.VACUUM_OF_CLEANED_LOGS: "test_a_log_that_begins_after_the_time_is_refused",
         delta.VACUUM_WITHOUT_TIMES: "test_a_storage_that_does_not_say_when_files_were_written_is_refused",
     },
+    "retention/test_iceberg.py": {
+        iceberg.EXPIRY_WITHOUT_GC: "test_a_table_that_forbids_expiry_is_refused",
+    },
     "retention/test_paimon.py": {
         paimon.EXPIRY_OVER_GAPS: "test_expiry_over_a_gap_is_refused",
     },
@@ -233,6 +260,7 @@ UNTESTED = {
     paimon.REMOVED_INDEXES: "no writer makes such index manifests: only streaming readers expect them",
     paimon.CHANGELOG_OF_LEVEL_0: "no test has such a changelog yet",
     paimon.DIFFERENCE_OF_BUCKET_COUNTS: "no test rescales buckets between two versions yet",
+    iceberg.GREAT_DELETION_VECTORS: "no test has so great a deletion vector yet",
 }
 """Refused features that no test here raises, and why."""
 
@@ -268,7 +296,7 @@ def declared_at(module: str, call: ast.Call) -> list[Feature]:
         return [getattr(scope, named.attr)]
     if isinstance(named, ast.Name) and named.id.isupper():
         return [getattr(shared, named.id)]
-    where = "{}.{}".format("paimon" if scope is paimon else "delta", module.split("/", 1)[1][:-3].replace("/", "."))
+    where = module[:-3].replace("/", ".")
     return [one for one in REFUSED if any(place.startswith(where) for place in one.checked)]
 
 

@@ -143,8 +143,8 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot log --kind vacuum", "'vacuum' is not a kind of commit. Kinds: append, "),
         ("%snapshot log --since yesterday", ""),
         ("%snapshot files --partition dt=1", "'dt' is not a partition key. The table is not partitioned."),
-        ("%snapshot open memory://not-there", "No Paimon or Delta table at memory://"),
-        ("%snapshot open x --format iceberg", "No format is called 'iceberg'. Formats: paimon, delta."),
+        ("%snapshot open memory://not-there", "No Paimon, Delta or Iceberg table at memory://"),
+        ("%snapshot open x --format hudi", "No format is called 'hudi'. Formats: paimon, delta, iceberg."),
         (
             "%snapshot open x --options nope",
             "--options must be a variable that contains a dict. No variable contains a dict. ",

@@ -97,14 +97,14 @@ FILES_OF_OTHER_TYPES = _refused(
     name="columns of files in a type that is no form of the table's",
     area="data files",
     condition="the type of a column in a data file's footer",
-    checked=("iceberg.files.columns",),
+    checked=("iceberg.files.columns._other_type", "iceberg.files.columns._variant"),
     message="it is {found}, which is not read as {type}",
 )
 FILES_WITHOUT_IDS = _refused(
     name="files without field ids in a table whose schema was changed and that has no name mapping",
     area="data files",
     condition="no column of a data file has a field id, and the table has no schema.name-mapping.default",
-    checked=("iceberg.files.field_ids",),
+    checked=("iceberg.files.field_ids.file_fields", "iceberg.files.field_ids._by_names"),
     message=(
         "The data file {path} has no field ids, and the table has no name mapping (schema.name-mapping.default) that "
         "says which column is which, though its schema was changed. " + _ADVICE
@@ -114,7 +114,7 @@ OTHER_FILE_FORMATS = _refused(
     name="data files in another format than parquet, ORC and Avro",
     area="data files",
     condition="the file_format of an entry",
-    checked=("iceberg.scan.planning",),
+    checked=("iceberg.scan.planning._check_readable",),
     message="The file {path} is in the format {file_format}, which is not read. Read are parquet, ORC and Avro. "
     + _ADVICE,
 )
@@ -122,7 +122,7 @@ ENCRYPTED_DATA = _refused(
     name="encrypted data files and delete files",
     area="data files",
     condition="the key_metadata of an entry",
-    checked=("iceberg.scan.planning",),
+    checked=("iceberg.scan.planning._check_readable",),
     message=(
         "The file {path} has key_metadata: it is encrypted, which is not read, since the keys are not in the table. "
         "The history and the files can still be looked at; read the rows with an engine that has the keys."
@@ -139,7 +139,7 @@ GREAT_DELETION_VECTORS = _refused(
     name="deletion vectors of more than 256 MiB",
     area="rows",
     condition="content_size_in_bytes of an entry",
-    checked=("iceberg.deletes.vectors",),
+    checked=("iceberg.deletes.vectors.vector_of",),
     message=(
         "The deletion vector of {path} has {size:,} bytes, and at most {most:,} are read. Read the rows with Iceberg's "
         "own readers."

@@ -202,7 +202,7 @@ class IcebergTable:
         head = self.metadata["refs"].get(branch, {}).get("snapshot-id") if parent else None
         added = [self.data_file(f"data-{self.commits}.parquet", rows)] if rows is not None else []
         carried, rewritten, gone = self._without(self.manifests.get(head, []), removed)
-        records = [self.manifest(snapshot_id, [_entry(ADDED, one) for one in added])] if added else []
+        records = [self.manifest(snapshot_id, [entry(ADDED, one) for one in added])] if added else []
         records += [self.manifest(snapshot_id, entries) for entries in rewritten]
         self.manifests[snapshot_id] = records + carried
         counts = {
@@ -230,22 +230,20 @@ class IcebergTable:
         gone_paths = {self.path(f"data/{name}") for name in removed}
         carried, rewritten, gone = [], [], []
         for record in records:
-            live = [entry for entry in self.entries[record["manifest_path"]] if entry["status"] != DELETED]
-            if not any(entry["data_file"]["file_path"] in gone_paths for entry in live):
+            live = [one for one in self.entries[record["manifest_path"]] if one["status"] != DELETED]
+            if not any(one["data_file"]["file_path"] in gone_paths for one in live):
                 carried.append(record)
                 continue
             entries = []
-            for entry in live:
-                is_gone = entry["data_file"]["file_path"] in gone_paths
+            for one in live:
+                is_gone = one["data_file"]["file_path"] in gone_paths
                 numbers = {
-                    name: record["sequence_number"] if entry.get(name) is None else entry[name]
+                    name: record["sequence_number"] if one.get(name) is None else one[name]
                     for name in ("sequence_number", "file_sequence_number")
                 }
-                owner = None if is_gone else entry.get("snapshot_id") or record["added_snapshot_id"]
-                entries.append(
-                    _entry(DELETED if is_gone else EXISTING, entry["data_file"], snapshot_id=owner, **numbers)
-                )
-                gone += [entry["data_file"]] if is_gone else []
+                owner = None if is_gone else one.get("snapshot_id") or record["added_snapshot_id"]
+                entries.append(entry(DELETED if is_gone else EXISTING, one["data_file"], snapshot_id=owner, **numbers))
+                gone += [one["data_file"]] if is_gone else []
             rewritten.append(entries)
         return carried, rewritten, gone
 
@@ -329,7 +327,7 @@ class IcebergTable:
             self.write("metadata/version-hint.text", str(self.metadata_number).encode())
 
 
-def _entry(status, data_file, snapshot_id=None, sequence_number=None, file_sequence_number=None):
+def entry(status, data_file, snapshot_id=None, sequence_number=None, file_sequence_number=None):
     return {
         "status": status,
         "snapshot_id": snapshot_id,

@@ -52,7 +52,6 @@ _OPTIONAL = {
     "content_offset": "144",
     "content_size_bytes": "145",
 }
-_FORMATS = pa.array(["parquet", "orc", "avro", "puffin"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +125,7 @@ def _entries(
         "status": status.cast(pa.int8()),
         "path": path,
         "location": locations.many(path),
-        "file_format": _format(_required(file["101"], "file_format", of), of),
+        "file_format": pc.utf8_lower(_required(file["101"], "file_format", of)),
         "content": content.cast(pa.int8()),
         "spec_id": spec_ids,
         "partition": tuples.numbered(spec_ids, file["102"], field_of(one.schema, "2", "102")),
@@ -181,14 +180,6 @@ def _check(status: pa.Array, content: pa.Array, of: _Manifests) -> None:
     )
     if not pc.all(fits).as_py():
         raise of.broken(pc.invert(fits), "an entry has another content than its manifest")
-
-
-def _format(column: pa.Array, of: _Manifests) -> pa.Array:
-    lower = pc.utf8_lower(column)
-    known = pc.is_in(lower, _FORMATS)
-    if not pc.all(known).as_py():
-        raise of.broken(pc.invert(known), "an entry has an unknown file_format")
-    return lower
 
 
 def _inherited(stored: pa.Array, name: str, status: pa.Array, of: _Manifests) -> pa.Array:

@@ -1,0 +1,143 @@
+"""Which rows commits of Iceberg tables changed, and which files."""
+
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from tests.support.iceberg.table_builder import ADDED, IcebergTable, entry
+
+
+@pytest.fixture
+def table(memory_root):
+    return IcebergTable(*memory_root)
+
+
+def opened(table):
+    return open_table(f"memory://{table.root}")
+
+
+def changed(table, a, b, **options):
+    rows = opened(table).row_changes(a, b, **options)
+    return sorted(zip(rows["rowkind"].to_pylist(), rows["id"].to_pylist(), strict=True))
+
+
+def test_rows_of_removed_files_are_deleted_and_those_of_added_files_inserted(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b"), (3, "c")])
+    table.commit([(3, "C")], removed=["data-2.parquet"], operation="overwrite")
+
+    assert changed(table, 1, 2) == [("+I", 2), ("+I", 3)]
+    assert changed(table, 2, 3) == [("+I", 3), ("-D", 2), ("-D", 3)]
+    assert changed(table, 1, 3, mode="delta") == [("+I", 2), ("+I", 3), ("+I", 3), ("-D", 2), ("-D", 3)]
+
+
+def test_a_compaction_changes_no_row_and_is_no_change_of_data(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b")])
+    table.commit([(1, "a"), (2, "b")], removed=["data-1.parquet", "data-2.parquet"], operation="replace")
+
+    assert changed(table, 2, 3) == []
+    assert set(opened(table).at(3).file_changes()["data_change"].to_pylist()) == {False}
+    assert opened(table).at(3).commit.kind == "compact"
+
+
+def test_changes_carry_the_columns_of_icebergs_changelog(table):
+    first = table.commit([(1, "a")])
+    second = table.commit([(2, "b")], removed=["data-1.parquet"], operation="overwrite")
+
+    rows = opened(table).row_changes("earliest^", 2, ["id", "_change_type", "_change_ordinal", "_commit_snapshot_id"])
+
+    assert sorted(map(tuple, (row.values() for row in rows.to_pylist())), key=lambda row: row[3:]) == [
+        ("+I", 1, "INSERT", 0, first),
+        ("-D", 1, "DELETE", 1, second),
+        ("+I", 2, "INSERT", 1, second),
+    ]
+
+
+def test_a_commit_with_delete_files_is_refused_by_its_version(table):
+    table.commit([(1, "a")])
+    table.sequence += 1
+    snapshot_id = next(table.ids)
+    deletes = {
+        "content": 1,
+        "file_path": table.path("data/deletes.parquet"),
+        "file_format": "PARQUET",
+        "partition": {},
+        "record_count": 1,
+        "file_size_in_bytes": 1,
+    }
+    head = table.metadata["current-snapshot-id"]
+    record = table.manifest(snapshot_id, [entry(ADDED, deletes)], content=1)
+    table.manifests[snapshot_id] = [record, *table.manifests[head]]
+    table.add_snapshot(snapshot_id, head, {"operation": "delete", "added-delete-files": "1"}, millis=1_767_226_000_000)
+
+    with pytest.raises(
+        UnsupportedFeatureError, match="Version 2 deleted rows by delete files, whose rows are not told"
+    ):
+        opened(table).row_changes(1, 2)
+    assert opened(table).at(2).file_changes().num_rows == 0
+    assert opened(table).at(2).manifests()["list"].to_pylist() == ["base", "index"]
+    assert opened(table).current.files()["deletion_vector"].to_pylist() == ["data/deletes.parquet"]
+
+
+def test_changes_across_a_replacement_are_refused(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b")], parent=False, operation="overwrite")
+
+    with pytest.raises(
+        UnsupportedFeatureError, match="Version 2 was not made from the version before it: the table was"
+    ):
+        opened(table).row_changes(1, 2)
+
+
+def test_other_modes_are_refused_with_what_there_is_instead(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b")])
+
+    with pytest.raises(UnsupportedFeatureError, match="mode='diff' is not read for Iceberg tables. Use mode='delta'"):
+        opened(table).row_changes(1, 2, mode="diff")
+    with pytest.raises(InvalidArgumentError, match="Iceberg tables have no changelog: commits do not record the rows"):
+        opened(table).row_changes(1, 2, mode="changelog")
+
+
+def test_files_that_a_manifest_carries_over_are_existing(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b")])
+    head = table.metadata["current-snapshot-id"]
+    merged = [one for record in table.manifests[head] for one in table.entries[record["manifest_path"]]]
+    record = table.manifest(head, [merged[0], *(entry(0, one["data_file"], 7, 1, 1) for one in merged[1:])])
+    table.manifests[head] = [record]
+    table.metadata["snapshots"].pop()
+    table.metadata["snapshot-log"].pop()
+    table.add_snapshot(head, None, {"operation": "append"}, millis=1_767_226_000_000)
+
+    snapshot = opened(table).current
+    (manifest,) = snapshot.manifests().to_arrow().to_pylist()
+
+    assert (manifest["list"], manifest["added_files"], manifest["removed_files"]) == ("delta", 1, 0)
+    assert sorted(snapshot.entries(manifest["path"])["change"].to_pylist()) == ["add", "existing"]
+    assert [one["path"] for one in snapshot.file_changes().to_arrow().to_pylist()] == ["data/data-2.parquet"]
+
+
+def test_a_manifest_that_is_listed_twice_is_refused(table):
+    table.commit([(1, "a")])
+    head = table.metadata["current-snapshot-id"]
+    table.manifests[head] *= 2
+    table.metadata["snapshots"].pop()
+    table.add_snapshot(head, None, {"operation": "append"}, millis=1_767_226_000_000)
+
+    with pytest.raises(ValueError, match="names the manifest .* twice, so that its files would count twice"):
+        opened(table)
+
+
+def test_an_entry_that_is_not_new_needs_its_sequence_number(table):
+    table.commit([(1, "a")])
+    manifest = next(iter(table.entries))
+    table.entries[manifest][0]["status"] = 0
+    head = table.metadata["current-snapshot-id"]
+    table.manifests[head] = [table.manifest(head, table.entries[manifest])]
+    table.metadata["snapshots"].pop()
+    table.add_snapshot(head, None, {"operation": "append"}, millis=1_767_226_000_000)
+
+    with pytest.raises(ValueError, match="an entry that is not new has no sequence_number"):
+        opened(table).current.files()
