@@ -372,7 +372,9 @@ class Table:
         Paimon: like `incremental-between` through audit_log since 1.1, in the newest schema; within a version by
         bucket, in the order of files and rows. Delta: like `readChangeFeed` from the version after `a`, in the newest
         schema, or with column mapping in that of `b`; within a version in no order. If no change data was written,
-        changes are derived from files: a row that was rewritten unchanged is returned as -D and +I.
+        changes are derived from files: a row that was rewritten unchanged is returned as -D and +I. Iceberg: like
+        Spark's changelog view, in the current schema, also for commits with delete files. A row that was rewritten
+        unchanged is no change; if rows have ids, updates are -U and +U.
 
         Args:
             a: The version before the first change. Except for `diff`, it may be `earliest^`.
@@ -388,10 +390,11 @@ class Table:
                 of files that were added or removed, or whose deletion vector changed.
                 `changelog`: recorded changes. Paimon: the changelogs of all commits except OVERWRITE. Delta: like
                 `auto`, if delta.enableChangeDataFeed was set at all of the versions.
-                `diff`, Paimon only: the state at `b` compared with that at `a` by primary key. New and changed rows
+                `diff`, Paimon: the state at `b` compared with that at `a` by primary key. New and changed rows
                 are returned as they are at `b`, missing rows as -D. Files of both versions are ignored, as in Paimon:
                 a row rewritten with its old values is returned, a row removed by a deletion vector alone is not.
-                Keeps both states of a bucket in memory.
+                Keeps both states of a bucket in memory. Iceberg: exactly the rows of `b` compared with those of `a`;
+                files that are in both with the same deletes are not read. Keeps the others of a partition in memory.
 
         Raises:
             InvalidArgumentError: A ref or an argument is not valid, `b` is before `a`, or no changes were recorded.

@@ -147,40 +147,35 @@ GREAT_DELETION_VECTORS = _refused(
 )
 
 CHANGES = _read(
-    name="rows of data files that commits added and removed",
+    name="rows that commits changed, by data files and deletes",
     area="row changes",
     condition="mode='auto' or mode='delta'",
     checked=("iceberg.changes.row_changes",),
 )
-DIFFERENCE = _refused(
-    name="`mode='diff'`",
+DIFFERENCE = _read(
+    name="the rows of a version against those of another",
     area="row changes",
     condition="mode='diff'",
-    checked=("iceberg.changes.row_changes.splits_between",),
+    checked=("iceberg.changes.row_changes",),
+)
+CHANGES_ACROSS_EXPIRY = _refused(
+    name="row changes of a commit whose parent has expired",
+    area="row changes",
+    condition="a version in the range was made from a snapshot that is no longer there",
+    checked=("iceberg.changes.row_changes._before",),
     message=(
-        "mode='diff' is not read for Iceberg tables. Use mode='delta', which returns the rows of data files that "
-        "commits added and removed, or compare the rows of both versions with SQL."
+        "Version {version} was made from a snapshot that has expired, so what it changed is not known. Choose a range "
+        "that begins with it, or compare two versions with mode='diff'."
     ),
 )
-CHANGES_WITH_DELETES = _refused(
-    name="row changes of commits that added delete files",
+TAKEN_CHANGE_COLUMNS = _refused(
+    name="row changes of tables with a column that has the name of a change column",
     area="row changes",
-    condition="a commit in the range added or removed delete files",
-    checked=("iceberg.changes.row_changes._check_deletes",),
+    condition="a column is called rowkind, _change_type, or as another column of changes",
+    checked=("iceberg.changes.row_changes._wanted",),
     message=(
-        "Version {version} deleted rows by delete files, whose rows are not told as changes: Iceberg's own changelog "
-        "refuses them too. Choose a range without it, or compare the rows of both versions with SQL."
-    ),
-)
-CHANGES_ACROSS_REPLACEMENT = _refused(
-    name="row changes across a replacement of the table",
-    area="row changes",
-    condition="a version in the range was not made from the one before: by CREATE OR REPLACE, or because of expiry",
-    checked=("iceberg.changes.row_changes._check_history",),
-    message=(
-        "Version {version} was not made from the version before it: the table was replaced, or versions between have "
-        "expired. The rows that it removed are not recorded. Choose a range on one side of it, or compare the rows of "
-        "both versions with SQL."
+        "The table has a column {column!r}, which is the name of a column of row changes. Compare the rows of both "
+        "versions with SQL."
     ),
 )
 
@@ -223,7 +218,7 @@ _ROWS: tuple[Feature, ...] = (
     FILES_OF_OTHER_TYPES,
 )
 
-_CHANGES: tuple[Feature, ...] = (CHANGES, DIFFERENCE, CHANGES_WITH_DELETES, CHANGES_ACROSS_REPLACEMENT)
+_CHANGES: tuple[Feature, ...] = (CHANGES, DIFFERENCE, CHANGES_ACROSS_EXPIRY, TAKEN_CHANGE_COLUMNS)
 _RETENTION: tuple[Feature, ...] = (EXPIRY, EXPIRY_WITHOUT_GC)
 
 FEATURES: tuple[Feature, ...] = (*_METADATA, *_ROWS, *_CHANGES, *_RETENTION, *SHARED)

@@ -31,6 +31,7 @@ from snapshot_explorer.formats.iceberg.metadata.history import History, history_
 from snapshot_explorer.formats.iceberg.metadata.locations import locations_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata, is_metadata_file
+from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
@@ -232,9 +233,9 @@ class Iceberg:
         source, _ = self._current()
         reading = self.version(last)
         return RowChanges(
-            schema=reading.arrow_schema,
+            schema=arrow_schema(parse_schema(source.metadata.current_schema)),
             metadata_columns=HIDDEN,
-            splits=lambda _: splits_between(source, history, first, last, mode),
+            splits=lambda predicate: splits_between(source, history, first, last, mode, predicate),
             reader=reading,
         )
 

@@ -32,6 +32,7 @@ from snapshot_explorer.formats.iceberg.metadata.types import field_ids
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
 from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, native_files
+from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.iceberg.scan.statistics import with_statistics
 from snapshot_explorer.model import (
@@ -45,9 +46,6 @@ from snapshot_explorer.model import (
     TableSchema,
     Validation,
 )
-
-FIRST_WITH_ROW_IDS = 3
-"""The first format version with row ids."""
 
 
 class IcebergVersion:

@@ -1,17 +1,23 @@
-"""Changed rows: all rows of data files that commits added or removed.
+"""Changed rows: those of one commit, or the difference of two versions.
 
-Source: iceberg docs, "Procedures" (create_changelog_view); iceberg BaseIncrementalChangelogScan.
+Source: iceberg docs, "Procedures" (create_changelog_view); iceberg BaseIncrementalChangelogScan,
+RemoveCarryoverIterator.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.formats.iceberg.scan.read import RowReader
-from snapshot_explorer.model import Split
+from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.formats.iceberg.changes.row_codes import row_codes
+from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field
+from snapshot_explorer.formats.iceberg.scan.metadata_columns import ROW_ID
+from snapshot_explorer.formats.iceberg.scan.plans import Context, Plan
+from snapshot_explorer.formats.iceberg.scan.read import RowReader, fields_of
 
 ROW_KIND = "rowkind"
 HIDDEN = pa.schema(
@@ -24,16 +30,39 @@ HIDDEN = pa.schema(
     ]
 )
 """The change columns of Iceberg's changelog, and the version and time of the commit."""
+_FIELDS = {field.name: field for field in [pa.field(ROW_KIND, pa.string(), nullable=False), *HIDDEN]}
+_DELETED, _BEFORE, _AFTER, _INSERTED = range(4)
+_KINDS = pa.array(["-D", "-U", "+U", "+I"])
+_WORDS = pa.array(["DELETE", "UPDATE_BEFORE", "UPDATE_AFTER", "INSERT"])
+"""The words of Iceberg's changelog, in the order of `_KINDS`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows of a data file. Picklable."""
+
+    live: Plan
+    """The file and the deletes that leave the rows."""
+    deleted: Plan | None = None
+    """The same file and the deletes that do not leave them; None for all that `live` leaves."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal where the same rows are read."""
+        return self.live.identity, None if self.deleted is None else self.deleted.identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """A data file whose rows are events of one commit. `Split.detail`; picklable."""
+    """Rows that a commit removed and added. `Split.detail`; picklable.
 
-    files: Split
-    """The file and how to read it."""
-    kind: Literal["+I", "-D"]
-    """Whether the rows were inserted or deleted."""
+    A row that is on both sides was only written again: it is no change.
+    """
+
+    removed: tuple[Part, ...]
+    """Rows that were there before."""
+    added: tuple[Part, ...]
+    """Rows that are there after."""
     ordinal: int
     """The place of the commit among those of the range that changed rows, from 0."""
     snapshot_id: int
@@ -44,37 +73,125 @@ class Events:
     """Its time."""
 
     @property
+    def context(self) -> Context:
+        """What all files share."""
+        return (*self.removed, *self.added)[0].live.context
+
+    @property
     def identity(self) -> Hashable:
         """Return a value that is equal where the same rows are read."""
-        return self.files.identity, self.kind, self.version
+        sides = (tuple(part.identity for part in parts) for parts in (self.removed, self.added))
+        return *sides, self.version
 
 
 def read_events(reader: RowReader, events: Events, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield rows with these columns, in this order: columns of the schema, `rowkind` (+I, -D) and those of HIDDEN."""
-    known = {field.name for field in events.files.detail.context.schema.fields}  # type: ignore[attr-defined] # of `Plan`
-    added = [name for name in columns if name not in known and name in (ROW_KIND, *HIDDEN.names)]
-    names = [name for name in columns if name not in added]
-    for batch in reader.read(events.files, names):
+    """Yield rows with these columns, in this order: columns of the schema, `rowkind` and those of HIDDEN.
+
+    Of a commit that removed and added rows, both sides are held in memory. Rows of tables with row ids that are on both
+    sides with other values are updates: -U, followed by +U.
+    """
+    known = {field.name for field in events.context.schema.fields}
+    added = [name for name in columns if name not in known and name in _FIELDS]
+    fields = fields_of(events.context, [name for name in columns if name not in added])
+    for batch, kinds in _changes(reader, events, fields):
         if not columns:
             yield batch
             continue
-        arrays = dict(zip(names, batch.columns, strict=False))
-        arrays |= {name: _column(name, events, batch.num_rows) for name in added}
-        fields = {field.name: field for field in batch.schema}
-        schema = [fields.get(name) or _FIELDS[name] for name in columns]
+        arrays = dict(zip((field.name for field in fields), batch.columns, strict=False))
+        arrays |= {name: _column(name, events, kinds) for name in added}
+        schema = [_FIELDS[name] if name in added else batch.schema.field(name) for name in columns]
         yield pa.RecordBatch.from_arrays([arrays[name] for name in columns], schema=pa.schema(schema))
 
 
-_FIELDS = {field.name: field for field in [pa.field(ROW_KIND, pa.string(), nullable=False), *HIDDEN]}
+def _changes(
+    reader: RowReader, events: Events, fields: Sequence[Field]
+) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int8]]]:
+    """Yield changed rows, and the kind of each."""
+    if events.removed and events.added:
+        yield from _net_changes(reader, events, fields)
+        return
+    kind = _DELETED if events.removed else _INSERTED
+    for batch in _rows(reader, events.removed or events.added, fields):
+        yield batch, np.full(batch.num_rows, kind, np.int8)
 
 
-def _column(name: str, events: Events, rows: int) -> pa.Array:
+def _rows(reader: RowReader, parts: Sequence[Part], fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        if part.deleted is None:
+            yield from reader.rows(part.live, fields)
+        else:
+            yield from reader.rows_deleted(part.live, part.deleted, fields)
+
+
+def _net_changes(
+    reader: RowReader, events: Events, fields: Sequence[Field]
+) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int8]]]:
+    """Yield the rows that are on one side only, each as often as it is there more often than on the other."""
+    columns = events.context.schema.fields
+    every = [*columns, ROW_ID] if events.context.has_row_ids else [*columns]
+    # Two columns of the table may have the names of metadata columns: places count.
+    schema = pa.schema([arrow_field(field).with_name(str(place)) for place, field in enumerate(every)])
+    sides = [
+        pa.Table.from_batches([_named(batch, schema) for batch in _rows(reader, parts, every)], schema)
+        for parts in (events.removed, events.added)
+    ]
+    both = pa.concat_tables(sides)
+    is_added = np.arange(len(both)) >= len(sides[0])
+    codes = row_codes(both.columns[: len(columns)], len(both))
+    left = np.flatnonzero(_surplus(codes, is_added))
+    kinds = np.where(is_added[left], _INSERTED, _DELETED).astype(np.int8)
+    order = np.argsort(kinds, kind="stable")
+    if events.context.has_row_ids and len(left):
+        ids = both.column(len(columns)).take(pa.array(left))
+        order = _updates(np.asarray(ids.fill_null(-1).to_numpy(), np.int64), kinds)
+    places = {field.id: place for place, field in enumerate(every)}
+    rows = both.take(pa.array(left[order]))
+    wanted = pa.schema([arrow_field(field) for field in fields])
+    arrays = [rows.column(places[field.id]).combine_chunks() for field in fields]
+    kinds = kinds[order]
+    if len(kinds):
+        yield pa.RecordBatch.from_arrays(arrays, schema=wanted) if fields else bare(len(kinds)), kinds
+
+
+def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _surplus(codes: npt.NDArray[np.int64], is_added: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which rows are left if each row is struck out together with an equal one of the other side."""
+    count = int(codes.max(initial=-1)) + 1
+    both = np.minimum(np.bincount(codes[is_added], minlength=count), np.bincount(codes[~is_added], minlength=count))
+    order = np.lexsort([is_added, codes])
+    groups = codes[order] * 2 + is_added[order]
+    starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(groups)), np.bool_), groups[1:] != groups[:-1]]))
+    ranks = np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))
+    found = np.zeros(len(codes), np.bool_)
+    found[order] = ranks >= both[codes[order]]
+    return found
+
+
+def _updates(ids: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    """Mark rows whose id is on both sides as updates; return the order: deletes, pairs of updates, inserts.
+
+    Args:
+        ids: The id of each row; -1 without one.
+        kinds: Their kinds, which are changed.
+    """
+    sides = [ids[(kinds == kind) & (ids >= 0)] for kind in (_DELETED, _INSERTED)]
+    shared = np.intersect1d(*sides)
+    is_update = np.isin(ids, shared) & (ids >= 0)
+    kinds[is_update] = np.where(kinds[is_update] == _DELETED, _BEFORE, _AFTER)
+    group = np.where(is_update, _BEFORE, kinds)
+    return np.lexsort([kinds, np.where(is_update, ids, 0), group])
+
+
+def _column(name: str, events: Events, kinds: npt.NDArray[np.int8]) -> pa.Array:
+    if name in (ROW_KIND, "_change_type"):
+        return (_KINDS if name == ROW_KIND else _WORDS).take(pa.array(kinds))
     values = {
-        ROW_KIND: events.kind,
-        "_change_type": "INSERT" if events.kind == "+I" else "DELETE",
         "_change_ordinal": events.ordinal,
         "_commit_snapshot_id": events.snapshot_id,
         "_commit_version": events.version,
         "_commit_timestamp": events.committed_at,
     }
-    return pa.repeat(pa.scalar(values[name], _FIELDS[name].type), rows)
+    return pa.repeat(pa.scalar(values[name], _FIELDS[name].type), len(kinds))

@@ -1,7 +1,12 @@
-"""Which rows changed between two versions, from the data files that commits added and removed."""
+"""Which rows changed between two versions, from their data files and the deletes that apply to them.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+Of each commit the files before and after it are compared. Only files that are not in both with the same deletes are
+read.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,50 +14,63 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.formats.iceberg.changes.events import Events
-from snapshot_explorer.formats.iceberg.metadata.contents import Changed, Source, changed_files, version_metadata
+from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, Events, Part
+from snapshot_explorer.formats.iceberg.deletes.index import Deletes
+from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, version_metadata
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles
 from snapshot_explorer.formats.iceberg.metadata.history import History
-from snapshot_explorer.formats.iceberg.metadata.manifests import ADDED, DELETED
+from snapshot_explorer.formats.iceberg.metadata.manifests import ADDED
+from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
 from snapshot_explorer.formats.iceberg.scan.planning import plan
-from snapshot_explorer.model import ChangeMode, Split
+from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Plan
+from snapshot_explorer.formats.iceberg.scan.read import plan_of
+from snapshot_explorer.model import ChangeMode, Predicate, Split
 
-_CHANGING = ("append", "overwrite", "delete")
-"""Operations that change rows; `replace` only rearranges them."""
+_REPLACE, _APPEND = "replace", "append"
+"""Operations: `replace` only rearranges rows; `append` only adds files."""
 
 
-def splits_between(source: Source, history: History, first: int, last: int, mode: ChangeMode) -> list[Split]:
-    """Return splits of the rows that changed after `first` up to `last`: by version, deletes before inserts.
+def splits_between(
+    source: Source, history: History, first: int, last: int, mode: ChangeMode, predicate: Predicate | None = None
+) -> list[Split]:
+    """Return splits of the rows that changed after `first` up to `last`, under the table's current schema.
 
-    All rows of removed files are deleted rows, all rows of added files inserted ones, under the schema of the last
-    version. Compactions change no rows. Reads the manifest lists of the commits, and the manifests that they wrote.
+    They come by version, and of a version by partition, deletes before inserts. A row that a commit only wrote again is
+    no change, nor is a compaction. Reads the manifests of a version and the one before, and of appends their own.
 
     Args:
         source: The table.
         history: The history that the versions are of.
         first: The version before the first included one.
         last: The last included version.
-        mode: `auto` or `delta`.
+        mode: `auto` and `delta`: by commit. `diff`: the rows of `last` against those of `first`.
+        predicate: Which rows are wanted; files without any are left out.
 
     Raises:
-        UnsupportedFeatureError: The mode is diff, a commit replaced the table, or one added deletes of rows.
+        UnsupportedFeatureError: A commit was not made from the version before it, or a feature is not read.
         InvalidArgumentError: The mode is changelog: Iceberg keeps none.
         CorruptTableError: A file is missing or damaged; the message names it.
     """
     if mode == "changelog":
         raise no_changelog()
+    wanted = _wanted(source, predicate)
     if mode == "diff":
-        raise refusal(features.DIFFERENCE)
-    versions = [version for version in history.versions if first < version <= last]
-    _check_history(history, versions)
-    snapshots = [history.snapshots[version] for version in versions]
-    chosen = [one for one in snapshots if one.summary.get("operation", "overwrite") in _CHANGING]
-    changed = changed_files(source, chosen, deletes=True)
-    _check_deletes(history, changed)
+        before, after = (_state(source, history.snapshots.get(version), wanted) for version in (first, last))
+        return list(_difference(before, after, _commit(history, last, 0)))
     found: list[Split] = []
-    for ordinal, snapshot in enumerate(chosen):
-        found += _of_commit(source, history, changed, snapshot, ordinal, history.snapshots[last])
+    changing = [version for version in history.versions if first < version <= last]
+    changing = [one for one in changing if history.snapshots[one].summary.get("operation") != _REPLACE]
+    known: tuple[int, _State] | None = None
+    for ordinal, version in enumerate(changing):
+        snapshot, previous = history.snapshots[version], _before(history, version)
+        commit = _commit(history, version, ordinal)
+        if snapshot.summary.get("operation") == _APPEND and (previous is None or snapshot.parent_id == previous.id):
+            found += _appended(source, snapshot, wanted, commit)
+            continue
+        before = known[1] if known and previous and known[0] == previous.id else _state(source, previous, wanted)
+        known = snapshot.id, _state(source, snapshot, wanted)
+        found += _difference(before, known[1], commit)
     return found
 
 
@@ -60,49 +78,162 @@ def no_changelog() -> InvalidArgumentError:
     """Return the error for a changelog that is requested."""
     return InvalidArgumentError(
         "Iceberg tables have no changelog: commits do not record the rows that they changed. Use mode='delta', which "
-        "finds them by the data files that commits added and removed."
+        "finds them by the data files and deletes that commits added and removed."
     )
 
 
-def _check_history(history: History, versions: Sequence[int]) -> None:
-    """Refuse commits whose changes are not relative to the version before."""
-    broken = [version for version in versions if version in history.commitless]
-    if broken:
-        raise refusal(features.CHANGES_ACROSS_REPLACEMENT, version=broken[0])
+_State = Mapping[str, Split]
+"""The splits of a version by the recorded paths of their files."""
 
 
-def _check_deletes(history: History, changed: Changed) -> None:
-    if len(changed.deletes):
-        version = history.numbers[changed.deletes.column("owner")[0].as_py()]
-        raise refusal(features.CHANGES_WITH_DELETES, version=version)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What all commits of a range share: how their rows are read."""
+
+    schema: Mapping[str, Any]
+    """The schema of the rows, JSON."""
+    predicate: Predicate | None
+    """The part of the condition that reads columns of the table; None for all rows."""
 
 
-def _of_commit(
-    source: Source, history: History, changed: Changed, snapshot: Snapshot, ordinal: int, reading: Snapshot
-) -> Iterator[Split]:
-    entries = changed.data.filter(pc.equal(changed.data.column("owner"), snapshot.id))
-    version = history.numbers[snapshot.id]
-    for status, kind in ((DELETED, "-D"), (ADDED, "+I")):
-        rows = entries.filter(pc.equal(entries.column("status"), status))
-        for split in _splits(source, changed, rows, reading):
-            detail = Events(
-                files=split,
-                kind="-D" if kind == "-D" else "+I",
-                ordinal=ordinal,
-                snapshot_id=snapshot.id,
-                version=version,
-                committed_at=history.time_of(version),
-            )
-            yield replace(split, raw=False, detail=detail)
+def _wanted(source: Source, predicate: Predicate | None) -> _Wanted:
+    """Return how the rows of a range are read.
+
+    Raises:
+        UnsupportedFeatureError: The table has a column with the name of a change column.
+    """
+    raw = source.metadata.current_schema
+    schema = parse_schema(raw)
+    names = frozenset(field.name for field in schema.fields)
+    taken = sorted(names.intersection((ROW_KIND, *HIDDEN.names)))
+    if taken:
+        raise refusal(features.TAKEN_CHANGE_COLUMNS, column=taken[0])
+    # By the row ids on both sides updates are told from deletes and inserts: neither side may lack files then.
+    is_safe = source.metadata.format_version < FIRST_WITH_ROW_IDS
+    return _Wanted(schema=raw, predicate=predicate.on(names) if predicate is not None and is_safe else None)
 
 
-def _splits(source: Source, changed: Changed, rows: pa.Table, reading: Snapshot) -> Sequence[Split]:
-    """Return splits of all rows of data files, under the schema of a snapshot."""
-    if not len(rows):
-        return ()
+def _before(history: History, version: int) -> Snapshot | None:
+    """Return the snapshot before a version in a history; None where the table was empty.
+
+    Raises:
+        UnsupportedFeatureError: The version was made from another snapshot, which has expired.
+    """
+    place = history.versions.index(version)
+    before = history.snapshots[history.versions[place - 1]] if place else None
+    parent = history.snapshots[version].parent_id
+    if parent is not None and (before is None or before.id != parent):
+        raise refusal(features.CHANGES_ACROSS_EXPIRY, version=version)
+    return before
+
+
+def _commit(history: History, version: int, ordinal: int) -> Events:
+    """Return the events of a commit, without files."""
+    return Events(
+        removed=(),
+        added=(),
+        ordinal=ordinal,
+        snapshot_id=history.snapshots[version].id,
+        version=version,
+        committed_at=history.time_of(version),
+    )
+
+
+def _state(source: Source, snapshot: Snapshot | None, wanted: _Wanted) -> _State:
+    """Return the splits of a version; none for None. Reads its manifests."""
+    if snapshot is None:
+        return {}
+    metadata = replace(version_metadata(source, snapshot), schema=wanted.schema)
+    return {plan_of(split).path: split for split in plan(metadata, wanted.predicate).splits}
+
+
+def _appended(source: Source, snapshot: Snapshot, wanted: _Wanted, commit: Events) -> Iterator[Split]:
+    """Yield splits of the rows that an append added. Reads the manifests that it wrote."""
+    has_condition = wanted.predicate is not None
+    changed = changed_files(source, [snapshot], deletes=False, statistics=has_condition)
+    rows = changed.data.filter(pc.equal(changed.data.column("status"), ADDED))
     live = LiveFiles(
-        data=rows.select(LIVE.names),
+        data=rows.select([*LIVE.names, *(STATISTICS.names if has_condition else ())]),
         deletes=pa.schema([*LIVE, *STATISTICS]).empty_table(),
         partitions=changed.partitions.arrays(),
     )
-    return plan(replace(version_metadata(source, reading), live=lambda _: live), None).splits
+    metadata = replace(version_metadata(source, snapshot), schema=wanted.schema, live=lambda _: live)
+    for split in plan(metadata, wanted.predicate).splits:
+        yield _split([split], replace(commit, added=(Part(live=plan_of(split)),)))
+
+
+def _difference(before: _State, after: _State, commit: Events) -> Iterator[Split]:
+    """Yield splits of the rows by which two versions differ: by partition, deletes before inserts.
+
+    Where a partition has rows on both sides, they are one split: some may only have been written again.
+    """
+    removed = [
+        _Side(split=split, part=part) for path, split in before.items() for part in _gone(split, after.get(path))
+    ]
+    added = [_Side(split=split, part=part) for path, split in after.items() for part in _gone(split, before.get(path))]
+    # Rows keep their partition, but not under another spec.
+    is_uniform = len({side.part.live.spec_id for side in (*removed, *added)}) == 1
+    groups: dict[object, tuple[list[_Side], list[_Side]]] = {}
+    for place, sides in enumerate((removed, added)):
+        for side in sides:
+            key = tuple(sorted(side.split.partition.items())) if is_uniform else None
+            groups.setdefault(key, ([], []))[place].append(side)
+    for gone, new in groups.values():
+        if gone and new:
+            before_parts, after_parts = (tuple(side.part for side in sides) for sides in (gone, new))
+            events = replace(commit, removed=before_parts, added=after_parts)
+            yield _split([side.split for side in (*gone, *new)], events)
+            continue
+        for side in gone:
+            yield _split([side.split], replace(commit, removed=(side.part,)))
+        for side in new:
+            yield _split([side.split], replace(commit, added=(side.part,)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """Rows of a data file that one version has and the other has not."""
+
+    split: Split
+    part: Part
+
+
+def _gone(split: Split, other: Split | None) -> Iterator[Part]:
+    """Yield the rows of a file that another version has not; nothing where its deletes show that there are none."""
+    live = plan_of(split)
+    if other is None:
+        yield Part(live=live)
+    elif not _covers(live, plan_of(other)):
+        yield Part(live=live, deleted=plan_of(other))
+
+
+def _covers(live: Plan, other: Plan) -> bool:
+    """Return whether all rows that the deletes of `live` leave are left by those of `other`, by their files alone."""
+    mine, theirs = live.deletes, other.deletes
+    if theirs.vector is not None and theirs.vector != mine.vector:
+        return False
+    positions = theirs.vector is not None or {*_locations(theirs)} <= {*_locations(mine)}
+    if mine.vector is not None and theirs.vector is None and theirs.positions:
+        return False
+    mine_equality = {(one.ids, file) for one in mine.equality for file in one.after(live.sequence_number)}
+    theirs_equality = {(one.ids, file) for one in theirs.equality for file in one.after(other.sequence_number)}
+    return positions and theirs_equality <= mine_equality
+
+
+def _locations(deletes: Deletes) -> Iterator[str]:
+    return (file.location for file in deletes.positions)
+
+
+def _split(splits: Sequence[Split], events: Events) -> Split:
+    """Return a split of events, of the files of some splits."""
+    parts = (*events.removed, *events.added)
+    is_whole = len(parts) == 1 and parts[0].deleted is None
+    return replace(
+        splits[0],
+        files=tuple(dict.fromkeys(path for split in splits for path in split.files)),
+        raw=False,
+        rows=sum(split.rows or 0 for split in splits),
+        size_bytes=sum(split.size_bytes for split in splits),
+        counted=splits[0].counted if is_whole else None,
+        detail=events,
+    )

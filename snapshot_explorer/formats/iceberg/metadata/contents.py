@@ -119,7 +119,7 @@ class Changed:
     """Their partition tuples."""
 
 
-def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: bool) -> Changed:
+def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: bool, statistics: bool = False) -> Changed:
     """Return what snapshots added and deleted: entries of the manifests that each of them wrote.
 
     Reads their manifest lists, then the manifests that they wrote, each kind concurrently.
@@ -128,6 +128,7 @@ def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: boo
         source: The table.
         snapshots: The snapshots.
         deletes: Whether to read manifests of delete files too.
+        statistics: Whether to decode the statistics of data files.
 
     Source: iceberg BaseSnapshot.cacheDataFileChanges.
     """
@@ -136,7 +137,7 @@ def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: boo
     tuples = PartitionTuples()
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
     return Changed(
-        data=_own_changes(source, manifests.filter(of_data), tuples, statistics=False),
+        data=_own_changes(source, manifests.filter(of_data), tuples, statistics=statistics),
         deletes=_own_changes(source, rest, tuples, statistics=True),
         partitions=tuples,
     )

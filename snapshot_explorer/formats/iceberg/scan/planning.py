@@ -27,12 +27,11 @@ from snapshot_explorer.formats.iceberg.metadata.partitioning import (
 )
 from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.types import Field, walk
-from snapshot_explorer.formats.iceberg.scan.plans import Context, Plan, context_key
+from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Context, Plan, context_key
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Predicate, ReadPlan, Split
 
-_ROW_ID_VERSION = 3
 _NEVER_RAW = ("uuid", "variant", "unknown")
 _NEVER_RAW_ORC = ("time", "fixed", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
 """Types that other readers of the file return as another type."""
@@ -149,7 +148,7 @@ def context_of(metadata: VersionMetadata, schema: Schema, live: LiveFiles) -> Co
         schema=schema,
         rules=rules,
         equality=_equality_columns(live, schema, schemas),
-        has_row_ids=metadata.format_version >= _ROW_ID_VERSION,
+        has_row_ids=metadata.format_version >= FIRST_WITH_ROW_IDS,
         names_are_stored=NAME_MAPPING not in metadata.properties and _names_are_stored(schema, schemas),
         key=context_key(schema, rules),
     )

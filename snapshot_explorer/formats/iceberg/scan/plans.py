@@ -12,6 +12,9 @@ from snapshot_explorer.formats.iceberg.files.data_files import File
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
 from snapshot_explorer.formats.iceberg.metadata.schemas import Schema
 
+FIRST_WITH_ROW_IDS = 3
+"""The first format version with row ids."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
