@@ -36,7 +36,9 @@ ORDERS = str(samples.path("orders"))
         pytest.param(
             {"format": "delta"}, TableNotFoundError, "is not a delta table but a paimon table", id="no such format"
         ),
-        pytest.param({"path": "/nowhere"}, TableNotFoundError, "No Paimon, Delta or Iceberg table at /nowhere", id="no table"),
+        pytest.param(
+            {"path": "/nowhere"}, TableNotFoundError, "No Paimon, Delta or Iceberg table at /nowhere", id="no table"
+        ),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(options, kind, message):
