@@ -3,10 +3,13 @@
 Whatever the file's physical types, each column has exactly the Arrow type of its Paimon type.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +18,7 @@ from snapshot_explorer.arrow import int96, orc_tail
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import (
     CorruptTableError,
     MissingFileError,
@@ -28,6 +32,9 @@ from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type, spell
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 log = logger_of(__name__)
 
@@ -66,7 +73,7 @@ class DataFile:
 
 
 def batches(
-    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool
+    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool, keep: Positions | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a data file, in file order.
 
@@ -76,6 +83,8 @@ def batches(
         fields: The columns, from the file's own schema. Other columns are not read, except in Avro files.
         legacy_zones: Whether ORC files store TIMESTAMP_LTZ in the writer's local time
             (`orc.timestamp-ltz.legacy.type`). Then a zone other than UTC logs a warning.
+        keep: Positions of the rows that are needed, ascending; None for all. Row groups of a Parquet file without one
+            of them are not read: their rows are null.
 
     Yields:
         Batches with a column per field, of its name and type; without fields, batches of rows without columns.
@@ -86,7 +95,12 @@ def batches(
         UnsupportedFeatureError: The file is encrypted, or a value does not fit its Arrow type.
     """
     log.debug("reading %s of %s (%s bytes)", [field.name for field in fields], file.path, file.size_bytes)
-    reader = {"parquet": _parquet, "orc": _orc, "avro": _avro}[file.format]
+    readers: Mapping[str, Callable[..., Iterator[pa.RecordBatch]]] = {
+        "parquet": partial(_parquet, keep=keep),
+        "orc": _orc,
+        "avro": _avro,
+    }
+    reader = readers[file.format]
     given = 0
     with _translated(file):
         for batch in reader(storage, file, fields, legacy_zones=legacy_zones):
@@ -168,7 +182,7 @@ def _bare_batches(rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def _parquet(
-    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool
+    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool, keep: Positions | None
 ) -> Iterator[pa.RecordBatch]:
     del legacy_zones  # an ORC matter
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
@@ -182,7 +196,27 @@ def _parquet(
             return
         if any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))):
             reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
-        yield from reader.iter_batches(_BATCH_ROWS, columns=[field.name for field in fields])
+        names = [field.name for field in fields]
+        if keep is None:
+            yield from reader.iter_batches(_BATCH_ROWS, columns=names)
+        else:
+            yield from _row_groups(reader, names, keep)
+
+
+def _row_groups(reader: "pq.ParquetFile", names: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file; null for those of row groups that have no row at the positions."""
+    schema = pa.schema([reader.schema_arrow.field(name).with_nullable(True) for name in names])  # noqa: FBT003
+    start = 0
+    for group in range(reader.num_row_groups):
+        rows = reader.metadata.row_group(group).num_rows
+        first, last = np.searchsorted(keep, (start, start + rows))
+        start += rows
+        if first < last:
+            yield from reader.iter_batches(_BATCH_ROWS, row_groups=[group], columns=list(names))
+        else:
+            for at in range(0, rows, _BATCH_ROWS):
+                count = min(_BATCH_ROWS, rows - at)
+                yield pa.RecordBatch.from_arrays([pa.nulls(count, kind) for kind in schema.types], schema=schema)
 
 
 def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool) -> Iterator[pa.RecordBatch]:

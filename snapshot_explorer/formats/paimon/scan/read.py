@@ -66,10 +66,16 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
             yield from _streamed(storage, plan, file, fields, gone)
 
 
-def read_except(storage: Storage, plan: Plan, columns: Sequence[str], positions: Positions) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the single file of a plan without those at some positions, whatever its deletion vector."""
+def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the single file of a plan at some positions, ascending, whatever its deletion vector.
+
+    Rows of kind -D and -U are left out. Row groups of a Parquet file without one of the rows are not read.
+    """
     (file,) = plan.files
-    yield from _streamed(storage, plan, file, _fields(plan, columns), {file.path: positions})
+    others = np.ones(file.rows, bool)
+    others[keep] = False
+    gone = {file.path: np.flatnonzero(others).astype(np.int64)}
+    yield from _streamed(storage, plan, file, _fields(plan, columns), gone, keep=keep)
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
@@ -90,12 +96,18 @@ def _schema(fields: Sequence[Field]) -> pa.Schema:
 
 
 def _streamed(
-    storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field], gone: Mapping[str, Positions]
+    storage: Storage,
+    plan: Plan,
+    file: DataFile,
+    fields: Sequence[Field],
+    gone: Mapping[str, Positions],
+    *,
+    keep: Positions | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file that needs no merge, without retract rows, which the writer may not have counted."""
     filtered = bool(plan.schema.primary_keys) and file.deleted_rows != 0
     system = (_KIND,) if filtered else ()
-    for batch, kinds in _alive(storage, plan, file, fields, gone, system=system):
+    for batch, kinds in _alive(storage, plan, file, fields, gone, system=system, keep=keep):
         if filtered:
             kept = pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8())))
             yield masked(batch, kept)
@@ -111,9 +123,10 @@ def _alive(
     gone: Mapping[str, Positions],
     *,
     system: Sequence[Field],
+    keep: Positions | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file that no deletion vector removes: columns of the read schema, and system columns."""
-    rows = _evolved(storage, plan, file, fields, system=system)
+    rows = _evolved(storage, plan, file, fields, system=system, keep=keep)
     return without(rows, gone[file.path]) if file.path in gone else rows
 
 
@@ -147,7 +160,13 @@ def _is_of_blob(field: Field, plan: Plan) -> bool:
 
 
 def _evolved(
-    storage: Storage, plan: Plan, file: DataFile, fields: Sequence[Field], *, system: Sequence[Field]
+    storage: Storage,
+    plan: Plan,
+    file: DataFile,
+    fields: Sequence[Field],
+    *,
+    system: Sequence[Field],
+    keep: Positions | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file: columns of the read schema, and system columns."""
     constants = (
@@ -161,7 +180,7 @@ def _evolved(
     start = 0
     if stored and not how.sources:  # the requested columns were added later, if the file has the columns of its schema
         data_files.check_schema(storage, file, theirs)
-    for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones):
+    for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones, keep=keep):
         evolved = evolution.evolve(batch, how, file.path) if stored else None
         arrays = [
             row_tracking.values(field, batch, file, start)

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow.roaring import NOTHING
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector, deleted
 from snapshot_explorer.formats.paimon.scan.plans import Plan
-from snapshot_explorer.formats.paimon.scan.read import read_except
+from snapshot_explorer.formats.paimon.scan.read import read_only
 from snapshot_explorer.model import Split
 from snapshot_explorer.storage import Storage
 
@@ -103,8 +102,5 @@ def read_difference(storage: Storage, detail: VectorDifference, columns: Sequenc
     if detail.not_deleted_by is not None:
         before = deleted(storage, [(file.path, detail.not_deleted_by, file.rows)])[file.path]
         gone = np.setdiff1d(gone, before, assume_unique=True)
-    if not len(gone):
-        return
-    kept = np.ones(file.rows, bool)
-    kept[gone] = False
-    yield from read_except(storage, detail.plan, columns, np.flatnonzero(kept).astype(NOTHING.dtype))
+    if len(gone):
+        yield from read_only(storage, detail.plan, columns, gone)
