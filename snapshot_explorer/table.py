@@ -408,6 +408,7 @@ class Table:
             changes = replace(changes, splits=lambda _: ())
         return read_changes(changes, columns, where)
 
+    @overload
     def diff_rows(
         self,
         a: int | str | datetime | Ref,
@@ -417,8 +418,34 @@ class Table:
         where: str | None = None,
         engine: str | SparkSession | None = None,
         *,
+        preview: Literal[False] = False,
         memory_limit: int | None = None,
-    ) -> RowDiff:
+    ) -> RowDiff: ...
+    @overload
+    def diff_rows(
+        self,
+        a: int | str | datetime | Ref,
+        b: int | str | datetime | Ref = "latest",
+        key: Sequence[str] | str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        engine: str | SparkSession | None = None,
+        *,
+        preview: Literal[True],
+        memory_limit: int | None = None,
+    ) -> RowDiffPlan: ...
+    def diff_rows(  # noqa: PLR0913 - what is compared, how, and where
+        self,
+        a: int | str | datetime | Ref,
+        b: int | str | datetime | Ref = "latest",
+        key: Sequence[str] | str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        engine: str | SparkSession | None = None,
+        *,
+        preview: bool = False,
+        memory_limit: int | None = None,
+    ) -> RowDiff | RowDiffPlan:
         """Return the rows that differ between versions `a` and `b`: inserted, deleted and updated.
 
         The rows of A less `RowDiff.before` plus `RowDiff.after` are the rows of B, as multisets. Either version may be
@@ -443,6 +470,7 @@ class Table:
                 are compared: a row that passed in A and does not in B is deleted.
             engine: `local`, as without it; `spark` or a session: then executors read and compare the rows when they are
                 first asked for. `RowDiff.to_spark()` leaves them there; everything else brings them here.
+            preview: Return `diff_plan` and stop there: what would be read, and the most rows that can have changed.
             memory_limit: Bytes of rows to hold in memory; more are put into temporary files.
 
         Raises:
@@ -455,6 +483,8 @@ class Table:
         if isinstance(engine, str) and engine not in ("local", "spark"):
             raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
         plan = self.diff_plan(a, b, key, columns, where)
+        if preview:
+            return plan
         if engine in (None, "local"):
             return row_diff(plan, memory_limit=memory_limit)
         return spark_row_diff(plan, None if isinstance(engine, str) else engine)

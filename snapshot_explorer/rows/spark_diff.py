@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.diff_plan import RowDiffPlan
     from snapshot_explorer.rows.row_diff import ChangedRows
 
-_HASH = "\0hash"
+_HASH = "hash"
 _BUCKET_BYTES = 32 * 2**20
 """Compressed size of the files whose rows one task compares."""
 _ROWS, _ERROR = b"0", b"E"
@@ -165,7 +165,9 @@ def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
         tables = [_received(one) for one in payloads if one[:1] in (side, _ERROR)]
         empty = plan.schema.append(pa.field(_HASH, pa.uint64())).empty_table()
         table = pa.concat_tables([empty, *tables]).combine_chunks()
-        sides.append(HashedRows(rows=table.drop_columns([_HASH]), hashes=table.column(_HASH).to_numpy()))
+        # By place: a column of the table may have any name.
+        last = table.num_columns - 1
+        sides.append(HashedRows(rows=table.select(list(range(last))), hashes=table.column(last).to_numpy()))
     before, after = sides
     if plan.key:
         raise_repeated(plan, plan.a, before)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.rows.row_hashes import Hashes
 
-_HASH = "\0hash"
-"""The name of the hash in temporary files."""
+_HASH = "hash"
+"""The name of the hash in temporary files, where it is the last column."""
 _BUFFERED_BYTES = 32 * 2**20
 """Rows of a side that are sorted by bucket and written at once."""
 _BITS = 5
@@ -170,5 +170,7 @@ class _BucketFiles:
             return
         with pa.OSFile(self._path(bucket, side)) as source:
             for batch in pa.ipc.open_stream(source):
-                yield batch.select(self._schema.names), np.asarray(batch.column(_HASH))
+                # By place: a column of the table may have any name.
+                last = batch.num_columns - 1
+                yield batch.select(list(range(last))), np.asarray(batch.column(last))
         Path(self._path(bucket, side)).unlink()

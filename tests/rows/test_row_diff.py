@@ -103,8 +103,9 @@ def test_columns_and_a_condition_narrow_what_is_compared(orders):
 def test_a_plan_says_what_is_read_and_how_many_rows_can_differ(orders, tmp_path):
     (tmp_path / "a.parquet").unlink()
 
-    plan = orders.diff_plan(1, 2)
+    plan = orders.diff_rows(1, 2, preview=True)
 
+    assert plan.announcement == orders.diff_plan(1, 2).announcement
     assert (plan.most_deleted, plan.most_inserted, plan.shared_files) == (3, 3, 1)
     assert "Reads 1 file, 3 rows and" in repr(plan)
     assert "Not read: 1 file that both have." in plan.announcement
@@ -169,6 +170,17 @@ def test_rows_beyond_the_memory_limit_give_the_same_diff(orders):
         kinds = ["rowkind", "id"]
         orders_of = [sorted(map(str, one.to_arrow().select(kinds).to_pylist())) for one in (whole, spilled)]
         assert orders_of[0] == orders_of[1]
+
+
+def test_names_that_the_package_uses_itself_may_be_columns():
+    fields = [("hash", "long"), ("c0", "long"), ("rows", "long")]
+    table = DeltaTable(fsspec.filesystem("memory"), "/own", fields=fields)
+    table.commit(table.data("a.parquet", [(1, 1, 1), (2, 2, 2)]))
+    table.commit(remove("a.parquet"), table.data("b.parquet", [(2, 2, 2), (1, 3, 1)]))
+    opened = open_table("memory:///own")
+
+    for limit in (None, 1):
+        assert opened.diff_rows(1, 2, key="hash", memory_limit=limit).updated["c0_after"].to_pylist() == [3]
 
 
 def test_nulls_nan_and_signed_zeros_are_compared_as_they_are_stored():
