@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
 from snapshot_explorer.rows.row_changes import compared
-from snapshot_explorer.rows.row_diff import RowDiff, stored
+from snapshot_explorer.rows.row_diff import HELD_BYTES, RowDiff, stored
 from snapshot_explorer.rows.row_hashes import RowHasher
 from snapshot_explorer.rows.row_matching import HashedRows, repeated
 from snapshot_explorer.rows.spilled_rows import SplitRows
@@ -183,24 +184,28 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
         CorruptTableError: A file is missing or damaged; it is named.
         UnsupportedFeatureError: A value cannot be read, or does not fit the type in which it is compared.
     """
-    rows = SplitRows(plan.schema, limit_bytes=memory_limit)
-    for side, of_a in enumerate((True, False)):
-        reader = SideReader(plan=plan, of_a=of_a, columns=plan.columns)
+    with closing(SplitRows(plan.schema, limit_bytes=memory_limit)) as rows:
+        for side, of_a in enumerate((True, False)):
+            _read_side(SideReader(plan=plan, of_a=of_a, columns=plan.columns), side, rows)
+        for before, after in rows.pairs():
+            if plan.key:
+                raise_repeated(plan, plan.a, before)
+                raise_repeated(plan, plan.b, after)
+            yield compared(before, after, plan.key)
 
-        def add(order: tuple[int, int], batch: pa.RecordBatch, reader: SideReader = reader, side: int = side) -> None:
-            found, hashes = reader.rows(batch)
-            rows.add(side, order, found, hashes)
 
-        local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, add)
-    for before, after in rows.pairs():
-        if plan.key:
-            raise_repeated(plan, plan.a, before)
-            raise_repeated(plan, plan.b, after)
-        yield compared(before, after, plan.key)
+def _read_side(reader: SideReader, side: int, rows: SplitRows) -> None:
+    def add(order: tuple[int, int], batch: pa.RecordBatch) -> None:
+        found, hashes = reader.rows(batch)
+        rows.add(side, order, found, hashes)
+
+    local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, add)
 
 
 def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
     """Return the row diff of a plan; raises as `check_key` and `changes`."""
     check_files(plan)
     check_key(plan)
-    return RowDiff(plan=plan, changed=stored(changes(plan, memory_limit=memory_limit or DEFAULT_MEMORY), plan.schema))
+    limit = DEFAULT_MEMORY if memory_limit is None else memory_limit
+    found = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
+    return RowDiff(plan=plan, changed=found)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 _HEAD_ROWS = 1_000
 """Rows of each kind that are kept in memory to be drawn."""
-_HELD_BYTES = 256 * 2**20
+HELD_BYTES = 256 * 2**20
 """Bytes of changed rows that are held in memory; more are kept in a temporary file."""
 _DRAWN_ROWS = 20
 _WIDEST_CELL = 60
@@ -77,14 +79,15 @@ class SupportsSpark(Protocol):
 class ChangedRows:
     """Changed rows, in memory or in a temporary file that is removed with this object."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> None:
         """Hold no rows yet; `stored` fills it."""
+        self._limit_bytes = limit_bytes
         self.schema = schema
         self._counts: Counter[str] = Counter()
         self._heads: dict[str, pa.Table] = {}
         self._tables: list[pa.Table] = []
         self._held = 0
-        self._folder: TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -104,7 +107,7 @@ class ChangedRows:
                 self._count(part)
                 self._tables.append(part)
                 self._held += part.nbytes
-                if writer is None and self._held > _HELD_BYTES:
+                if writer is None and self._held > self._limit_bytes:
                     writer = pa.ipc.new_stream(self._path(), self.schema)
                 while writer is not None and self._tables:
                     writer.write_table(self._tables.pop(0))
@@ -123,8 +126,9 @@ class ChangedRows:
 
     def _path(self) -> str:
         if self._folder is None:
-            self._folder = TemporaryDirectory(prefix="snapshot-diff-")
-        return str(Path(self._folder.name) / "changes.arrows")
+            self._folder = Path(mkdtemp(prefix="snapshot-diff-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return str(self._folder / "changes.arrows")
 
     def parts(self) -> Iterator[pa.Table]:
         """Yield the rows, part by part."""
@@ -136,9 +140,9 @@ class ChangedRows:
                 yield pa.Table.from_batches([batch])
 
 
-def stored(parts: Iterable[pa.Table], schema: pa.Schema) -> ChangedRows:
-    """Return changed rows of a schema, given part by part."""
-    found = ChangedRows(changes_schema(schema))
+def stored(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> ChangedRows:
+    """Return changed rows of a schema, given part by part; beyond the limit in a temporary file."""
+    found = ChangedRows(changes_schema(schema), limit_bytes=limit_bytes)
     found.fill(parts)
     return found
 

@@ -72,10 +72,10 @@ class SplitRows:
             elif self._files is not None and self._held[side] > _BUFFERED_BYTES:
                 self._flush(self._files, side)
 
-    @property
-    def is_spilled(self) -> bool:
-        """Return whether rows have been written to temporary files."""
-        return self._files is not None
+    def close(self) -> None:
+        """Remove temporary files."""
+        if self._files is not None:
+            self._files.close()
 
     def _flush(self, files: _BucketFiles, side: int) -> None:
         """Write the rows of a side that are in memory."""
@@ -137,6 +137,10 @@ class _BucketFiles:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the files."""
         self._stack.close()
 
     def _path(self, bucket: int, side: int) -> str:

@@ -1,6 +1,8 @@
 """What a row diff gives, draws, exports and refuses."""
 
+import gc
 import json
+import tempfile
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -170,6 +172,22 @@ def test_rows_beyond_the_memory_limit_give_the_same_diff(orders):
         kinds = ["rowkind", "id"]
         orders_of = [sorted(map(str, one.to_arrow().select(kinds).to_pylist())) for one in (whole, spilled)]
         assert orders_of[0] == orders_of[1]
+
+
+def test_temporary_files_are_removed_with_the_diff_and_after_errors(orders, tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+    diff = orders.diff_rows(1, 2, key="id", memory_limit=1)
+    held = [path.name for path in folder.iterdir()]
+    diff.to_parquet(folder / "rows.parquet")
+    whole = pq.read_table(folder / "rows.parquet").num_rows
+    del diff
+    gc.collect()
+
+    assert len(held) == 1
+    assert whole == 4
+    assert [path.name for path in folder.iterdir()] == ["rows.parquet"]
 
 
 def test_names_that_the_package_uses_itself_may_be_columns():
