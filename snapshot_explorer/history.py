@@ -104,13 +104,36 @@ def read_history(
     return pa.concat_tables(found) if found else frames.COMMITS.empty_table()
 
 
-def history_frame(rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: int | None) -> Frame:
-    """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts."""
+def history_frame(
+    rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: int | None, anomalies: pa.Table | None = None
+) -> Frame:
+    """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
+
+    With ANOMALIES there is a further column `anomalies`, which names what jumps at each version.
+    """
     names = _STAT if stat else frames.drawn_of_commits(rows)
+    if anomalies is not None:
+        rows = rows.append_column(_ANOMALIES, _marks(rows["version"], anomalies))
+        names = (*names[:3], _ANOMALIES.name, *names[3:])
     depict = partial(timeline, heading=f"History of {last_part(path)}")
     return Frame(
         rows, title=f"History of {path}", noun="versions", total=total, drawn=names, limit=limit, depict=depict
     )
+
+
+_ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps at the version; null if nothing does"})
+
+
+def _marks(versions: pa.ChunkedArray, anomalies: pa.Table) -> pa.Array:
+    """Return for each version what jumps at it, as text."""
+    columns = pc.if_else(
+        anomalies["column"].is_valid(), pc.binary_join_element_wise(" of ", anomalies["column"], ""), ""
+    )
+    words = pc.binary_join_element_wise(anomalies["measure"], columns, "")
+    marked = pa.table({"version": anomalies["version"], "word": words}).group_by("version", use_threads=False)
+    found = marked.aggregate([("word", "list")])
+    texts = pc.binary_join(found["word_list"].combine_chunks(), ", ")
+    return texts.take(pc.index_in(versions, found["version"].combine_chunks()).combine_chunks())
 
 
 def _max_commits(versions: Sequence[int], commit_filter: CommitFilter, limit: int | None) -> int:

@@ -388,6 +388,19 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesWithStatistics:
+    """What commits changed, with the statistics of the files that they added; read in one pass."""
+
+    changes: pa.Table
+    """CHANGES of data files."""
+    added: pa.Table
+    """The added files: path, level, deletion_vector, and the structs lower, upper and null_count with a field per
+    column, as in `Bounds`. In no order; a file may be there twice."""
+    schemas: tuple[tuple[int, TableSchema], ...]
+    """The schema in force from some versions on, ascending: from the first one, and where it changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
     """The splits of a scan, and the skipped files."""
 

@@ -20,13 +20,31 @@ from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
 from snapshot_explorer.retention import Retention, readability_frame, retention_of
-from snapshot_explorer.rows import DiffRequest, RowDiff, RowDiffPlan, plan_diff, row_diff, spark_row_diff
+from snapshot_explorer.rows import (
+    AnomalyRules,
+    Bisection,
+    Blame,
+    BlameRequest,
+    DiffRequest,
+    Profile,
+    Reading,
+    RowDiff,
+    RowDiffPlan,
+    Source,
+    bisect,
+    blame,
+    plan_diff,
+    profile_over,
+    row_diff,
+    spark_row_diff,
+    table_anomalies,
+)
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.version_resolver import VersionResolver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime, timedelta
     from os import PathLike
 
@@ -129,6 +147,7 @@ class Table:
         text: str | None = None,
         maintenance: bool = True,
         stat: bool = False,
+        anomalies: bool = False,
     ) -> Frame:
         """Return the COMMITS frame, newest first. Reads no more commits than needed.
 
@@ -143,6 +162,8 @@ class Table:
             text: Only commits whose recorded details contain this text, ignoring case.
             maintenance: Whether to return commits that change no data: compact, analyze, maintenance.
             stat: Draw files, rows and bytes added and removed; the data is the same.
+            anomalies: Add a column `anomalies`, which names what jumps at each version; `Table.anomalies` has the
+                rules. Reads what that reads.
 
         Raises:
             InvalidArgumentError: A ref or a kind is not valid, or the limit is negative.
@@ -154,7 +175,8 @@ class Table:
         versions = VersionResolver(self, self._format).between(between, since, until)
         rows = self._commits = read_history(self._format, versions, chosen, limit)
         total = len(versions) if chosen.passes_all else None
-        return history_frame(rows, stat=stat, path=self.path, total=total, limit=limit)
+        marks = self.anomalies().to_arrow() if anomalies else None
+        return history_frame(rows, stat=stat, path=self.path, total=total, limit=limit, anomalies=marks)
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return COMMITS of listed versions, in their order. Reads the commits, and lists nothing.
@@ -408,6 +430,144 @@ class Table:
             changes = replace(changes, splits=lambda _: ())
         return read_changes(changes, columns, where)
 
+    def anomalies(
+        self,
+        columns: str | Sequence[str] | None = None,
+        between: str | None = None,
+        *,
+        rules: AnomalyRules | None = None,
+    ) -> Frame:
+        """Return the versions where a number jumps, newest first, with the rule and the numbers that mark each.
+
+        The ANOMALIES frame, from metadata alone: rows, files and bytes of the table, and null rate, least and greatest
+        value of columns. A version is marked if its change is more than `factor` times the usual change, the median of
+        those of the `window` versions before that changed the number, and at least a share of what was there. Rows,
+        files and bytes of commits that change no data, such as a compaction, are not marked.
+
+        Args:
+            columns: A column or several; all without it, none for `[]`.
+            between: Two refs `A..B`, both included: only marks of these versions, which are compared with older ones.
+            rules: The thresholds.
+
+        Raises: as `profile_over`.
+        """
+        versions = None if between is None else VersionResolver(self, self._format).between(between)
+        source, chosen = self._source(), AnomalyRules() if rules is None else rules
+        names = [columns] if isinstance(columns, str) else columns
+        profile = profile_over(source, names, None, exact=False, call="", rules=chosen)
+        return table_anomalies(source, profile, versions, chosen)
+
+    def blame(
+        self,
+        where: str | None = None,
+        *,
+        key: str | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        between: str | None = None,
+    ) -> Blame:
+        """Return every version that inserted, updated or deleted rows of a condition, with the rows before and after.
+
+        The lines, applied one after another, give the rows that fulfil the condition at every version. So a row that
+        an update takes out of the condition is deleted, and one that it brings in is inserted. A change is attributed
+        to the version whose rows are the first to have it: what a restore brings back to the restore, a row that is
+        deleted and inserted again to both commits. A compaction that writes rows as they were changes nothing, and an
+        added column, null in the rows that are there, neither. Columns are the same where their field ids are; those
+        that the last version lacks are not compared.
+
+        One pass over the log finds the versions that added or removed files which can have such rows, by partition and
+        statistics; of primary-key tables only conditions on the key spare files. These versions are then compared in
+        the files that differ, which are the only ones opened. Changed rows are held in memory.
+
+        Args:
+            where: A condition in SQL, as DuckDB understands it, with the columns of the last version; all rows without.
+            key: The columns that identify a row, so that an update is one line; without it the primary key. With none,
+                `[]` or a table without a primary key, an update is a delete and an insert.
+            columns: The columns to compare and to return, to which those of the key are added; all without it.
+            between: Two refs `A..B`, both included; all versions without it. Rows of the first version that its commit
+                did not add are `existing`.
+
+        Raises:
+            InvalidArgumentError: The condition or a column does not fit, or the key has nulls or is not unique.
+            SnapshotNotFoundError: A ref names no version, or none can be read.
+            UnsupportedFeatureError: The values of a column cannot be compared over its types.
+            CorruptTableError: A file of the log is missing or damaged; it is named.
+        """
+        versions = None if between is None else VersionResolver(self, self._format).between(between)
+        keyed = [key] if isinstance(key, str) else key
+        request = BlameRequest(where=where, key=keyed, columns=columns, between=between)
+        return blame(self._source(), request, versions)
+
+    def bisect(
+        self,
+        condition: str | Callable[[Snapshot], object],
+        good: int | str | datetime | Ref | None = None,
+        bad: int | str | datetime | Ref | None = None,
+        *,
+        announce: Callable[[Reading], object] | None = None,
+    ) -> Bisection:
+        """Return the first version where a condition holds, with its commit and the last version before it.
+
+        A condition is one of three. SQL on the rows: on all of them, `count(*) filter (where amount < 0) > 0`, or on
+        each, `amount < 0`, which holds at a version if some row passes. A Python function of a `Snapshot`. SQL on the
+        metadata of a version: `rows`, `files`, `bytes`, `version`, `committed_at`, `columns` (a list of names), `types`
+        (`types['amount'] = 'double'`), `null_count.COLUMN` and `null_rate.COLUMN`; `metadata.rows` where a column is
+        called `rows`. Rows are those in files, before any merge.
+
+        Metadata are evaluated at every version, in one pass over the log. Otherwise the last version is loaded and then
+        the middle of what is left: at most 11 of 1,000 versions, of which only the columns of the condition are read.
+        That finds one change of a condition that came and went; where the evaluated versions contradict each other, a
+        note says so. Versions that cannot be read are skipped and named. A version that lacks a column of the
+        condition does not fulfil it. A condition that is null does not hold.
+
+        Args:
+            condition: SQL as DuckDB understands it, with the columns of `bad`, or a function.
+            good: A version where it does not hold; the search begins there, otherwise at the earliest version.
+            bad: A later version where it holds; without it the newest one.
+            announce: Called with what is going to be read, before any rows are.
+
+        Raises:
+            InvalidArgumentError: The condition does not fit, the function raises, `good` is not before `bad`, or the
+                condition does not hold at the given `bad`.
+            SnapshotNotFoundError: A ref names no version, or there is none.
+        """
+        given = [None if ref is None else self.at(ref).version for ref in (good, bad)]
+        return bisect(self._source(), condition, *given, announce=announce)
+
+    def profile_over(
+        self,
+        columns: str | Sequence[str] | None = None,
+        between: str | None = None,
+        *,
+        exact: bool = False,
+        rules: AnomalyRules | None = None,
+    ) -> Profile:
+        """Return row count, nulls, least and greatest value of columns at every version, as lines and as a frame.
+
+        From the statistics of files in the metadata, in one pass over the log; a number is null where a live file has
+        no statistics of it. `bounds` says which numbers are bounds rather than exact, and why: text and times may be
+        cut, deletion vectors remove rows that are still in the statistics, and rows of primary-key tables are counted
+        before any merge. `min` and `max` are then at most and at least the real ones. NaN does not count as a value.
+
+        Args:
+            columns: A column or several, of the last of the versions; all without it.
+            between: Two refs `A..B`, both included; all versions without it.
+            exact: Read the rows: each file once for all versions that have it, and what is merged once for each state.
+            rules: What is marked as a jump; see `anomalies`.
+
+        Raises:
+            InvalidArgumentError: A column does not exist, or `between` is not a range.
+            SnapshotNotFoundError: A ref names no version, or none can be read.
+            CorruptTableError: A file of the log is missing or damaged; it is named.
+        """
+        versions = None if between is None else VersionResolver(self, self._format).between(between)
+        given = [repr(columns)] if columns is not None else []
+        given += [f"between={between!r}"] if between is not None else []
+        given += ["exact=True"] if exact else []
+        names = [columns] if isinstance(columns, str) else columns
+        call = f"table.profile_over({', '.join(given)})"
+        chosen = AnomalyRules() if rules is None else rules
+        return profile_over(self._source(), names, versions, exact=exact, call=call, rules=chosen)
+
     @overload
     def diff_rows(
         self,
@@ -571,6 +731,15 @@ class Table:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
+
+    def _source(self) -> Source:
+        """Return what questions about many versions read."""
+        return Source(
+            path=self.path,
+            format=self._format,
+            lifetimes=self.lifetimes,
+            snapshot=lambda version: Snapshot(self.path, self._format, self._format.version(version)),
+        )
 
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
         return Snapshot(self.path, self._format, self._format.version(listing.latest), listing)

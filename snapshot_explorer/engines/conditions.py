@@ -179,6 +179,23 @@ def parsed(text: str) -> dict[str, Any]:
         return _parse(cursor, text)
 
 
+def columns_of(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
+    """Return the table's columns that a parse tree reads; errors as `condition`."""
+    return _columns(tree, schema, text)
+
+
+def names_of(tree: object) -> Iterator[tuple[str, ...]]:
+    """Yield the names in a parse tree, each as its parts: `a.b` is two."""
+    if isinstance(tree, dict):
+        if tree.get("class") == "COLUMN_REF":
+            yield tuple(str(part) for part in tree["column_names"])
+        for value in tree.values():
+            yield from names_of(value)
+    elif isinstance(tree, list):
+        for item in tree:
+            yield from names_of(item)
+
+
 def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     """Return DuckDB's parse tree of the expression.
 
@@ -264,24 +281,12 @@ def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: st
         return
     if kind == "LAMBDA":
         # `a -> 'x'` parses like a lambda, but may also extract a value from JSON: allow for both.
-        parameters = frozenset(_names(tree.get("lhs")))
+        parameters = frozenset(parts[0] for parts in names_of(tree.get("lhs")))
         yield from (found for found in (find(name, schema) for name in parameters) if found)
         bound |= parameters
     for key, value in tree.items():
         if not (kind == "LAMBDA" and key == "lhs"):
             yield from _references(value, schema, bound, text)
-
-
-def _names(tree: object) -> Iterator[str]:
-    """Yield the first word of every name in a tree."""
-    if isinstance(tree, dict):
-        if tree.get("class") == "COLUMN_REF":
-            yield str(tree["column_names"][0])
-        for value in tree.values():
-            yield from _names(value)
-    elif isinstance(tree, list):
-        for item in tree:
-            yield from _names(item)
 
 
 def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: str) -> str | None:

@@ -46,6 +46,9 @@ _PLAN = "EXPLAIN (FORMAT json) "
 Failure: TypeAlias = Callable[[str, int | None], str]
 """Returns a message for an engine's message and the position in the query, in characters, if known."""
 
+Read: TypeAlias = "Callable[[Sequence[str], str | None, int | None], pa.Table]"
+"""Returns columns of at least the rows that match a condition in SQL, or of a number of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredRows:
@@ -67,7 +70,7 @@ class Relation:
     """A description for messages: `orders at version 17`."""
     schema: pa.Schema
     """The Arrow schema of the rows."""
-    read: Callable[[Sequence[str], str | None, int | None], pa.Table]
+    read: Read
     """Returns the required columns of at least the required rows."""
     count: Callable[[], int]
     """Returns the number of rows."""

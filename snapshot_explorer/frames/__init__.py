@@ -2,6 +2,9 @@
 
 from snapshot_explorer.frames.frame import Frame, as_pandas, drawn_of_commits, non_empty_columns
 from snapshot_explorer.frames.schemas import (
+    ANOMALIES,
+    BISECTED,
+    BLAME,
     CHANGES,
     COMMITS,
     COMPARED,
@@ -22,6 +25,7 @@ from snapshot_explorer.frames.schemas import (
     MANIFESTS,
     PARTITION,
     PLAN,
+    PROFILE,
     READABILITY,
     RETAINED,
     SKIPPED,
@@ -29,6 +33,9 @@ from snapshot_explorer.frames.schemas import (
 )
 
 __all__ = [
+    "ANOMALIES",
+    "BISECTED",
+    "BLAME",
     "CHANGES",
     "COMMITS",
     "COMPARED",
@@ -49,6 +56,7 @@ __all__ = [
     "MANIFESTS",
     "PARTITION",
     "PLAN",
+    "PROFILE",
     "READABILITY",
     "RETAINED",
     "SKIPPED",

@@ -13,6 +13,7 @@ from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
     from typing import Protocol
 
     import pandas as pd
@@ -106,6 +107,26 @@ class Frame:
     def to_json(self) -> str:
         """Return the rows as JSON text, a list with an object per row; times as ISO 8601 in UTC."""
         return orjson.dumps(self.to_dict(), option=orjson.OPT_UTC_Z, default=str).decode()
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the rows to a CSV file. Structs become a column per field, lists and maps JSON text."""
+        import pyarrow.csv as pa_csv  # noqa: PLC0415 - only where a file is written
+
+        rows = self._rows
+        while any(pa.types.is_struct(field.type) for field in rows.schema):
+            rows = rows.flatten()
+        for place, field in enumerate(rows.schema):
+            if pa.types.is_nested(field.type):
+                values = rows.column(place).to_pylist(maps_as_pydicts="strict")
+                texts = [None if one is None else orjson.dumps(one, default=str).decode() for one in values]
+                rows = rows.set_column(place, field.name, pa.array(texts, pa.string()))
+        pa_csv.write_csv(rows, str(path))
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the rows to a parquet file."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - the same
+
+        pq.write_table(self._rows, str(path))
 
     def picture(self, *, y: str = "rows") -> Picture:
         """Return the rows as a figure with a table beside it, for terminals and pages that show no figures.

@@ -320,3 +320,44 @@ READABILITY = pa.schema(
         _column("missing_bytes", pa.int64(), "size of the missing files", "bytes"),
     ]
 )
+
+BISECTED = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at")),
+        _column("holds", pa.bool_(), "whether the condition holds; null where the version cannot be read"),
+        _column("note", pa.string(), "why it cannot be read, or lacks a column; null otherwise"),
+    ]
+)
+
+PROFILE = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at")),
+        _column("column", pa.string(), "the column, as the last of the versions names it"),
+        _column("rows", pa.int64(), "rows at the version, before any merge; null if unknown", "rows"),
+        _column("null_count", pa.int64(), "nulls in the column; null if unknown", "rows"),
+        _column("null_rate", pa.float64(), "nulls by rows, to 6 digits"),
+        _column("min", pa.string(), "the least value as text, NaN aside; null if unknown"),
+        _column("max", pa.string(), "the greatest value as text, NaN aside; null if unknown"),
+        _column("bounds", pa.string(), "which of these are bounds, and why; null where all are exact"),
+    ]
+)
+
+ANOMALIES = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation")),
+        _column("measure", pa.string(), "rows, files, size_bytes, null_rate, min or max"),
+        _column("column", pa.string(), "the column; null for numbers of the table"),
+        _column("before", pa.string(), "the value at the version before"),
+        _column("value", pa.string(), "the value at the version"),
+        _column("rule", pa.string(), "the rule that marks it, with its numbers"),
+    ]
+)
+
+BLAME = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation", "user")),
+        _column("change", pa.string(), "insert, update or delete; existing: at the first version, from before it"),
+        _column("changed_columns", pa.list_(pa.string()), "the columns that an update changed; null otherwise"),
+    ]
+)
+"""The columns of a blame; behind them come `before` and `after`, structs with the columns of the rows."""

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow.extremes import greatest_over
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.groups import Ints, Mask, is_valid, mergeable, numbers, only_several
@@ -190,7 +191,7 @@ class _FileIntervals:
         first = np.concatenate([self.first[fresh], higher.when[lives]])
         last = np.concatenate([self.last[fresh], higher.until[lives]])
         runs = _steps(groups, first, last, np.zeros(len(groups), np.int64), self.count)
-        return _greatest(runs.number, runs.when, runs.until, self.count)
+        return greatest_over(runs.number, runs.when, runs.until, self.count)
 
 
 def _steps(groups: Ints, first: Ints, last: Ints, size_bytes: Ints, count: int) -> _Steps:
@@ -243,26 +244,3 @@ def _codes_of_values(partitions: pa.MapArray) -> Ints:
 def _is_last(keys: Ints) -> Mask:
     """Return a mask of the last of each run of equal keys."""
     return np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])
-
-
-def _greatest(values: Ints, begins: Ints, ends: Ints, count: int) -> Ints:
-    """Return for each position the maximum of the values whose range contains it; 0 if there is none.
-
-    Two ranges with the length of a power of two cover each range. From the widest down, they pass their values to their
-    halves.
-    """
-    widths = ends - begins
-    values, begins, ends, widths = (part[widths > 0] for part in (values, begins, ends, widths))
-    power = np.frexp(widths.astype(np.float64))[1] - 1
-    most = np.zeros(count, np.int64)
-    for exponent in reversed(range(int(power.max(initial=0)) + 1)):
-        some = power == exponent
-        wide = 1 << exponent
-        np.maximum.at(most, begins[some], values[some])
-        np.maximum.at(most, ends[some] - wide, values[some])
-        if exponent:
-            half = wide // 2
-            handed = most.copy()
-            handed[half:] = np.maximum(handed[half:], most[:-half])
-            most = handed
-    return most

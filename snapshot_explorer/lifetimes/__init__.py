@@ -2,5 +2,6 @@
 
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.reading import keep_lifetimes, read_lifetimes
+from snapshot_explorer.lifetimes.statistics import FileStatistics, read_statistics
 
-__all__ = ["FileLifetimes", "keep_lifetimes", "read_lifetimes"]
+__all__ = ["FileLifetimes", "FileStatistics", "keep_lifetimes", "read_lifetimes", "read_statistics"]

@@ -9,7 +9,6 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
-from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.stored import file_of, load, save
 from snapshot_explorer.model import Listing
@@ -27,6 +26,38 @@ _AT_ONCE = 100_000
 _TRIES = 5
 
 
+class LiveFiles(Protocol):
+    """A version whose files can be read."""
+
+    def files(self) -> pa.Table:
+        """Return FILES."""
+        ...
+
+
+class FileHistory(Protocol):
+    """The part of `TableFormat` that lifetimes are read from. See there."""
+
+    def listing(self, start: int | None = None) -> Listing:
+        """Return the versions."""
+        ...
+
+    def version(self, number: int | None) -> LiveFiles:
+        """Return a version."""
+        ...
+
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        """Return COMMITS."""
+        ...
+
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
+        """Return CHANGES."""
+        ...
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return when each version was committed."""
+        ...
+
+
 @runtime_checkable
 class SupportsLifetimeFiles(Protocol):
     """A format whose CHANGES do not contain replaced deletions, so that these are no part of a file's lifetime."""
@@ -36,7 +67,7 @@ class SupportsLifetimeFiles(Protocol):
         ...
 
 
-def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None, *, title: str) -> FileLifetimes:
+def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None, *, title: str) -> FileLifetimes:
     """Return the lifetimes of the data files of a table, over all versions with known files.
 
     Reads the log once: the files of the earliest version, of versions after a gap and of those without a commit, and
@@ -72,7 +103,7 @@ def read_lifetimes(table_format: TableFormat, known: FileLifetimes | None = None
 
 
 def keep_lifetimes(
-    table_format: TableFormat,
+    table_format: FileHistory,
     known: FileLifetimes | None,
     *,
     cache_dir: str | PathLike[str],
@@ -101,13 +132,13 @@ def keep_lifetimes(
     return result
 
 
-def fingerprint_of(table_format: TableFormat, version: int) -> str:
+def fingerprint_of(table_format: FileHistory, version: int) -> str:
     """Return a fingerprint of a commit, which differs for other commits of its version. Costs the same as `commits`."""
     commit = table_format.commits([version]).select(["version", "committed_at", "details"])
     return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
 
 
-def time_of(table_format: TableFormat, version: int) -> datetime | None:
+def time_of(table_format: FileHistory, version: int) -> datetime | None:
     """Return the commit time of a version; None if unknown, for example if only a checkpoint is left."""
     try:
         return table_format.committed_at([version])[0]
@@ -121,7 +152,7 @@ def states_of(listing: Listing) -> list[int]:
     return sorted(set(listing.reachable).difference(listing.stateless))
 
 
-def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing) -> bool:
+def _continues(table_format: FileHistory, known: FileLifetimes, listing: Listing) -> bool:
     """Return whether a listing contains the known history or a continuation of it."""
     states = states_of(listing)
     if not states or not known.versions or states[-1] < known.versions[-1]:
@@ -136,7 +167,7 @@ def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing
     return both is not None and time_of(table_format, both) == known.time_of(both)
 
 
-def _extended(table_format: TableFormat, base: FileLifetimes, listing: Listing) -> FileLifetimes:
+def _extended(table_format: FileHistory, base: FileLifetimes, listing: Listing) -> FileLifetimes:
     """Return lifetimes that include the newer versions of a listing."""
     newest = base.versions[-1] if base.versions else None
     found = base
@@ -156,7 +187,7 @@ def _extended(table_format: TableFormat, base: FileLifetimes, listing: Listing) 
 
 
 def _with_later_changes(
-    table_format: TableFormat, found: FileLifetimes, rest: Sequence[int], reading: Step
+    table_format: FileHistory, found: FileLifetimes, rest: Sequence[int], reading: Step
 ) -> FileLifetimes:
     """Return lifetimes extended by the versions after the known ones, from their changes."""
     number = _FIRST
@@ -172,7 +203,7 @@ def _with_later_changes(
 
 
 def _with_first_state(
-    table_format: TableFormat, base: FileLifetimes, run: Sequence[int]
+    table_format: FileHistory, base: FileLifetimes, run: Sequence[int]
 ) -> tuple[FileLifetimes, Sequence[int]]:
     """Return lifetimes extended by the first version with known files of a run, and the versions after it."""
     for place, version in enumerate(run):
@@ -185,13 +216,13 @@ def _with_first_state(
     return base, ()
 
 
-def _files_of(table_format: TableFormat, version: int) -> pa.Table:
+def _files_of(table_format: FileHistory, version: int) -> pa.Table:
     if isinstance(table_format, SupportsLifetimeFiles):
         return table_format.lifetime_files(version)
     return table_format.version(version).files()
 
 
-def _is_unchanged(table_format: TableFormat, found: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
+def _is_unchanged(table_format: FileHistory, found: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
     """Return whether exactly the versions that were read still exist, and the newest is still the same."""
     again = table_format.listing(0)
     existing = set(states_of(again))

@@ -1,19 +1,37 @@
-"""Rows through time: which splits and rows differ between versions."""
+"""Rows through time: row diffs, blame, bisection and column profiles."""
 
+from snapshot_explorer.rows.anomalies import AnomalyRules
+from snapshot_explorer.rows.bisection import Bisection, Reading, bisect
+from snapshot_explorer.rows.blame import blame
+from snapshot_explorer.rows.blame_lines import Blame, BlameRequest
 from snapshot_explorer.rows.changed_splits import ChangedSplits, changed_splits, differing_splits
 from snapshot_explorer.rows.diff import row_diff
 from snapshot_explorer.rows.diff_plan import DiffRequest, RowDiffPlan, plan_diff
+from snapshot_explorer.rows.profiles import Profile, profile_over
 from snapshot_explorer.rows.row_diff import RowDiff
+from snapshot_explorer.rows.source import Source
 from snapshot_explorer.rows.spark_diff import spark_row_diff
+from snapshot_explorer.rows.table_anomalies import table_anomalies
 
 __all__ = [
+    "AnomalyRules",
+    "Bisection",
+    "Blame",
+    "BlameRequest",
     "ChangedSplits",
     "DiffRequest",
+    "Profile",
+    "Reading",
     "RowDiff",
     "RowDiffPlan",
+    "Source",
+    "bisect",
+    "blame",
     "changed_splits",
     "differing_splits",
     "plan_diff",
+    "profile_over",
     "row_diff",
     "spark_row_diff",
+    "table_anomalies",
 ]

@@ -200,7 +200,7 @@ def questions() -> None:
     long = large_index(commits=10_000)
     say("health of all of 1,000 versions", best(lambda: over_frame(lifetimes, KEYED)))
     say("health of all of 10,000 versions", best(lambda: over_frame(long, KEYED)))
-    kept = lifetimes.stays
+    kept = lifetimes.intervals
     size = kept.rows.nbytes + kept.folders.nbytes + kept.partitions.nbytes
     print(f"memory: {size / len(lifetimes):.0f} bytes a lifetime")
 

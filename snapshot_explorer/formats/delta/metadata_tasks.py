@@ -32,7 +32,7 @@ from snapshot_explorer.formats.delta.log.replay import (
     keys,
     ranks,
 )
-from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
 from snapshot_explorer.formats.delta.log.times import Listed
 from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts
@@ -130,6 +130,25 @@ def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tup
         partitions={kind: _partitions(some, in_force) for kind, some in files.items()},
         rows={kind: values.rows_of(files[kind]) for kind in ("remove", "add")},
     )
+
+
+def statistics_of(
+    adds: pa.Table, in_force: Sequence[tuple[int, Metadata]], columns: Sequence[str], schema: Schema
+) -> pa.Table:
+    """Return path, level, deletion_vector and statistics of added files; see `ChangesWithStatistics`.
+
+    Args:
+        adds: ADDS, in order of version.
+        in_force: The metadata in force from some versions on, ascending.
+        columns: The columns.
+        schema: The schema that has these columns.
+    """
+    parts = []
+    for some, metadata in _by_metadata(adds, in_force):
+        frame = files_frame(some, partitions=partition_texts(some, metadata), rows=values.rows_of(some))
+        known = values.bounds_in(some, columns, schema, schema_of(metadata))
+        parts.append(values.with_bounds(frame.select(["path", "level", "deletion_vector"]), known))
+    return pa.concat_tables(parts)
 
 
 def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> list[MetadataTask]:
@@ -303,11 +322,13 @@ def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa
     """Return the partitions of files, ordered by version, with the metadata in force at each version."""
     if not in_force:
         return pa.array([], frames.PARTITION)
+    return pa.concat_arrays([partition_texts(some, metadata) for some, metadata in _by_metadata(files, in_force)])
+
+
+def _by_metadata(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> Iterator[tuple[pa.Table, Metadata]]:
+    """Yield files, in order of version, with the metadata in force at their versions."""
     versions = files.column("version").to_numpy()
     starts = np.searchsorted(versions, [version for version, _ in in_force], side="left").tolist()
     ends = [*starts[1:], len(versions)]
-    parts = [
-        partition_texts(files.slice(start, end - start), metadata)
-        for (_, metadata), start, end in zip(in_force, starts, ends, strict=True)
-    ]
-    return pa.concat_arrays(parts)
+    for (_, metadata), start, end in zip(in_force, starts, ends, strict=True):
+        yield files.slice(start, end - start), metadata

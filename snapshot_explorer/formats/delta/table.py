@@ -1,5 +1,6 @@
 """`Delta`: a Delta table on storage, an implementation of `formats.TableFormat`."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
@@ -17,12 +18,21 @@ from snapshot_explorer.formats.delta.log.layout import LOG
 from snapshot_explorer.formats.delta.log.log import Log, check_published
 from snapshot_explorer.formats.delta.log.log_segment import earliest
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata
+from snapshot_explorer.formats.delta.log.schema import schema_of, table_schema
 from snapshot_explorer.formats.delta.log.times import Times
 from snapshot_explorer.formats.delta.maintenance.retention import Vacuum
 from snapshot_explorer.formats.delta.version import DeltaVersion
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
-from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, RowChanges
+from snapshot_explorer.model import (
+    Branch,
+    ChangeMode,
+    ChangesWithStatistics,
+    Inspection,
+    Listing,
+    RowChanges,
+    TableSchema,
+)
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -154,6 +164,38 @@ class Delta:
             self._changes(versions[begin : begin + _AT_ONCE]) for begin in range(0, max(1, len(versions)), _AT_ONCE)
         ]
         return pa.concat_tables(parts)
+
+    def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
+        """Return the schema in force at each version. Reads the commits, as `changes` does.
+
+        Raises: as `changes`.
+        """
+        found: dict[int, TableSchema] = {}
+        asked = sorted(set(versions))
+        for begin in range(0, len(asked), _AT_ONCE):
+            some = asked[begin : begin + _AT_ONCE]
+            in_force = self._metadata_of(some, self._log.actions(some, infos=False))
+            starts = [version for version, _ in in_force]
+            known = [table_schema(metadata) for _, metadata in in_force]
+            found |= {version: known[bisect_right(starts, version) - 1] for version in some}
+        return [found[version] for version in versions]
+
+    def changes_with_statistics(
+        self, versions: Sequence[int], columns: Sequence[str], at: int
+    ) -> ChangesWithStatistics:
+        """Return what versions changed, with statistics of columns of the schema at a version; see `changes`."""
+        schema = schema_of(self._log.protocol_and_metadata(at)[1])
+        changes, added, schemas = [], [], []
+        for begin in range(0, max(1, len(versions)), _AT_ONCE):
+            some = versions[begin : begin + _AT_ONCE]
+            actions = self._log.actions(some, infos=False)
+            in_force = self._metadata_of(some, actions)
+            changes.append(units.changes_of(actions, some, in_force))
+            added.append(units.statistics_of(actions.adds, in_force, columns, schema))
+            schemas += [(version, table_schema(metadata)) for version, metadata in in_force]
+        return ChangesWithStatistics(
+            changes=pa.concat_tables(changes), added=pa.concat_tables(added), schemas=tuple(schemas)
+        )
 
     def tags(self) -> Mapping[str, int]:
         """Return no tags: Delta has none."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import groupby
 from typing import ClassVar
 
 import pyarrow as pa
@@ -18,12 +19,20 @@ from snapshot_explorer.formats.paimon.metadata.commit_frames import read_commits
 from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schemas
-from snapshot_explorer.formats.paimon.scan.scans import changes_of
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
+from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics
 from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
 from snapshot_explorer.formats.paimon.system_tables.types import INSPECTIONS
 from snapshot_explorer.formats.paimon.version import PaimonVersion
-from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, RowChanges
+from snapshot_explorer.model import (
+    Branch,
+    ChangeMode,
+    ChangesWithStatistics,
+    Inspection,
+    Listing,
+    RowChanges,
+    TableSchema,
+)
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -136,6 +145,30 @@ class Paimon:
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
         """Return the delta manifests that these commits wrote; None if some are gone. Reads a small file each."""
         return delta_manifests(self._storage, self._history.snapshots(versions))
+
+    def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
+        """Return the schema in force at each version. Reads the snapshots and the schemas that they name, once each."""
+        numbers = [one.schema_id for one in self._history.snapshots(versions)]
+        found = {number: table_schema(schema) for number, schema in self._schemas.by_id(sorted(set(numbers))).items()}
+        return [found[number] for number in numbers]
+
+    def changes_with_statistics(
+        self, versions: Sequence[int], columns: Sequence[str], at: int
+    ) -> ChangesWithStatistics:
+        """Return what versions changed, with statistics of columns of the schema at a version; see `changes`."""
+        snapshots = self._history.snapshots(versions)
+        number = self._history.snapshots([at])[0].schema_id
+        schema = self._schemas.by_id([number])[number]
+        parts = [
+            changes_with_statistics(self._storage, self._schemas, snapshots[begin : begin + _AT_ONCE], columns, schema)
+            for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
+        ]
+        known = zip(versions, self.schemas(versions), strict=True)
+        return ChangesWithStatistics(
+            changes=pa.concat_tables([part[0] for part in parts]),
+            added=pa.concat_tables([part[1] for part in parts]),
+            schemas=tuple(next(same) for _, same in groupby(known, key=lambda one: one[1].id)),
+        )
 
     def tags(self) -> Mapping[str, int]:
         """Return each tag's version, sorted by name."""

@@ -6,6 +6,9 @@ To add one, write its module and put its record into `COMMANDS`. Completion and 
 from collections.abc import Sequence
 
 from snapshot_explorer.jupyter.command import Command
+from snapshot_explorer.jupyter.commands.anomalies import ANOMALIES
+from snapshot_explorer.jupyter.commands.bisect import BISECT
+from snapshot_explorer.jupyter.commands.blame import BLAME
 from snapshot_explorer.jupyter.commands.branches import BRANCHES
 from snapshot_explorer.jupyter.commands.close import CLOSE
 from snapshot_explorer.jupyter.commands.diff import DIFF
@@ -20,6 +23,7 @@ from snapshot_explorer.jupyter.commands.log import LOG
 from snapshot_explorer.jupyter.commands.manifests import MANIFESTS
 from snapshot_explorer.jupyter.commands.open import OPEN
 from snapshot_explorer.jupyter.commands.plan import PLAN
+from snapshot_explorer.jupyter.commands.profile import PROFILE
 from snapshot_explorer.jupyter.commands.readability import READABILITY
 from snapshot_explorer.jupyter.commands.retention import RETENTION
 from snapshot_explorer.jupyter.commands.schema import SCHEMA
@@ -39,6 +43,10 @@ COMMANDS: Sequence[Command] = (
     TIMELINE,
     EXPLORE,
     DIFF,
+    BLAME,
+    BISECT,
+    PROFILE,
+    ANOMALIES,
     HEALTH,
     SHOW,
     SCHEMA,

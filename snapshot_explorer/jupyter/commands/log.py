@@ -34,6 +34,7 @@ LOG = Command(
         ),
         *COMMIT_FILTERS,
         Option(flags=("--stat",), meaning="show the files, rows and bytes that each commit added and removed"),
+        Option(flags=("--anomalies",), meaning="name what jumps at each version: rows, files, a null rate, a range"),
         TABLE,
     ),
     notes="Reads only the commits that it returns, unless it filters by kind or text. Rows are counted in files, "

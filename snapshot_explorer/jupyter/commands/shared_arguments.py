@@ -53,6 +53,7 @@ def read_commits(invocation: Invocation, default_limit: int) -> tuple[Frame, int
         text=arguments.get("grep"),
         maintenance=not arguments.has("no-maintenance"),
         stat=arguments.has("stat"),
+        anomalies=arguments.has("anomalies"),
     )
     return frame, limit
 

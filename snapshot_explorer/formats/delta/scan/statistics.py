@@ -23,7 +23,7 @@ from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.delta.files.columns import Origin, conform
 from snapshot_explorer.formats.delta.log.data_types import Field, arrow_type, is_known
 from snapshot_explorer.formats.delta.log.records import Metadata
-from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
 from snapshot_explorer.formats.delta.scan.partitions import Partitions, micros, partitions_of
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.visible import logger_of
@@ -217,16 +217,53 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
     text may be cut: the least is at most the real one, the greatest at least; so it is with files of which rows were
     deleted. Partition columns have their one value.
     """
-    known = bounds_of(adds, metadata)
+    return with_bounds(frame, bounds_of(adds, metadata))
+
+
+def with_bounds(frame: pa.Table, known: Bounds) -> pa.Table:
+    """Return a table of files with `lower`, `upper` and `null_count`: structs with a field per column."""
     for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
         columns = [single_chunk(column) for column in values.columns]
         whole = (
             pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
             if columns
-            else pa.array([{}] * len(adds), pa.struct([]))
+            else pa.array([{}] * len(frame), pa.struct([]))
         )
         frame = frame.append_column(name, pa.chunked_array([whole]))
     return frame
+
+
+def bounds_in(adds: pa.Table, columns: Sequence[str], schema: Schema, written: Schema) -> Bounds:
+    """Return bounds of columns of a schema in files that were added under another schema of the table.
+
+    Bounds that a writer may have rounded are widened. Unknown are those of columns that had another type, and all
+    where the table was partitioned otherwise.
+    """
+    fields = [field for field in schema.fields if field.name in columns and is_known(field.type)]
+    rows = rows_of(adds)
+    is_partitioned_alike = schema.partition_fields == written.partition_fields
+    types = {field.stored: field.type.root for field in written.fields} if is_partitioned_alike else {}
+    alike = [field for field in fields if _is_like(types.get(field.stored), field.type.root)]
+    nowhere = Partitions(of_rows=np.zeros(len(adds), np.int64), values=_table({}, pa.nulls(1)), texts=())
+    known = bounds(adds, alike, rows, partitions_of(adds, schema) if is_partitioned_alike else nowhere, careful=True)
+    names = {field.name for field in alike}
+    lower, upper, nulls = (
+        _table(
+            {
+                field.name: values.column(field.name) if field.name in names else pa.nulls(len(adds), kind)
+                for field in fields
+                for kind in (pa.int64() if counts else arrow_type(field.type),)
+            },
+            rows,
+        )
+        for values, counts in ((known.lower, False), (known.upper, False), (known.null_count, True))
+    )
+    return Bounds(lower=lower, upper=upper, null_count=nulls, rows=rows)
+
+
+def _is_like(written: str | None, read: str) -> bool:
+    """Return whether bounds of a column that had one type are bounds of the column with another."""
+    return written == read or (written in _BITS and read in _BITS)
 
 
 def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:

@@ -32,15 +32,20 @@ def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_sch
 
     Source: paimon docs, "Manifest"; paimon SimpleStatsEvolution.
     """
-    known = bounds(entries, schema.fields, file_schemas)
-    for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
-        files = files.append_column(name, pa.chunked_array([_whole(values)]))
+    files = with_bounds(files, bounds(entries, schema.fields, file_schemas))
     keys = schema.trimmed_primary_keys
     if not keys:
         return files
     fields = [schema.field(name) for name in keys]
     for name in ("min_key", "max_key"):
         values = binary_row.decode(entries.column(name), fields, lenient=True)
+        files = files.append_column(name, pa.chunked_array([_whole(values)]))
+    return files
+
+
+def with_bounds(files: pa.Table, known: Bounds) -> pa.Table:
+    """Return a table of files with `lower`, `upper` and `null_count`: structs with a field per column."""
+    for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
         files = files.append_column(name, pa.chunked_array([_whole(values)]))
     return files
 
@@ -106,6 +111,8 @@ def _first_from(keys: pa.Table, others: pa.Table) -> pa.Table:
 
 
 def _whole(values: pa.Table) -> pa.StructArray:
+    if not values.num_columns:
+        return pa.array([{}] * len(values), pa.struct([]))
     columns = [single_chunk(column) for column in values.columns]
     return pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
 

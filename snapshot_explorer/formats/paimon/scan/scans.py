@@ -19,6 +19,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PL
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.statistics import bounds, with_bounds
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
@@ -159,17 +160,42 @@ def changes_of(
 
     Reads their lists and manifests concurrently, the newest schema and that of the last commit.
     """
+    return _by_version([_changes(storage, schemas, snapshots, kind, FILE_COLUMNS)[0] for kind in kinds], snapshots)
+
+
+def changes_with_statistics(
+    storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], columns: Sequence[str], schema: Schema
+) -> tuple[pa.Table, pa.Table]:
+    """Return the CHANGES of the deltas of commits, and of the added files path, level, deletion_vector and statistics.
+
+    Args:
+        storage: The table's storage.
+        schemas: The branch's schemas.
+        snapshots: The versions.
+        columns: The columns whose statistics are returned.
+        schema: The schema that has these columns.
+    """
+    changes, entries = _changes(storage, schemas, snapshots, "delta", None)
+    is_added = pc.equal(changes.column("change"), "add")
+    added, entries = changes.filter(is_added), entries.filter(is_added)
+    fields = [field for field in schema.fields if field.name in columns]
+    known = bounds(entries, fields, file_schemas(schemas, entries))
+    return _by_version([changes], snapshots), with_bounds(added.select(["path", "level", "deletion_vector"]), known)
+
+
+def _changes(
+    storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], kind: str, columns: Sequence[str] | None
+) -> tuple[pa.Table, pa.Table]:
+    """Return the CHANGES of one kind of list, and these columns of their ENTRIES, in the order of the snapshots."""
     newest = schemas.newest()
     schema = schemas.by_id([snapshots[-1].schema_id])[snapshots[-1].schema_id] if snapshots else newest
     vectors = [vectors_in(storage, index, schema, newest.options) for index in read_indexes_of(storage, snapshots)]
-    tables = []
-    for kind in kinds:
-        changes = read_changes(storage, snapshots, kind, columns=FILE_COLUMNS)
-        check_known(snapshots, changes, kind)
-        partitions = partitions_of(changes.entries.column("partition"), schema)
-        paths = paths_of(storage, changes.entries, partitions, schema, newest.options, strict=False)
-        tables.append(changes_frame(snapshots, changes, kind, partitions=partitions, paths=paths, vectors=vectors))
-    return _by_version(tables, snapshots)
+    changes = read_changes(storage, snapshots, kind, columns=columns)
+    check_known(snapshots, changes, kind)
+    partitions = partitions_of(changes.entries.column("partition"), schema)
+    paths = paths_of(storage, changes.entries, partitions, schema, newest.options, strict=False)
+    frame = changes_frame(snapshots, changes, kind, partitions=partitions, paths=paths, vectors=vectors)
+    return frame, changes.entries
 
 
 def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[Snapshot]) -> pa.Table:

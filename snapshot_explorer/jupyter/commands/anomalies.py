@@ -1,0 +1,43 @@
+"""`%snapshot anomalies`: versions where a number jumps."""
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, column_names, whole_number
+from snapshot_explorer.rows import AnomalyRules
+
+
+def _anomalies(invocation: Invocation) -> Frame:
+    """Return the versions where a number of the table or of a column jumps."""
+    arguments = invocation.arguments
+    text, window = arguments.get("columns"), arguments.get("window")
+    columns = None if text is None else column_names(text)
+    number = None if window is None else whole_number("--window", window, least=1)
+    rules = AnomalyRules() if number is None else AnomalyRules(window=number, least=min(number, AnomalyRules().least))
+    return invocation.table()[1].anomalies(columns, arguments.get("a..b"), rules=rules)
+
+
+ANOMALIES = Command(
+    name="anomalies",
+    summary="Versions where a number jumps, and by which rule",
+    run=_anomalies,
+    python='orders.anomalies(["amount"], "10..latest")',
+    examples=(
+        "%snapshot anomalies",
+        "%snapshot anomalies 10..latest --columns amount,buyer",
+        "a = %snapshot anomalies --window 20",
+    ),
+    arguments=(RANGE,),
+    options=(
+        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns; all without it"),
+        Option(
+            flags=("--window",),
+            metavar="N",
+            value_type="number",
+            meaning="how many changes before a version are compared with; 10 without it",
+        ),
+        TABLE,
+    ),
+    notes="A version is marked if its change is more than 5 times the usual one of the versions before, and at "
+    "least 20 % of rows, files or bytes, 5 points of a null rate, or half of a column's range. Metadata only. In "
+    "Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
+)

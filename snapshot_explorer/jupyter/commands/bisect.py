@@ -1,0 +1,52 @@
+"""`%snapshot bisect`: the first version where a condition holds."""
+
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.rows import Bisection
+
+
+def _bisect(invocation: Invocation) -> Bisection:
+    """Return the first version where a condition holds, with the commit that made it."""
+    arguments = invocation.arguments
+    condition = arguments.get("condition") or ""
+    _, table = invocation.table()
+    return table.bisect(
+        condition,
+        arguments.get("good"),
+        arguments.get("bad"),
+        announce=lambda reading: invocation.show_line(str(reading)),
+    )
+
+
+BISECT = Command(
+    name="bisect",
+    summary="The first version where a condition holds",
+    run=_bisect,
+    python='orders.bisect("amount < 0", good=5, bad="latest")',
+    examples=(
+        '%snapshot bisect "amount < 0"',
+        '%snapshot bisect "count(*) filter (where buyer is null) > 0" --good 3 --bad latest',
+        '%snapshot bisect "rows > 1000000"',
+        "b = %snapshot bisect \"'channel' in columns\"",
+    ),
+    arguments=(
+        Argument(
+            name="CONDITION",
+            value_type="text",
+            meaning="SQL on the rows, aggregates included, or on metadata",
+            required=True,
+        ),
+    ),
+    options=(
+        Option(
+            flags=("--good",),
+            metavar="REF",
+            value_type="ref",
+            meaning="where it does not hold; else the earliest version",
+        ),
+        Option(flags=("--bad",), metavar="REF", value_type="ref", meaning="where it holds; else the newest version"),
+        TABLE,
+    ),
+    notes="A condition without an aggregate holds if some row passes. Metadata: rows, files, bytes, committed_at, "
+    "columns, types, null_count.COLUMN, null_rate.COLUMN; every version is evaluated from the log. Conditions on rows "
+    "load about log2 of the versions, in the columns that they name. Versions that cannot be read are skipped.",
+)

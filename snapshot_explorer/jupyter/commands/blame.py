@@ -1,0 +1,53 @@
+"""`%snapshot blame`: what happened to rows."""
+
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import column_names
+from snapshot_explorer.rows import Blame
+
+
+def _blame(invocation: Invocation) -> Blame:
+    """Return every version that inserted, updated or deleted rows of a condition."""
+    arguments = invocation.arguments
+    key, columns = (
+        None if (text := arguments.get(name)) is None else column_names(text, f"--{name}")
+        for name in ("key", "columns")
+    )
+    _, table = invocation.table()
+    return table.blame(arguments.get("condition"), key=key, columns=columns, between=arguments.get("between"))
+
+
+BLAME = Command(
+    name="blame",
+    summary="The versions that changed rows, before and after",
+    run=_blame,
+    python='orders.blame("order_id = 42")',
+    examples=(
+        '%snapshot blame "order_id = 42"',
+        '%snapshot blame "amount < 0" --between 5..latest --columns amount,buyer',
+        'b = %snapshot blame "event_id = 13" --key event_id',
+    ),
+    arguments=(
+        Argument(
+            name="CONDITION",
+            value_type="text",
+            meaning="SQL on the rows, with the columns of the newest version",
+            required=True,
+        ),
+    ),
+    options=(
+        Option(
+            flags=("--key",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="the columns that identify a row; without it the primary key",
+        ),
+        Option(
+            flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns to compare; all without it"
+        ),
+        Option(flags=("--between",), metavar="A..B", value_type="range", meaning="only these versions"),
+        TABLE,
+    ),
+    notes="Opens only files that can have such rows by their statistics, and only of versions that added or removed "
+    "some; the result says how many. Without a key an update is a delete and an insert. A restore is blamed for what "
+    "it brings back, a compaction and an added column for nothing. b.lines has the rows before and after.",
+)

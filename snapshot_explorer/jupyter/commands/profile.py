@@ -1,0 +1,35 @@
+"""`%snapshot profile`: the numbers of columns over versions."""
+
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, column_names
+from snapshot_explorer.rows import Profile
+
+
+def _profile(invocation: Invocation) -> Profile:
+    """Return rows, nulls and the range of columns at every version."""
+    arguments = invocation.arguments
+    text = arguments.get("columns")
+    columns = None if text is None else column_names(text)
+    _, table = invocation.table()
+    return table.profile_over(columns, arguments.get("a..b"), exact=arguments.has("exact"))
+
+
+PROFILE = Command(
+    name="profile",
+    summary="Rows, nulls and ranges of columns over versions",
+    run=_profile,
+    python='orders.profile_over(["amount"], "10..latest")',
+    examples=(
+        "%snapshot profile",
+        "%snapshot profile 10..latest --columns amount,buyer",
+        "p = %snapshot profile --columns amount --exact",
+    ),
+    arguments=(RANGE,),
+    options=(
+        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns; all without it"),
+        Option(flags=("--exact",), meaning="read the rows, each file once, where statistics are bounds or missing"),
+        TABLE,
+    ),
+    notes="From the statistics of files in the metadata; the column bounds says which numbers are bounds, and why. "
+    "p.frame is the table, p.figure() the lines, p.anomalies the versions where a number jumps, each with its rule.",
+)

@@ -1,0 +1,236 @@
+"""`FileStatistics`: lifetimes with what the metadata says of the values in each file, read in the same pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.group_ids import group_ids
+from snapshot_explorer.lifetimes.reading import read_lifetimes
+from snapshot_explorer.model import Bounds, ChangesWithStatistics, TableSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import numpy.typing as npt
+
+    from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.lifetimes.index import FileLifetimes
+    from snapshot_explorer.model import Listing
+
+    Mask = npt.NDArray[np.bool_]
+
+_PARTS = ("lower", "upper", "null_count")
+_IDENTITY = (pa.field("path", pa.string()), pa.field("level", pa.int32()), pa.field("deletion_vector", pa.string()))
+
+
+@runtime_checkable
+class SupportsChangeStatistics(Protocol):
+    """A format that reads changes and statistics of the added files in one pass."""
+
+    def changes_with_statistics(
+        self, versions: Sequence[int], columns: Sequence[str], at: int
+    ) -> ChangesWithStatistics:
+        """Return what versions changed, and statistics of columns of the schema at version `at`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStatistics:
+    """When each data file came and went, and what the metadata says of its values."""
+
+    lifetimes: FileLifetimes
+    """When each file came and went. A row of `lifetimes.intervals.rows` is a stay."""
+    bounds: Bounds
+    """The statistics of the columns, a row per stay; null is unknown."""
+    schemas: tuple[tuple[int, TableSchema], ...]
+    """The schema in force from some versions on, ascending; it may be the same from one to the next."""
+
+    def schema_at(self, version: int) -> TableSchema:
+        """Return the schema in force at a known version."""
+        starts = [start for start, _ in self.schemas]
+        return self.schemas[int(np.searchsorted(starts, version, side="right")) - 1][1]
+
+
+def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int, *, title: str) -> FileStatistics:
+    """Return lifetimes with statistics of columns. One pass over the log, as for lifetimes.
+
+    Args:
+        table_format: The table.
+        columns: The columns, of the schema at version `at`.
+        at: The version that names the columns.
+        title: The title of the lifetimes.
+
+    Raises: as `read_lifetimes`.
+    """
+    reference = table_format.version(at)
+    fields = [reference.arrow_schema.field(name) for name in columns]
+    reader = _Reader(table_format, reference, fields)
+    lifetimes = read_lifetimes(reader, title=title)
+    if not isinstance(table_format, SupportsChangeStatistics):
+        reader.read_states(lifetimes)
+    schemas = tuple(sorted(reader.schemas.items()))
+    bounds = _of_stays(lifetimes, pa.concat_tables(reader.parts), fields)
+    mapped = [place for place, (_, schema) in enumerate(schemas) if _has_ids(schema)]
+    if mapped and not _has_ids(reference.schema):
+        # Column mapping was removed, which wrote all files again: a column of that name may have been another one.
+        end = schemas[mapped[-1] + 1][0] if mapped[-1] + 1 < len(schemas) else at
+        first = lifetimes.intervals.rows.column("first").to_numpy()
+        bounds = _unknown_before(bounds, first >= np.searchsorted(np.asarray(lifetimes.versions, np.int64), end))
+    return FileStatistics(lifetimes=lifetimes, bounds=bounds, schemas=schemas)
+
+
+class _Reader:
+    """A table that reads statistics wherever lifetimes read files, and keeps them."""
+
+    def __init__(self, table_format: TableFormat, reference: TableVersion, fields: Sequence[pa.Field]) -> None:
+        self._format = table_format
+        self._columns = [field.name for field in fields]
+        self._reference = reference
+        self._fields = fields
+        self.parts = [_schema(fields).empty_table()]
+        """Of the files seen: path, level, deletion_vector and statistics."""
+        self.schemas: dict[int, TableSchema] = {}
+        """The schema in force from a version on."""
+
+    def listing(self, start: int | None = None) -> Listing:
+        return self._format.listing(start)
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        return self._format.committed_at(versions)
+
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        return self._format.commits(versions)
+
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
+        if not isinstance(self._format, SupportsChangeStatistics):
+            for version in versions:
+                self.schemas[version] = self._format.version(version).schema
+            return self._format.changes(versions, changelog=changelog)
+        number = self._reference.number
+        found = self._format.changes_with_statistics(
+            versions, self._columns, versions[-1] if number is None else number
+        )
+        self._keep(found.added, self._columns)
+        self.schemas |= dict(found.schemas)
+        return found.changes
+
+    def version(self, number: int | None) -> _State:
+        return _State(self, self._format.version(number))
+
+    def state(self, version: TableVersion) -> pa.Table:
+        """Return the files of a version, and keep their statistics."""
+        files = version.files(statistics=True)
+        if version.number is not None:
+            self.schemas[version.number] = version.schema
+        self._keep(files, _names(version, self._reference, self._columns))
+        return files.drop_columns([name for name in (*_PARTS, "min_key", "max_key") if name in files.column_names])
+
+    def read_states(self, lifetimes: FileLifetimes) -> None:
+        """Read the statistics of versions so that each file is live at one of them."""
+        rows = lifetimes.intervals.rows
+        first, last = (rows.column(name).to_numpy() for name in ("first", "last"))
+        last = np.minimum(last, len(lifetimes.versions))
+        seen = -1
+        for place in np.argsort(last, kind="stable").tolist():
+            if first[place] > seen:
+                seen = int(last[place]) - 1
+                self.state(self._format.version(lifetimes.versions[seen]))
+
+    def _keep(self, files: pa.Table, names: Sequence[str | None]) -> None:
+        """Keep the statistics of files, of the columns that have these names in them; None where there is none."""
+        level = single_chunk(files.column("level"))
+        arrays = [
+            single_chunk(files.column("path")),
+            level,
+            _told_apart(level, single_chunk(files.column("deletion_vector"))),
+        ]
+        bounded = files.schema.field("lower").type
+        for part in _PARTS:
+            values = single_chunk(files.column(part))
+            for field, name in zip(self._fields, names, strict=True):
+                place = -1 if name is None else bounded.get_field_index(name)
+                kind = pa.int64() if part == "null_count" else field.type
+                # Where a column had another type, nothing is known of it: a cast may also make nulls.
+                is_known = place >= 0 and bounded.field(place).type == field.type
+                arrays.append(values.field(place) if is_known else pa.nulls(len(files), kind))
+        self.parts.append(pa.Table.from_arrays(arrays, schema=self.parts[0].schema))
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A version that keeps the statistics of its files."""
+
+    reader: _Reader
+    resolved: TableVersion
+
+    def files(self) -> pa.Table:
+        return self.reader.state(self.resolved)
+
+
+def _schema(fields: Sequence[pa.Field]) -> pa.Schema:
+    """Return the schema of files with their statistics, a column each."""
+    kinds = [(part, pa.int64() if part == "null_count" else None) for part in _PARTS]
+    columns = [pa.field(f"{part} {field.name}", kind or field.type) for part, kind in kinds for field in fields]
+    return pa.schema([*_IDENTITY, *columns])
+
+
+def _told_apart(level: pa.Array, vector: pa.Array) -> pa.Array:
+    """Return the deletion vectors that tell files of one path apart: in formats without levels."""
+    return pc.if_else(level.is_null(), vector, pa.scalar(None, pa.string()))
+
+
+def _of_stays(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa.Field]) -> Bounds:
+    """Return the statistics of each stay, from files in any order."""
+    stays = lifetimes.intervals
+    level = single_chunk(stays.rows.column("level"))
+    vector = _told_apart(level, single_chunk(stays.rows.column("deletion_vector")))
+    wanted = pa.table([stays.paths(stays.rows), level, vector], schema=pa.schema(_IDENTITY))
+    codes = group_ids(pa.concat_tables([wanted, found.select(wanted.column_names)]).columns)
+    mine, theirs = codes[: len(wanted)], codes[len(wanted) :]
+    distinct, firsts = np.unique(theirs, return_index=True)
+    places = np.minimum(np.searchsorted(distinct, mine), max(0, len(distinct) - 1))
+    is_there = distinct[places] == mine if len(distinct) else np.zeros(len(mine), np.bool_)
+    chosen = pa.array(firsts[places] if len(distinct) else np.zeros(len(mine), np.int64), mask=~is_there)
+
+    def part(name: str) -> pa.Table:
+        columns = {field.name: single_chunk(found.column(f"{name} {field.name}")).take(chosen) for field in fields}
+        return pa.table(columns) if columns else pa.table({"rows": chosen}).select([])
+
+    rows = single_chunk(stays.rows.column("rows"))
+    return Bounds(lower=part("lower"), upper=part("upper"), null_count=part("null_count"), rows=rows)
+
+
+def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str]) -> list[str | None]:
+    """Return what columns of a reference version are called at another one; None where it lacks them or may do so."""
+    if _has_ids(version.schema) and not _has_ids(reference.schema):
+        # Column mapping was removed since: what a column was called tells nothing.
+        return [None] * len(columns)
+    ids, there = reference.field_ids, {one.id: name for name, one in version.field_ids.items()}
+    return [there.get(ids[name].id) for name in columns]
+
+
+def _has_ids(schema: TableSchema) -> bool:
+    return all(column.id is not None for column in schema.columns)
+
+
+def _unknown_before(bounds: Bounds, known: Mask) -> Bounds:
+    """Return statistics of which only some are known."""
+
+    def part(values: pa.Table) -> pa.Table:
+        mask = pa.array(known)
+        columns = {
+            name: pc.if_else(mask, single_chunk(values.column(name)), pa.scalar(None, values.schema.field(name).type))
+            for name in values.column_names
+        }
+        return pa.table(columns) if columns else values
+
+    return Bounds(
+        lower=part(bounds.lower), upper=part(bounds.upper), null_count=part(bounds.null_count), rows=bounds.rows
+    )

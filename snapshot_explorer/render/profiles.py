@@ -1,0 +1,157 @@
+"""The numbers of columns over versions, as a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.render.figures import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    axis,
+    gaps,
+    layout,
+    numbers,
+    places,
+    plain,
+    version_axis,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import plotly.graph_objects as go
+
+_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_MOST_RANGES = 6
+"""The most columns whose range has a panel of its own."""
+_MOST_RATES = 12
+"""The most columns whose null rate is drawn: those that have the greatest."""
+_MAX_SVG_POINTS = 1_000
+
+
+def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, title: str) -> go.Figure:
+    """Return rows, null rates and the ranges of columns over versions, in panels one above the other.
+
+    Args:
+        columns: By column, ascending by version: version, rows, null_rate, min and max.
+        anomalies: ANOMALIES: the versions to mark, in the panel of their measure.
+        title: The heading.
+    """
+    import plotly.graph_objects as go
+
+    first = next(iter(columns.values()))
+    x, shift = places(numbers(first["version"]))
+    panels = _panels(columns)
+    figure = go.Figure()
+    axes = {}
+    height = 1 / max(1, len(panels))
+    for number, (name, lines) in enumerate(panels):
+        suffix = str(number + 1) if number else ""
+        for place, (label, key, y) in enumerate(lines):
+            kind = go.Scattergl if number and len(x) > _MAX_SVG_POINTS else go.Scatter
+            colour, dash = _COLOURS[place % len(_COLOURS)], _DASHES[place // len(_COLOURS) % len(_DASHES)]
+            version = f"{shift} + %{{x}}" if shift else "%{x}"
+            figure.add_trace(
+                kind(
+                    x=x,
+                    y=y,
+                    yaxis=f"y{suffix}",
+                    mode="lines" if len(x) > 1 else "markers",
+                    line={"color": colour, "width": 2, "shape": "hv", "dash": dash},
+                    connectgaps=False,
+                    name=plain(label),
+                    hovertemplate=f"version {version}<br>{plain(label)} %{{y}}<extra></extra>",
+                )
+            )
+            figure.add_traces(_marks(anomalies, key, x, shift, y, f"y{suffix}"))
+        top = 1 - number * height
+        axes[f"yaxis{suffix}"] = axis(plain(name, 30), domain=[top - height * 0.8, top])
+    figure.update_layout(
+        layout(
+            plain(title),
+            height=120 + 150 * len(panels),
+            hovermode="closest",
+            showlegend=False,
+            xaxis=version_axis(shift) | {"anchor": f"y{len(panels)}" if len(panels) > 1 else "y"},
+            **axes,
+        )
+    )
+    return figure
+
+
+_Line = tuple[str, tuple[str, str | None], np.ndarray]
+
+
+def _panels(columns: Mapping[str, pa.Table]) -> list[tuple[str, list[_Line]]]:
+    """Return the panels, each with its lines: a label, what it measures, and its values."""
+    first = next(iter(columns.values()))
+    panels: list[tuple[str, list[_Line]]] = [("rows", [("rows", ("rows", None), gaps(first["rows"]))])]
+    rates = {name: _floats(rows["null_rate"]) for name, rows in columns.items()}
+    known = [name for name, values in rates.items() if not np.isnan(values).all()]
+    known.sort(key=lambda name: -np.nanmax(rates[name]))
+    if known:
+        lines: list[_Line] = [
+            (f"null rate of {name}", ("null_rate", name), rates[name]) for name in known[:_MOST_RATES]
+        ]
+        panels.append(("null rate", lines))
+    for name, rows in columns.items():
+        ends = [(end, rows[end].combine_chunks()) for end in ("min", "max")]
+        if len(panels) < _MOST_RANGES + 2 and _has_axis(ends[0][1].type) and ends[0][1].null_count < len(rows):
+            ranges: list[_Line] = [(f"{end} of {name}", (end, name), _values(values)) for end, values in ends]
+            panels.append((name, ranges))
+    return panels
+
+
+def _has_axis(kind: pa.DataType) -> bool:
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(is_number or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _values(values: pa.Array) -> np.ndarray:
+    """Return values for an axis: numbers as floats, times as plotly takes them."""
+    if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
+        times: np.ndarray = values.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
+        return times
+    return _floats(values)
+
+
+def _floats(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    floats: np.ndarray = pc.fill_null(values.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
+    return floats
+
+
+def _marks(
+    anomalies: pa.Table, key: tuple[str, str | None], x: np.ndarray, shift: int, y: np.ndarray, panel: str
+) -> list[go.Scatter]:
+    """Return the marks of the versions where a measure jumps; none or one."""
+    import plotly.graph_objects as go
+
+    measure, column = key
+    mine = pc.equal(anomalies["measure"], measure)
+    mine = pc.and_(mine, anomalies["column"].is_null() if column is None else pc.equal(anomalies["column"], column))
+    chosen = anomalies.filter(pc.fill_null(mine, False))  # noqa: FBT003 - pyarrow's
+    if not len(chosen):
+        return []
+    found = numbers(chosen["version"]) - shift
+    at = np.searchsorted(x, found)
+    return [
+        go.Scatter(
+            x=found,
+            y=y[at],
+            yaxis=panel,
+            mode="markers",
+            marker={"color": VERMILLION, "symbol": "diamond", "size": 9},
+            name="jump",
+            customdata=[plain(rule, 300) for rule in chosen["rule"].to_pylist()],
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    ]

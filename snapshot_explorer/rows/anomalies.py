@@ -1,0 +1,194 @@
+"""Versions where a number of the table or of a column jumps, each with the rule and the numbers that mark it.
+
+One rule for all measures. A version is marked if its change from the version before
+
+- is more than `factor` times the usual change, and
+- is at least a share of what was there: `share` of the value before for rows, files and bytes, `null_rate_step` for
+  null rates, `range_share` of the range from least to greatest value for bounds.
+
+The usual change is the median, without signs, of the changes of the `window` versions before it that changed the
+number; of all of them where fewer than `least` changed it. At least `least` changes must be known. So steady growth is
+not marked, a level that shifts is marked once, and what the log does not record is never marked. Of commits that change
+no data (compact, analyze, maintenance) rows, files and bytes are not marked: that they change is what these commits are
+for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnomalyRules:
+    """What counts as a jump."""
+
+    window: int = 10
+    """How many changes before a version are compared with."""
+    least: int = 3
+    """How many of them must be known."""
+    factor: float = 5.0
+    """How many times the usual change before it a change must exceed."""
+    share: float = 0.2
+    """The least change of rows, files and bytes, by the value before."""
+    null_rate_step: float = 0.05
+    """The least change of a null rate."""
+    range_share: float = 0.5
+    """The least change of a least or greatest value, by the range of values before."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.window < 1 or not 1 <= self.least <= self.window:
+            raise InvalidArgumentError(
+                f"window must be 1 or more and least from 1 to window, got {self.window} and {self.least}."
+            )
+        for name in ("factor", "share", "null_rate_step", "range_share"):
+            if getattr(self, name) < 0:
+                raise InvalidArgumentError(f"{name} must be 0 or more, got {getattr(self, name)}.")
+
+
+DEFAULT_RULES = AnomalyRules()
+
+
+def jumps(
+    totals: Mapping[str, pa.Table], columns: Mapping[str, pa.Table], rules: AnomalyRules = DEFAULT_RULES
+) -> pa.Table:
+    """Return the versions where a number jumps: ANOMALIES, by version.
+
+    Args:
+        totals: By measure of the table (rows, files, size_bytes), a table of version, committed_at and value.
+        columns: By column its numbers: version, committed_at, null_rate, min and max. All ascending by version.
+        rules: What counts as a jump.
+    """
+    found: list[pa.Table] = [frames.ANOMALIES.empty_table()]
+    for measure, rows in totals.items():
+        values = _floats(rows["value"])
+        found.append(_marked(rows, _Series(measure, None, values, np.abs(values), rules.share, "of the value"), rules))
+    for name, rows in columns.items():
+        found += [_marked(rows, series, rules) for series in _of_column(name, rows, rules)]
+    return pa.concat_tables(found).sort_by([("version", "ascending")])
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """A measure over versions."""
+
+    measure: str
+    column: str | None
+    values: Floats
+    """NaN where it is unknown."""
+    scale: Floats
+    """What the least change is a share of, at each version."""
+    share: float
+    of: str
+    """What `scale` is, in words."""
+
+
+def _of_column(name: str, rows: pa.Table, rules: AnomalyRules) -> Iterator[_Series]:
+    rates = _floats(rows["null_rate"])
+    yield _Series("null_rate", name, rates, np.ones(len(rates)), rules.null_rate_step, "")
+    if is_measurable(rows.schema.field("min").type):
+        least, greatest = _floats(rows["min"]), _floats(rows["max"])
+        for measure, values in (("min", least), ("max", greatest)):
+            yield _Series(measure, name, values, np.abs(greatest - least), rules.range_share, "of the range")
+
+
+def is_measurable(kind: pa.DataType) -> bool:
+    """Return whether the values of a type have distances."""
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(is_number or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def as_floats(values: pa.Array) -> Floats:
+    """Return numbers, dates (in days) and times (in their unit) as floats, NaN for null."""
+    kind = values.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        values = values.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    floats: Floats = pc.fill_null(values.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
+    return floats
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    return as_floats(column.combine_chunks())
+
+
+def _marked(rows: pa.Table, series: _Series, rules: AnomalyRules) -> pa.Table:
+    """Return the versions where a measure jumps: ANOMALIES."""
+    values = series.values
+    if len(values) <= rules.least:
+        return frames.ANOMALIES.empty_table()
+    changes = np.diff(values)
+    usual = _usual_before(np.abs(changes), rules)
+    least = series.share * series.scale[:-1]
+    size = np.abs(changes)
+    with np.errstate(invalid="ignore"):
+        is_jump = (size > rules.factor * usual) & (size >= least) & (size > 0)
+    places = np.flatnonzero(is_jump)
+    source = rows["value"] if series.column is None else rows[series.measure]
+    before, after = (source.take(pa.array(places + shift)).to_pylist() for shift in (0, 1))
+    rule = [
+        _rule(series, rules, change=float(changes[place]), usual=float(usual[place]), least=float(least[place]))
+        for place in places.tolist()
+    ]
+    marked = rows.take(pa.array(places + 1))
+    count = len(places)
+    arrays = [
+        marked["version"],
+        marked["committed_at"],
+        pa.nulls(count, pa.string()),
+        pa.nulls(count, pa.string()),
+        pa.array([series.measure] * count, pa.string()),
+        pa.array([series.column] * count, pa.string()),
+        pa.array([_text(value) for value in before], pa.string()),
+        pa.array([_text(value) for value in after], pa.string()),
+        pa.array(rule, pa.string()),
+    ]
+    return pa.table(arrays, schema=frames.ANOMALIES)
+
+
+def _usual_before(sizes: Floats, rules: AnomalyRules) -> Floats:
+    """Return for each change the usual change before it; NaN where too few are known."""
+    changed, of_changed = _medians(np.where(sizes == 0, np.nan, sizes), rules.window)
+    known, of_all = _medians(sizes, rules.window)
+    return np.where(changed >= rules.least, of_changed, np.where(known >= rules.least, of_all, np.nan))
+
+
+def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
+    """Return for each place how many of the values in the window before it are known, and their median."""
+    padded = np.concatenate([np.full(window, np.nan), sizes])[:-1]
+    windows = np.sort(np.lib.stride_tricks.sliding_window_view(padded, window), axis=1)
+    known = np.count_nonzero(~np.isnan(windows), axis=1)  # NaN are sorted to the end
+    rows = np.arange(len(windows))
+    low, high = (windows[rows, np.maximum(known - 1 + shift, 0) // 2] for shift in (0, 1))
+    return known, (low + high) / 2
+
+
+def _rule(series: _Series, rules: AnomalyRules, *, change: float, usual: float, least: float) -> str:
+    what = series.measure if series.column is None else f"{series.measure} of {visible(series.column)}"
+    of = f", {series.share * 100:g} % {series.of} before" if series.of else ""
+    return (
+        f"{what} changed by {change:+,.6g}: more than {rules.factor:g} times {usual:,.6g}, the usual change of the "
+        f"{rules.window} versions before, and at least {least:,.6g}{of}"
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)

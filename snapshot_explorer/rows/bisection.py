@@ -1,0 +1,472 @@
+"""The first version where a condition holds: by metadata of all versions at once, otherwise by halving."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.engines import local, sql
+from snapshot_explorer.engines.aggregates import Aggregate, aggregate
+from snapshot_explorer.engines.conditions import condition as row_condition
+from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    InvalidArgumentError,
+    MissingFileError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.progress import step
+from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
+from snapshot_explorer.render.cells import size
+from snapshot_explorer.rows.source import names_before
+from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from os import PathLike
+
+    import pandas as pd
+
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import Commit, Predicate
+    from snapshot_explorer.rows.source import Source
+
+Test: TypeAlias = "str | Callable[..., object]"
+"""A condition in SQL, or a function of a snapshot."""
+
+_UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError, MissingFileError)
+"""Errors of a version that cannot be read, rather than of the condition or the storage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a bisection is going to read."""
+
+    versions: int
+    """The versions among which the first is searched."""
+    loads: int
+    """The most versions whose rows are read."""
+    columns: tuple[str, ...] | None
+    """The columns that are read of each; None where a function decides."""
+    files: int
+    """Data files that might match at the last of the versions."""
+    size_bytes: int
+    """Their size."""
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        what = "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
+        return (
+            f"Bisecting {self.versions:,} versions: at most {self.loads} loads of {what}, "
+            f"each of about {self.files:,} files ({size(self.size_bytes)} in all columns)."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bisection:
+    """The first version where a condition holds, and how it was found. Draws itself."""
+
+    path: str
+    """The table's location."""
+    format: str
+    """Its format."""
+    condition: str
+    """The condition as SQL, or the name of the function."""
+    version: int | None
+    """The first version where the condition holds; None where it holds at none that was evaluated."""
+    commit: Commit | None
+    """The commit of that version."""
+    last_good: int | None
+    """The last version before it that was evaluated and where the condition does not hold; None if there is none."""
+    versions: tuple[int, ...]
+    """The versions among which it was searched, ascending."""
+    evaluated: Frame
+    """The versions that were evaluated, ascending, with their values: BISECTED. `holds` is null for skipped ones."""
+    notes: tuple[str, ...]
+    """What else is to be known, such as a condition that is not monotone; a sentence each."""
+    call: str
+    """The call of Python that gives this result."""
+
+    @property
+    def skipped(self) -> tuple[int, ...]:
+        """Return the versions that could not be read, ascending. They are never the result."""
+        rows = self.evaluated.to_arrow()
+        skipped: list[int] = rows.filter(pc.is_null(rows["holds"]))["version"].to_pylist()
+        return tuple(skipped)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the evaluated versions as an Arrow table."""
+        return self.evaluated.to_arrow()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the evaluated versions as pandas with Arrow dtypes."""
+        return self.evaluated.to_pandas()
+
+    def to_json(self) -> str:
+        """Return the evaluated versions as JSON text."""
+        return self.evaluated.to_json()
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the evaluated versions to a CSV file."""
+        self.evaluated.to_csv(path)
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the evaluated versions to a parquet file."""
+        self.evaluated.to_parquet(path)
+
+    def drawing(self) -> Drawing:
+        """Return the result as a drawing: the version, how it was found, and the versions around it."""
+        if self.version is None:
+            title = f"{self.condition} holds at no version of {self.path} that was evaluated"
+        else:
+            title = f"{self.condition} holds first at version {self.version} of {self.path}"
+        rows = self._neighbours()
+        grid = Grid(rows, total=len(self.evaluated), noun="evaluated versions", limit=max(1, len(rows)))
+        notes = [Line(note) for note in self.notes]
+        return Drawing(title=title, parts=(Pairs(tuple(self._facts())), *notes, grid, Line(self.call)))
+
+    def _facts(self) -> list[tuple[str, object]]:
+        commit = self.commit
+        facts: list[tuple[str, object]] = [("format", self.format)]
+        if commit is not None:
+            done = [commit.kind, commit.operation, f"by {commit.user}" if commit.user else None]
+            facts += [
+                ("first version", self.version),
+                ("committed at", commit.committed_at),
+                ("commit", ", ".join(dict.fromkeys(word for word in done if word))),
+                ("last version before", self.last_good),
+            ]
+        answered = len(self.evaluated) - len(self.skipped)
+        facts.append(("evaluated", f"{answered:,} of {len(self.versions):,} versions"))
+        return facts
+
+    def _neighbours(self) -> pa.Table:
+        """Return the evaluated versions, of many only those around the result."""
+        rows = self.evaluated.to_arrow()
+        if len(rows) > _DRAWN:
+            found = 0 if self.version is None else int(np.searchsorted(rows["version"].to_numpy(), self.version))
+            begin = min(max(0, found - _DRAWN // 2), len(rows) - _DRAWN)
+            rows = rows.slice(begin, _DRAWN)
+        return rows.drop_columns(["note"]) if rows["note"].null_count == len(rows) else rows
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+
+_DRAWN = 14
+"""Evaluated versions that are drawn."""
+
+
+def bisect(
+    source: Source,
+    condition: Test,
+    good: int | None = None,
+    bad: int | None = None,
+    *,
+    announce: Callable[[Reading], object] | None = None,
+) -> Bisection:
+    """Return the first version where a condition holds; see `Table.bisect`.
+
+    Args:
+        source: The table.
+        condition: SQL, or a function of a snapshot.
+        good: A version where it does not hold yet; without it the search begins at the earliest one.
+        bad: A later version where it holds; the newest one without it.
+        announce: Called with what is going to be read, before it is. It may raise.
+    """
+    _check_order(good, bad)
+    versions = source.versions(good, bad)
+    newest = source.format.version(versions[-1])
+    call = _call(condition, good, bad)
+    if isinstance(condition, str) and is_on_metadata(condition, newest.arrow_schema.names):
+        on_metadata = metadata_condition(condition, newest.arrow_schema)
+        found = _by_metadata(source, on_metadata, versions)
+    else:
+        test = _test(source, condition, newest)
+        if announce is not None:
+            announce(_reading(versions, test, newest))
+        found = _by_halving(test, versions, is_bad_given=bad is not None)
+    return _result(source, condition, versions, found, good=good, call=call)
+
+
+def _check_order(good: int | None, bad: int | None) -> None:
+    if good is not None and bad is not None and good >= bad:
+        raise InvalidArgumentError(
+            f"good is version {good} and bad is version {bad}. bisect searches for the first version where the "
+            "condition holds: good, where it does not hold, must come before bad, where it does."
+        )
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known of versions."""
+
+    answers: dict[int, bool | None]
+    """Whether the condition holds at those evaluated; None for those that cannot be read."""
+    notes: dict[int, str]
+    """What is to be said of some of them."""
+    first: int | None = None
+    """The first version where it holds."""
+
+    def last_good(self) -> int | None:
+        """Return the last version before the first one where it does not hold."""
+        return max(
+            (one for one, holds in self.answers.items() if holds is False and (self.first is None or one < self.first)),
+            default=None,
+        )
+
+
+def _by_metadata(source: Source, condition: MetadataCondition, versions: Sequence[int]) -> _Found:
+    holds = condition.holds(source, versions)
+    found = _Found(dict(zip(versions, holds, strict=True)), {})
+    found.notes = {version: "its files are not known" for version, value in found.answers.items() if value is None}
+    found.first = next((version for version, value in found.answers.items() if value), None)
+    return found
+
+
+class _Rows:
+    """A condition in SQL on the rows of a version, on each of them or on all together."""
+
+    def __init__(self, condition: str, reference: TableVersion) -> None:
+        self._text = condition
+        self._reference = reference
+        self._aggregate = aggregate(condition, reference.arrow_schema)
+        self.predicate: Predicate | None = None if self._aggregate else row_condition(condition, reference.arrow_schema)
+        chosen = self._aggregate or row_condition(condition, reference.arrow_schema)
+        self.columns: tuple[str, ...] | None = tuple(
+            name for name in reference.arrow_schema.names if name in chosen.columns
+        )
+
+    def holds(self, version: TableVersion) -> tuple[bool, str | None]:
+        """Return whether it holds at a version, and what is to be said of that."""
+        names = names_before(version, self._reference, self.columns or ())
+        lacking = [name for name, there in names.items() if there is None]
+        if lacking:
+            return False, f"has no column {', '.join(lacking)}"
+        known = {name: there for name, there in names.items() if there is not None}
+        if self._aggregate is None and all(name == there for name, there in known.items()):
+            scan = scan_of(version.arrow_schema, [], self._text, limit=1)
+            rows = local.to_arrow(version, version.plan(scan.condition).splits, scan)
+            return rows.num_rows > 0, None
+        whole = self._aggregate or Aggregate(text=f"bool_or((\n{self._text}\n))", columns=frozenset(known))
+        return whole.holds(_relation(version, known)), None
+
+
+def _relation(version: TableVersion, names: dict[str, str]) -> sql.Relation:
+    """Return the rows of a version under the names that columns have in another version."""
+    own = version.arrow_schema
+    schema = pa.schema([own.field(there).with_name(name) for name, there in names.items()])
+    is_renamed = any(name != there for name, there in names.items())
+
+    def read(columns: Sequence[str], where: str | None, limit: int | None) -> pa.Table:
+        # A condition has the other version's names; without it more rows are read, and DuckDB drops them.
+        where, limit = (None, None) if is_renamed else (where, limit)
+        scan = scan_of(own, [names[name] for name in columns], where, limit)
+        rows = local.to_arrow(version, version.plan(scan.condition).splits, scan)
+        return rows.rename_columns(list(columns))
+
+    def count() -> int:
+        return local.count(version, version.plan(None).splits, scan_of(own, []))
+
+    if not names:
+        # DuckDB needs a column, of which nothing is read.
+        schema = pa.schema([own.field(0)]) if len(own) else schema
+        names = {schema.names[0]: schema.names[0]} if len(own) else names
+    return sql.Relation(what=f"version {version.number}", schema=schema, read=read, count=count)
+
+
+class _Function:
+    """A user's function of a snapshot."""
+
+    columns: tuple[str, ...] | None = None
+    predicate: Predicate | None = None
+
+    def __init__(self, function: Callable[..., object], snapshot: Callable[[int], object]) -> None:
+        self._function = function
+        self._snapshot = snapshot
+
+    def holds(self, version: TableVersion) -> tuple[bool, str | None]:
+        """Return what the function returns for a version."""
+        number = version.number
+        try:
+            answer = self._function(self._snapshot(number if number is not None else -1))
+        except _UNREADABLE:
+            raise
+        except Exception as error:
+            raise InvalidArgumentError(
+                f"The function {_name(self._function)} raised at version {number}: {type(error).__name__}: {error}"
+            ) from error
+        if isinstance(answer, pa.BooleanScalar):
+            answer = answer.as_py()
+        if not isinstance(answer, bool | np.bool_):
+            raise InvalidArgumentError(
+                f"The function {_name(self._function)} returned {type(answer).__name__} at version {number}. "
+                "Return True or False."
+            )
+        return bool(answer), None
+
+
+class _Test:
+    """A condition, evaluated on versions."""
+
+    def __init__(self, source: Source, condition: _Rows | _Function) -> None:
+        self.source = source
+        self.condition = condition
+
+    def evaluate(self, version: int, found: _Found) -> bool | None:
+        """Return whether it holds at a version, None where that cannot be read; it is noted."""
+        try:
+            found.answers[version], note = self.condition.holds(self.source.format.version(version))
+        except _UNREADABLE as error:
+            found.answers[version], note = None, f"cannot be read: {error}"
+        if note is not None:
+            found.notes[version] = note
+        return found.answers[version]
+
+
+def _test(source: Source, condition: Test, newest: TableVersion) -> _Test:
+    if isinstance(condition, str):
+        return _Test(source, _Rows(condition, newest))
+    if not callable(condition):
+        raise InvalidArgumentError(
+            f"The condition is a {type(condition).__name__}. Give SQL, such as 'max(amount) > 100', or a function of a "
+            "snapshot that returns True or False."
+        )
+    return _Test(source, _Function(condition, source.snapshot))
+
+
+def _reading(versions: Sequence[int], test: _Test, newest: TableVersion) -> Reading:
+    splits = newest.plan(test.condition.predicate).splits
+    return Reading(
+        versions=len(versions),
+        loads=1 + (len(versions) - 1).bit_length(),
+        columns=test.condition.columns,
+        files=sum(len(split.files) for split in splits),
+        size_bytes=sum(split.size_bytes for split in splits),
+    )
+
+
+def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Found:
+    """Return what was found by evaluating the last version, then halving what lies before it."""
+    found = _Found({}, {})
+    with step("Evaluating versions", total=1 + (len(versions) - 1).bit_length()) as evaluating:
+        end = len(versions) - 1
+        while end >= 0 and test.evaluate(versions[end], found) is None and not is_bad_given:
+            end -= 1
+        evaluating.advance()
+        if end < 0 or not found.answers[versions[end]]:
+            if is_bad_given:
+                why = found.notes.get(versions[end]) or "the condition does not hold there"
+                raise InvalidArgumentError(
+                    f"bad is version {versions[end]}, but {why}. Give a version where the condition holds."
+                )
+            return found
+        begin, failures = 0, 0
+        while candidates := [one for one in range(begin, end) if versions[one] not in found.answers]:
+            chosen = candidates[int(len(candidates) * _fraction(failures))]
+            holds = test.evaluate(versions[chosen], found)
+            evaluating.advance()
+            failures = failures + 1 if holds is None else 0
+            if holds:
+                end = chosen
+            elif holds is not None:
+                begin = chosen + 1
+        found.first = versions[end]
+    return found
+
+
+def _fraction(failures: int) -> float:
+    """Return where to look next: in the middle, and after failures spread out, as they may stand together."""
+    fraction, share, number = 0.0, 0.5, failures + 1
+    while number:
+        fraction += share * (number % 2)
+        number, share = number // 2, share / 2
+    return fraction
+
+
+def _result(
+    source: Source, condition: Test, versions: Sequence[int], found: _Found, *, good: int | None, call: str
+) -> Bisection:
+    first, last_good = found.first, found.last_good()
+    return Bisection(
+        path=source.path,
+        format=source.format.name,
+        condition=condition if isinstance(condition, str) else _name(condition),
+        version=first,
+        commit=None if first is None else source.commit(first),
+        last_good=last_good,
+        versions=tuple(versions),
+        evaluated=_evaluated(source, found),
+        notes=tuple(_notes(versions, found, good)),
+        call=call,
+    )
+
+
+def _notes(versions: Sequence[int], found: _Found, good: int | None) -> list[str]:
+    values = dict(sorted(found.answers.items()))
+    first, last_good = found.first, found.last_good()
+    notes = []
+    if first is None:
+        notes.append(
+            f"It does not hold at version {max(values)}. If it held for a while before that, give bad, a version where "
+            "it did."
+            if len(values) < len(versions)
+            else "It holds at no version."
+        )
+        return notes
+    if first == good:
+        notes.append(f"It holds at version {good} already, which was given as good: it may have held before.")
+    elif first == versions[0]:
+        notes.append(f"Version {first} is the earliest one that can be read: it may have held before.")
+    between = [one for one, holds in values.items() if holds is None and (last_good or -1) < one < first]
+    if between:
+        listed = ", ".join(map(str, between[:10])) + (f" and {len(between) - 10} more" if len(between) > 10 else "")  # noqa: PLR2004 - a line
+        notes.append(f"Between the two, what cannot be read is skipped: {listed}. The first one may be among them.")
+    known = [one for one, holds in values.items() if holds is not None]
+    ends = [late for early, late in itertools.pairwise(known) if values[early] and not values[late]]
+    if ends:
+        times = "" if len(ends) == 1 else f", and {len(ends) - 1:,} times after that"
+        notes.append(f"The condition is not monotone: it ceases to hold at version {ends[0]}{times}.")
+    return notes
+
+
+def _evaluated(source: Source, found: _Found) -> Frame:
+    versions = sorted(found.answers)
+    columns = [
+        pa.array(versions, pa.int64()),
+        pa.array(_times(source, versions), frames.UTC_MILLIS),
+        pa.array([found.answers[version] for version in versions], pa.bool_()),
+        pa.array([found.notes.get(version) for version in versions], pa.string()),
+    ]
+    rows = pa.table(columns, schema=frames.BISECTED)
+    return Frame(rows, title=f"Versions of {source.path} that were evaluated", noun="versions")
+
+
+def _times(source: Source, versions: Sequence[int]) -> Sequence[datetime | None]:
+    try:
+        return source.format.committed_at(versions)
+    except SnapshotExplorerError:
+        return [None] * len(versions)
+
+
+def _call(condition: Test, good: int | None, bad: int | None) -> str:
+    shown = repr(condition) if isinstance(condition, str) else _name(condition)
+    given = [f", {name}={value}" for name, value in (("good", good), ("bad", bad)) if value is not None]
+    return f"table.bisect({shown}{''.join(given)})"
+
+
+def _name(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))

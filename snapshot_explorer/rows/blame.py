@@ -1,0 +1,261 @@
+"""What happened to rows: every version that inserted, updated or deleted rows of a condition, before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.engines import local
+from snapshot_explorer.engines.conditions import Condition, condition, unknown_column
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    InvalidArgumentError,
+    MissingFileError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.progress import step
+from snapshot_explorer.rows.aligned_columns import Aligned, listed, widened, wider
+from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, blame_of
+from snapshot_explorer.rows.changed_splits import differing_splits
+from snapshot_explorer.rows.row_changes import compared
+from snapshot_explorer.rows.row_hashes import RowHasher
+from snapshot_explorer.rows.row_matching import HashedRows, repeated
+from snapshot_explorer.rows.source import column_names
+from snapshot_explorer.rows.touched_versions import touched_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import Split
+    from snapshot_explorer.rows.source import Source
+    from snapshot_explorer.rows.touched_versions import Touched
+
+_UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError, MissingFileError)
+
+
+def blame(source: Source, request: BlameRequest, between: Sequence[int] | None = None) -> Blame:
+    """Return what happened to rows; see `Table.blame`.
+
+    Args:
+        source: The table.
+        request: Which rows, and how they are compared.
+        between: Some versions, consecutive ones; all for None.
+    """
+    versions = source.versions()
+    if between is not None:
+        chosen = frozenset(between)
+        versions = tuple(version for version in versions if version in chosen)
+    if not versions:
+        raise SnapshotNotFoundError(f"None of the versions asked for of {source.path} can be read.")
+    reference = source.format.version(versions[-1])
+    schema = reference.arrow_schema
+    given = None if request.where is None else condition(request.where, schema)
+    names = _names(request.columns, schema, "columns") or tuple(schema.names)
+    keyed = _names(request.key, schema, "key")
+    chosen_key = tuple(reference.schema.primary_keys) if keyed is None else keyed
+    names = tuple(name for name in schema.names if name in {*names, *chosen_key})
+    touched = touched_versions(source.format, given, versions[-1], last=versions[-1])
+    reader = _Reader(source, reference, names, given, chosen_key, is_declared=keyed is None)
+    changes = reader.changes(touched, versions)
+    return blame_of(source, touched, changes, versions=versions, reading=reader.reading, request=request)
+
+
+def _names(given: Sequence[str] | None, schema: pa.Schema, argument: str) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    for name in given:
+        if name not in schema.names:
+            raise InvalidArgumentError(f"{argument} names a {unknown_column(str(name), schema.names)}")
+    return tuple(dict.fromkeys(given))
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A version as it is compared."""
+
+    version: TableVersion
+    aligned: Aligned
+    """How its columns belong to those of the reference version."""
+    splits: Sequence[Split]
+
+
+class _Reader:
+    """Compares versions in the rows of a condition, each with the last one before it that can have other rows."""
+
+    def __init__(
+        self,
+        source: Source,
+        reference: TableVersion,
+        columns: Sequence[str],
+        where: Condition | None,
+        key: Sequence[str],
+        *,
+        is_declared: bool,
+    ) -> None:
+        self._source = source
+        self._reference = reference
+        self._columns = tuple(columns)
+        self._needed = (*columns, *sorted(where.columns - set(columns))) if where else self._columns
+        self._where = where
+        self._key = tuple(key)
+        self._is_declared = is_declared
+        self._hasher = RowHasher()
+        self._schema = pa.schema([reference.arrow_schema.field(name).remove_metadata() for name in self._needed])
+        self.reading = BlameReading()
+
+    def changes(self, touched: Touched, versions: Sequence[int]) -> list[tuple[int, pa.Table]]:
+        """Return for each version that changed rows what it changed; see `row_changes.changes_schema`.
+
+        The rows of the first version come as inserted.
+        """
+        known = touched.lifetimes.versions
+        begin = int(np.searchsorted(np.asarray(known, np.int64), versions[0]))
+        places = sorted({begin, *(place for place in touched.places if place > begin)})
+        starts = [start for start, _ in touched.schemas]
+        self._called = column_names(self._source.format, starts, self._reference, self._needed)
+        self._widen(starts, known[begin], known[places[-1]])
+        listing = self._source.listing()
+        found: list[tuple[int, pa.Table]] = []
+        state: _State | None = None
+        with step("Comparing versions", total=len(places)) as comparing:
+            for place in places:
+                try:
+                    following = self._state(known[place])
+                    changes = self._compared(state, following)
+                except _UNREADABLE as error:
+                    self.reading.notes.append(
+                        f"Version {known[place]} cannot be read: {error} The next lines have what it changed."
+                    )
+                    continue
+                finally:
+                    comparing.advance()
+                self.reading.compared += 1
+                if len(changes):
+                    found.append((known[place], changes))
+                    if place > begin and listing.missing_between(known[place - 1], known[place]):
+                        self.reading.notes.append(
+                            f"Commits between versions {known[place - 1]} and {known[place]} are gone: the lines of "
+                            f"version {known[place]} have what they changed."
+                        )
+                state = following
+        return found
+
+    def _widen(self, starts: Sequence[int], first: int, last: int) -> None:
+        """Take the types in which the values of all versions can be compared."""
+        before = max((start for start in starts if start <= first), default=first)
+        for start in starts:
+            if not before <= start <= last:
+                continue
+            other = self._aligned(self._source.format.version(max(start, first))).schema
+            self._schema = pa.schema(
+                [
+                    own.with_type(self._wider(own, theirs.type, max(start, first))).with_nullable(True)  # noqa: FBT003
+                    for own, theirs in zip(self._schema, other, strict=True)
+                ]
+            )
+        if self._where is not None:
+            self._where = condition(self._where.text, self._schema)
+
+    def _wider(self, field: pa.Field, kind: pa.DataType, version: int | None) -> pa.DataType:
+        found = wider(kind, field.type)
+        if found is None:
+            raise UnsupportedFeatureError(
+                f"The column {field.name!r} was {kind} at version {version} and is {field.type}: values of these types "
+                "cannot be compared. Leave it out with columns=[...], or give between."
+            )
+        return found
+
+    def _aligned(self, version: TableVersion) -> Aligned:
+        """Return how the columns that are needed belong to those of a version."""
+        names = self._called.at(version.number or 0)
+        there = {name: own for name in self._needed if (own := names[name]) is not None}
+        own_schema, schema = version.arrow_schema, self._reference.arrow_schema
+        if not there and len(own_schema) and self._needed:
+            raise InvalidArgumentError(
+                f"Version {version.number} has none of the columns that are compared: {listed(self._needed)}. Give "
+                "between, a range of versions that have one."
+            )
+        ids, own_ids = self._reference.field_ids, version.field_ids
+        fields = []
+        for name in self._needed:
+            field = schema.field(name)
+            kind: pa.DataType | None = field.type
+            if name in there:
+                kind = wider(own_schema.field(there[name]).type, field.type, own_ids[there[name]], ids[name])
+            if kind is None:
+                self._wider(field, own_schema.field(there[name]).type, version.number)
+            fields.append(pa.field(name, kind))
+        return Aligned(schema=pa.schema(fields), names_a=there, only_a=(), ids_a=own_ids, ids_b=ids, primary_key=())
+
+    def _state(self, number: int) -> _State:
+        version = self._source.format.version(number)
+        columns = self._aligned(version)
+        return _State(version, columns, version.plan(self._predicate(version, columns)).splits)
+
+    def _predicate(self, version: TableVersion, columns: Aligned) -> Condition | None:
+        """Return the condition as a predicate on files of a version; None where it does not apply to its columns."""
+        if self._where is None:
+            return None
+        own = version.arrow_schema
+        for name in self._where.columns:
+            if columns.names_a.get(name) != name or own.field(name).type != self._schema.field(name).type:
+                return None
+        return condition(self._where.text, own)
+
+    def _compared(self, before: _State | None, after: _State) -> pa.Table:
+        """Return the rows that differ from one version to a later one; all rows of the later one without the other."""
+        old: Sequence[Split] = ()
+        new = after.splits
+        if before is not None:
+            changed = differing_splits(before.splits, after.splits, before.version, after.version)
+            old, new = changed.before, changed.after
+        left, right = self._rows(before or after, old), self._rows(after, new)
+        if not self._is_declared and self._key:
+            self._check_key(left, before or after)
+            self._check_key(right, after)
+        return compared(left, right, self._key)
+
+    def _rows(self, state: _State, splits: Sequence[Split]) -> HashedRows:
+        """Return the rows of splits that pass the condition, in the columns that are compared, and their hashes."""
+        schema = pa.schema([self._schema.field(name) for name in self._columns])
+        ids = state.aligned.ids_b
+        parts: list[tuple[tuple[int, int], pa.RecordBatch]] = []
+
+        def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
+            own = state.aligned.rows(batch, self._needed, of_a=True)
+            arrays = [
+                widened(values, field.type, field.name, ids[field.name], ids[field.name])
+                for values, field in zip(own.columns, self._schema, strict=True)
+            ]
+            rows = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+            if self._where is not None:
+                rows = rows.filter(self._where.mask(pa.Table.from_batches([rows])))
+            parts.append((order, rows.select(list(self._columns))))
+
+        self.reading.files |= {path for split in splits for path in split.files}
+        names = state.aligned.names_in(self._needed, of_a=True)
+        local.for_each_batch(state.version, splits, names, consume)
+        batches = [batch for _, batch in sorted(parts, key=lambda part: part[0])]
+        table = pa.Table.from_batches(batches, schema).combine_chunks()
+        hashed = [single_chunk(table[name]) for name in self._key or self._columns]
+        return HashedRows(rows=table, hashes=self._hasher.hashes(hashed, len(table)))
+
+    def _check_key(self, rows: HashedRows, state: _State) -> None:
+        """Raise if the user's key does not identify the rows of a version that were read."""
+        lacking = [name for name in self._key if rows.rows[name].null_count]
+        if lacking:
+            raise InvalidArgumentError(
+                f"The key column {lacking[0]!r} is null in a row of version {state.version.number}. A key must "
+                "identify every row. Name other columns, or use key=[] to compare whole rows."
+            )
+        if repeated(rows, self._key) is not None:
+            raise InvalidArgumentError(
+                f"The key {', '.join(self._key)} is not unique at version {state.version.number}: several rows have "
+                "one value of it. Add columns to the key, or use key=[] to compare whole rows."
+            )

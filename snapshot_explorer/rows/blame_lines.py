@@ -1,0 +1,247 @@
+"""`Blame`: what happened to rows, a line for each change of one. Draws itself and exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
+from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.rows.row_changes import AFTER, BEFORE, DELETED, INSERTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    import pandas as pd
+
+    from snapshot_explorer.rows.source import Source
+    from snapshot_explorer.rows.touched_versions import Touched
+
+EXISTING = "existing"
+_DRAWN_LINES = 20
+_DRAWN_COLUMNS = 8
+_WIDEST_CELL = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlameRequest:
+    """Which rows are blamed, and how they are compared."""
+
+    where: str | None = None
+    """The condition; None for all rows."""
+    key: Sequence[str] | None = None
+    """The columns that identify a row; None for the primary key, empty for none."""
+    columns: Sequence[str] | None = None
+    """The columns to compare and to return; None for all."""
+    between: str | None = None
+    """The range of versions, as it was given."""
+
+    @property
+    def call(self) -> str:
+        """Return the call of Python that gives the result."""
+        given = [] if self.where is None else [repr(self.where)]
+        given += [] if self.key is None else [f"key={list(self.key)!r}"]
+        given += [] if self.columns is None else [f"columns={list(self.columns)!r}"]
+        given += [] if self.between is None else [f"between={self.between!r}"]
+        return f"table.blame({', '.join(given)})"
+
+
+@dataclass(slots=True)
+class BlameReading:
+    """What was read, and what is to be said of it."""
+
+    files: set[str] = field(default_factory=set)
+    """The data files that were opened."""
+    compared: int = 0
+    """The versions that were compared."""
+    notes: list[str] = field(default_factory=list)
+    """A sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blame:
+    """Every version that inserted, updated or deleted rows of a condition. Draws itself.
+
+    The lines, applied one after another, give the rows of the condition at every version.
+    """
+
+    path: str
+    """The table's location."""
+    format: str
+    """Its format."""
+    request: BlameRequest
+    """Which rows."""
+    lines: pa.Table = field(repr=False)
+    """BLAME: a row for each change of a row, oldest first, then `before` and `after`, structs with its columns."""
+    versions: tuple[int, ...]
+    """The versions that were looked at, ascending."""
+    compared: int
+    """How many of them were compared, because they can have changed such rows."""
+    files: int
+    """The data files of all versions."""
+    admitted_files: int
+    """Those that can have such rows, by what the metadata says of their values."""
+    opened_files: int
+    """Those that were opened."""
+    notes: tuple[str, ...]
+    """What else is to be known; a sentence each."""
+
+    @property
+    def call(self) -> str:
+        """Return the call of Python that gives the result."""
+        return self.request.call
+
+    @property
+    def frame(self) -> Frame:
+        """Return the lines as a frame."""
+        return Frame(self.lines, title=f"What happened to rows of {self.path}", noun="changes of rows")
+
+    def to_arrow(self) -> pa.Table:
+        """Return the lines as an Arrow table."""
+        return self.lines
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the lines as pandas with Arrow dtypes."""
+        return self.frame.to_pandas()
+
+    def to_json(self) -> str:
+        """Return the lines as JSON text."""
+        return self.frame.to_json()
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the lines to a CSV file; rows before and after as columns `before.amount` and `after.amount`."""
+        self.frame.to_csv(path)
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the lines to a parquet file."""
+        self.frame.to_parquet(path)
+
+    def __len__(self) -> int:
+        return int(self.lines.num_rows)
+
+    def drawing(self) -> Drawing:
+        """Return the lines as a drawing: of a row before and after, changed cells as before and after an arrow."""
+        where = "" if self.request.where is None else f" where {self.request.where}"
+        opened = f"{self.opened_files:,} of {self.files:,} opened"
+        facts = (
+            ("format", self.format),
+            ("versions", f"{self.compared:,} of {len(self.versions):,} compared: others cannot have changed such rows"),
+            ("files", f"{opened}; {self.admitted_files:,} can have or decide about such rows"),
+        )
+        rows, marked = _drawn(self.lines.slice(0, _DRAWN_LINES))
+        grid = Grid(rows, total=len(self.lines), noun="changes of rows", limit=_DRAWN_LINES, marked=marked)
+        notes = [Line(note) for note in self.notes]
+        title = f"What happened to rows of {self.path}{where}"
+        return Drawing(title=title, parts=(Pairs(facts), *notes, grid, Line(self.call)))
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+
+def blame_of(
+    source: Source,
+    touched: Touched,
+    changes: Sequence[tuple[int, pa.Table]],
+    *,
+    versions: Sequence[int],
+    reading: BlameReading,
+    request: BlameRequest,
+) -> Blame:
+    """Return the blame of changed rows by version, with their commits. Reads the commits of these versions."""
+    is_whole = versions[0] == touched.lifetimes.versions[0] and touched.begins_with_first
+    lines = [_lines(rows, version, is_first=version == versions[0] and not is_whole) for version, rows in changes]
+    return Blame(
+        path=source.path,
+        format=source.format.name,
+        request=request,
+        lines=_with_commits(source, lines) if lines else frames.BLAME.empty_table(),
+        versions=tuple(versions),
+        compared=reading.compared,
+        files=touched.files,
+        admitted_files=touched.admitted,
+        opened_files=len(reading.files),
+        notes=tuple(reading.notes),
+    )
+
+
+def _lines(changes: pa.Table, version: int, *, is_first: bool) -> pa.Table:
+    """Return changed rows of a version as lines: version, change, changed_columns, before, after."""
+    kinds = changes.column(0)
+    parts = [changes.filter(pc.equal(kinds, kind)) for kind in (DELETED, INSERTED, BEFORE, AFTER)]
+    deleted, inserted, old, new = (_structs(part) for part in parts)
+    counts = [len(deleted), len(inserted), len(old)]
+    words = ["delete", EXISTING if is_first else "insert", "update"]
+    none = [pa.nulls(count, deleted.type) for count in counts]
+    return pa.table(
+        {
+            "version": pa.array(np.full(sum(counts), version)),
+            "change": pa.array(np.repeat(words, counts).tolist(), pa.string()),
+            "changed_columns": pa.chunked_array([*(part.column(1).combine_chunks() for part in parts[:3])]),
+            "before": pa.chunked_array([deleted, none[1], old]),
+            "after": pa.chunked_array([none[0], inserted, new]),
+        }
+    )
+
+
+def _structs(changes: pa.Table) -> pa.StructArray:
+    rows = changes.select(list(range(2, changes.num_columns)))
+    columns = [column.combine_chunks() for column in rows.columns]
+    return pa.StructArray.from_arrays(columns, fields=list(rows.schema))
+
+
+def _with_commits(source: Source, lines: Sequence[pa.Table]) -> pa.Table:
+    """Return lines with the commits of their versions: BLAME, and the rows before and after."""
+    rows = pa.concat_tables(lines)
+    versions = pc.unique(rows["version"]).to_pylist()
+    try:
+        commits = source.format.commits(versions)
+    except SnapshotNotFoundError:  # only the state of a version is left
+        listing = source.listing()
+        commits = source.format.commits([one for one in versions if one not in listing.commitless])
+    places = pc.index_in(rows["version"], commits["version"].combine_chunks())
+    of_commits = {
+        name: commits[name].combine_chunks().take(places) for name in ("committed_at", "kind", "operation", "user")
+    }
+    columns = {name: rows[name] for name in rows.column_names} | of_commits
+    schema = pa.schema([*frames.BLAME, rows.schema.field("before"), rows.schema.field("after")])
+    return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
+    """Return lines as they are drawn, and the cells that changed."""
+    heads = ["version", "committed_at", "operation", "kind", "user", "change"]
+    heads = [name for name in heads if lines[name].null_count < len(lines) or name in ("version", "change")]
+    if "operation" in heads:
+        heads.remove("kind")
+    shown = lines.select(heads)
+    if "before" not in lines.column_names:
+        return shown, frozenset()
+    marked = set()
+    for place, name in enumerate([one.name for one in lines.schema.field("before").type][:_DRAWN_COLUMNS]):
+        cells: list[str | None] = []
+        for row, (before, after, changed) in enumerate(
+            zip(lines["before"], lines["after"], lines["changed_columns"].to_pylist(), strict=True)
+        ):
+            sides = [_text(side[name]) for side in (before, after) if side.is_valid]
+            is_changed = len(sides) == 2 and name in (changed or ())  # noqa: PLR2004 - before and after
+            last = sides[-1] if (after if after.is_valid else before)[name].is_valid else None
+            cells.append(" \N{RIGHTWARDS ARROW} ".join(sides) if is_changed else last)
+            if is_changed:
+                marked.add((row, len(heads) + place))
+        shown = shown.append_column(name, pa.array(cells, pa.string()))
+    return shown, frozenset(marked)
+
+
+def _text(value: pa.Scalar) -> str:
+    return cut(cell(value).text, _WIDEST_CELL)

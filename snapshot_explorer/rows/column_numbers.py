@@ -1,0 +1,152 @@
+"""The numbers of columns at every version, from the statistics of files and when these came and went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.extremes import greatest_over
+from snapshot_explorer.model import Bounds
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
+
+    Ints = npt.NDArray[np.int64]
+    Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """The numbers of a column, a value per version; null is unknown."""
+
+    null_count: pa.Array
+    """Nulls in live rows."""
+    least: pa.Array
+    """The least value, or a lower bound of it; null where all values are null."""
+    greatest: pa.Array
+    """The greatest value, or an upper bound of it."""
+
+
+@dataclass(frozen=True)
+class Stays:
+    """Files that are live over ranges of positions among versions, with statistics."""
+
+    first: Ints
+    """The position of the version that each comes with."""
+    last: Ints
+    """The position of the version that each is gone with; `count` where it stays."""
+    count: int
+    """The number of versions."""
+    bounds: Bounds
+    """The statistics of the columns, a row per stay; rows are those in the file."""
+    deleted: pa.Array
+    """The rows of each file that a deletion vector of its own removes; null without one."""
+
+    @cached_property
+    def rows(self) -> pa.Array:
+        """Return the rows at each version; null where those of a file are unknown."""
+        return self._sums(self._live_rows)
+
+    @cached_property
+    def has_vectors(self) -> Mask:
+        """Return at which versions a file has a deletion vector."""
+        return self._running(_mask(self.deleted.is_valid())) > 0
+
+    def numbers(self, column: str) -> Numbers:
+        """Return the numbers of a column."""
+        rows, live = self.bounds.rows, self._live_rows
+        nulls = single_chunk(self.bounds.null_count.column(column))
+        is_null = pc.equal(nulls, rows)
+        # Which of the deleted rows were null is known where all values are, or none.
+        some = pc.and_(self.deleted.is_valid(), pc.and_(pc.greater(nulls, 0), pc.invert(is_null)))
+        counted = pc.if_else(pc.fill_null(is_null, False), live, nulls)  # noqa: FBT003 - pyarrow's
+        counted = pc.if_else(pc.fill_null(some, True), pa.scalar(None, pa.int64()), counted)  # noqa: FBT003
+        # A file whose values are all null, or which has no rows, bounds nothing.
+        is_empty = _mask(pc.or_kleene(is_null, pc.equal(live, 0)))
+        least = single_chunk(self.bounds.lower.column(column))
+        greatest = single_chunk(self.bounds.upper.column(column))
+        return Numbers(
+            null_count=self._sums(counted),
+            least=self._extremes(least, is_empty, is_greatest=False),
+            greatest=self._extremes(greatest, is_empty, is_greatest=True),
+        )
+
+    @cached_property
+    def _live_rows(self) -> pa.Array:
+        return pc.subtract(self.bounds.rows, pc.fill_null(self.deleted, 0))
+
+    def _running(self, values: Ints | Mask) -> Ints:
+        """Return the sum of the values of live files at each version."""
+        changes = np.zeros(self.count + 1, np.int64)
+        np.add.at(changes, self.first, values)
+        np.subtract.at(changes, self.last, values)
+        return np.cumsum(changes)[: self.count]
+
+    def _sums(self, values: pa.Array) -> pa.Array:
+        unknown = self._running(_mask(values.is_null()).astype(np.int64))
+        return pa.array(self._running(pc.fill_null(values, 0).to_numpy(zero_copy_only=False)), mask=unknown > 0)
+
+    def _extremes(self, values: pa.Array, is_empty: Mask, *, is_greatest: bool) -> pa.Array:
+        """Return the least or greatest of the values of live files at each version; null where one is unknown."""
+        kind = values.type
+        if pa.types.is_floating(kind):
+            values = pc.if_else(pc.is_nan(values), pa.scalar(None, kind), values)
+        if pa.types.is_boolean(kind):
+            values = values.cast(pa.uint8())
+        if not is_sortable(values.type):
+            return pa.nulls(self.count, kind)
+        has_value = _mask(values.is_valid()) & ~is_empty
+        unknown = self._running((_mask(values.is_null()) & ~is_empty).astype(np.int64)) > 0
+        order = np.asarray(pc.sort_indices(values, sort_keys=[("", "ascending" if is_greatest else "descending")]))
+        ranks = np.zeros(len(values), np.int64)
+        ranks[order] = np.arange(1, len(values) + 1)
+        chosen = np.flatnonzero(has_value)
+        best = greatest_over(ranks[chosen], self.first[chosen], self.last[chosen], self.count)
+        places = order[np.maximum(best, 1) - 1] if len(order) else np.zeros(self.count, np.int64)
+        return values.take(pa.array(places, mask=unknown | (best == 0))).cast(kind)
+
+
+def is_sortable(kind: pa.DataType) -> bool:
+    """Return whether values of a type have a least and a greatest."""
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    is_time = pa.types.is_temporal(kind) and not pa.types.is_interval(kind) and not pa.types.is_duration(kind)
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(is_number or is_time or is_text)
+
+
+def _mask(values: pa.Array) -> Mask:
+    """Return booleans, False for null."""
+    filled: Mask = pc.fill_null(values, False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pyarrow's
+    return filled.astype(np.bool_)
+
+
+def stays_of(found: FileStatistics) -> Stays:
+    """Return the files of lifetimes with their statistics."""
+    return _stays(found.lifetimes, found.bounds)
+
+
+def rows_over(lifetimes: FileLifetimes) -> pa.Array:
+    """Return the rows at each version of lifetimes, before any merge; null where those of a file are unknown.
+
+    Rows that deletion vectors remove do not count where lifetimes have their number (Delta).
+    """
+    rows = single_chunk(lifetimes.intervals.rows.column("rows"))
+    nothing = pa.table({"": rows}).select([])
+    return _stays(lifetimes, Bounds(lower=nothing, upper=nothing, null_count=nothing, rows=rows)).rows
+
+
+def _stays(lifetimes: FileLifetimes, bounds: Bounds) -> Stays:
+    rows, count = lifetimes.intervals.rows, len(lifetimes.versions)
+    first, last = (rows.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
+    # Where files have levels (Paimon), a deletion vector changes while its file stays.
+    no_level = single_chunk(rows.column("level")).is_null()
+    deleted = pc.if_else(no_level, single_chunk(rows.column("deleted_rows")), pa.scalar(None, pa.int64()))
+    return Stays(first=first, last=np.minimum(last, count), count=count, bounds=bounds, deleted=deleted)

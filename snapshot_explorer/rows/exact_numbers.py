@@ -1,0 +1,149 @@
+"""The numbers of columns at versions, from rows: each file, or group of files that are merged, is read once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.engines import local
+from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    MissingFileError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.model import Bounds
+from snapshot_explorer.progress import step
+from snapshot_explorer.rows.column_numbers import Stays, is_sortable
+from snapshot_explorer.rows.source import column_names
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import Split
+    from snapshot_explorer.rows.source import Source
+
+
+def read_stays(
+    source: Source, versions: Sequence[int], reference: TableVersion, columns: Sequence[str]
+) -> tuple[Stays, Mapping[str, list[str | None]]]:
+    """Return the groups of files that are read together as stays with exact statistics, and what is not known.
+
+    Args:
+        source: The table.
+        versions: The versions, ascending.
+        reference: The version whose schema names the columns.
+        columns: The columns.
+
+    Returns:
+        The stays, and for each column and version why its numbers are unknown, None where they are exact.
+    """
+    reader = _Reader(reference, columns)
+    whys: dict[str, list[str | None]] = {name: [None] * len(versions) for name in columns}
+    schemas = source.schemas(versions)
+    starts = [number for place, number in enumerate(versions) if not place or schemas[place] != schemas[place - 1]]
+    called = column_names(source.format, starts, reference, columns)
+    with step("Reading versions", total=len(versions)) as reading:
+        for place, number in enumerate(versions):
+            try:
+                version = source.format.version(number)
+                names = called.at(number)
+                reader.read(version, place, names)
+            except (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError, MissingFileError) as error:
+                reader.unreadable(place)
+                for why in whys.values():
+                    why[place] = f"cannot be read: {error}"
+            else:
+                for name, there in names.items():
+                    whys[name][place] = "no such column" if there is None else None
+            reading.advance()
+    return reader.stays(len(versions)), whys
+
+
+class _Reader:
+    """Numbers of groups of files, by the identity of their splits."""
+
+    def __init__(self, reference: TableVersion, columns: Sequence[str]) -> None:
+        self._fields = [reference.arrow_schema.field(name) for name in columns]
+        self._numbers: dict[Hashable, int] = {}
+        self._rows: list[int | None] = [None]
+        """By number; number 0 is what cannot be read."""
+        self._parts: dict[str, list[pa.Table]] = {field.name: [_unknown(field)] for field in self._fields}
+        self._open: dict[int, int] = {}
+        """Since which place each of those of the last version is there."""
+        self._stays: list[tuple[int, int, int]] = []
+
+    def read(self, version: TableVersion, place: int, names: Mapping[str, str | None]) -> None:
+        """Read what a version has that none before it had."""
+        splits = [part for split in version.plan(None).splits for part in version.split_by_file(split)]
+        live: dict[int, int] = {}
+        for split in splits:
+            if split.identity not in self._numbers:
+                self._rows.append(self._read(version, split, names))
+                self._numbers[split.identity] = len(self._rows) - 1
+            live[self._numbers[split.identity]] = place
+        self._go_on(live, place)
+
+    def unreadable(self, place: int) -> None:
+        """Note that a version cannot be read."""
+        self._go_on({0: place}, place)
+
+    def _go_on(self, live: dict[int, int], place: int) -> None:
+        for number in [one for one in self._open if one not in live]:
+            self._stays.append((number, self._open.pop(number), place))
+        for number in live:
+            self._open.setdefault(number, place)
+
+    def _read(self, version: TableVersion, split: Split, names: Mapping[str, str | None]) -> int:
+        there = [name for name in names.values() if name is not None]
+        rows = local.to_arrow(version, [split], scan_of(version.arrow_schema, there))
+        for field in self._fields:
+            name = names[field.name]
+            column = None if name is None else rows[name]
+            self._parts[field.name].append(_unknown(field) if column is None else _numbers(column, field))
+        return int(rows.num_rows)
+
+    def stays(self, count: int) -> Stays:
+        """Return the stays over so many versions."""
+        self._stays += [(number, begin, count) for number, begin in self._open.items()]
+        numbers, first, last = (np.asarray([stay[part] for stay in self._stays], np.int64) for part in range(3))
+        chosen = pa.array(numbers)
+        of_columns = {name: pa.concat_tables(parts).take(chosen) for name, parts in self._parts.items()}
+        lower, upper, nulls = (
+            pa.table({name: rows[part] for name, rows in of_columns.items()}) for part in ("min", "max", "nulls")
+        )
+        rows = pa.array(self._rows, pa.int64()).take(chosen)
+        bounds = Bounds(lower=lower, upper=upper, null_count=nulls, rows=rows)
+        return Stays(first=first, last=last, count=count, bounds=bounds, deleted=pa.nulls(len(rows), pa.int64()))
+
+
+def _unknown(field: pa.Field) -> pa.Table:
+    return _row(field, None, None, None)
+
+
+def _row(field: pa.Field, nulls: int | None, least: pa.Scalar | None, greatest: pa.Scalar | None) -> pa.Table:
+    def column(value: pa.Scalar | None) -> pa.Array:
+        return pa.nulls(1, field.type) if value is None else pa.repeat(value, 1)
+
+    return pa.table({"nulls": pa.array([nulls], pa.int64()), "min": column(least), "max": column(greatest)})
+
+
+def _numbers(column: pa.ChunkedArray, field: pa.Field) -> pa.Table:
+    """Return the numbers of a column in some files; unknown where its type had values that the field's cannot have."""
+    nulls = column.null_count
+    if column.type != field.type:
+        try:
+            column = column.cast(field.type)
+        except pa.ArrowException:
+            return _row(field, nulls, None, None)
+    if pa.types.is_floating(field.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, field.type), column)
+    if not is_sortable(field.type) and not pa.types.is_boolean(field.type):
+        return _row(field, nulls, None, None)
+    ends = pc.min_max(column)
+    return _row(field, nulls, ends["min"], ends["max"])

@@ -1,0 +1,292 @@
+"""`Profile`: row count, nulls, least and greatest value of columns at every version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.engines.conditions import unknown_column
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.lifetimes import read_statistics
+from snapshot_explorer.render import Drawing, mimebundle, text
+from snapshot_explorer.render.figures import Picture, last_part
+from snapshot_explorer.render.profiles import profile_figure
+from snapshot_explorer.rows.anomalies import DEFAULT_RULES, jumps
+from snapshot_explorer.rows.column_numbers import is_sortable, stays_of
+from snapshot_explorer.rows.exact_numbers import read_stays
+from snapshot_explorer.rows.source import column_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.lifetimes import FileStatistics
+    from snapshot_explorer.rows.anomalies import AnomalyRules
+    from snapshot_explorer.rows.column_numbers import Stays
+    from snapshot_explorer.rows.source import Source
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The numbers of columns at versions. Draws itself as the PROFILE frame; nothing here reads."""
+
+    path: str
+    """The table's location."""
+    versions: tuple[int, ...]
+    """The versions, ascending."""
+    columns: Mapping[str, pa.Table] = field(repr=False)
+    """By column, its numbers at each version: version, committed_at, rows, null_count, null_rate, min and max in the
+    column's type, and bounds, as in PROFILE. Ascending by version."""
+    call: str = ""
+    """The call of Python that gives this result."""
+    rules: AnomalyRules = DEFAULT_RULES
+    """What counts as a jump."""
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Return the PROFILE frame, newest version first; of a version in the order of the columns."""
+        parts = [_as_text(name, rows) for name, rows in self.columns.items()]
+        rows = pa.concat_tables(parts) if parts else frames.PROFILE.empty_table()
+        count = len(self.versions)
+        places = np.arange(len(rows)).reshape(-1, count) if count else np.zeros((0, 0), np.int64)
+        rows = rows.take(pa.array(places.T[::-1].ravel(), pa.int64()))
+        drawn = frames.non_empty_columns(rows)
+        return Frame(rows, title=f"Columns of {self.path} over its versions", noun="columns of versions", drawn=drawn)
+
+    @cached_property
+    def anomalies(self) -> pa.Table:
+        """Return the versions where a number jumps, by `rules`: ANOMALIES, oldest first."""
+        first = next(iter(self.columns.values()), None)
+        totals = (
+            {}
+            if first is None
+            else {"rows": first.select(["version", "committed_at"]).append_column("value", first["rows"])}
+        )
+        return jumps(totals, self.columns, self.rules)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the PROFILE frame as an Arrow table."""
+        return self.frame.to_arrow()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the PROFILE frame as pandas with Arrow dtypes."""
+        return self.frame.to_pandas()
+
+    def to_json(self) -> str:
+        """Return the PROFILE frame as JSON text."""
+        return self.frame.to_json()
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the PROFILE frame to a CSV file."""
+        self.frame.to_csv(path)
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the PROFILE frame to a parquet file."""
+        self.frame.to_parquet(path)
+
+    def picture(self) -> Picture:
+        """Return rows, null rates and the range of each column as lines over versions, jumps marked."""
+        return Picture(
+            self.drawing(),
+            lambda: profile_figure(self.columns, self.anomalies, title=f"Columns of {last_part(self.path)}"),
+        )
+
+    def figure(self) -> go.Figure:
+        """Return the figure alone, of plotly; see `picture`."""
+        return self.picture().figure
+
+    def drawing(self) -> Drawing:
+        """Return how the profile looks as text: its frame."""
+        return self.frame.drawing()
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return self.picture().mimebundle() if self.columns and self.versions else mimebundle(self.drawing())
+
+
+def profile_over(
+    source: Source,
+    columns: Sequence[str] | None,
+    between: Sequence[int] | None,
+    *,
+    exact: bool,
+    call: str,
+    rules: AnomalyRules = DEFAULT_RULES,
+) -> Profile:
+    """Return the numbers of columns at versions; see `Table.profile_over`.
+
+    Args:
+        source: The table.
+        columns: The columns, of the last of the versions; all for None.
+        between: Some versions; all for None.
+        exact: Read rows, so that no number is a bound.
+        call: The call that gives the result.
+        rules: What counts as a jump.
+    """
+    versions = source.versions()
+    if between is not None:
+        chosen = frozenset(between)
+        versions = tuple(version for version in versions if version in chosen)
+    if not versions:
+        raise SnapshotNotFoundError(f"None of the versions asked for of {source.path} can be read.")
+    newest = source.format.version(versions[-1])
+    names = _names(columns, newest.arrow_schema)
+    if exact:
+        stays, whys = read_stays(source, versions, newest, names)
+        times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
+        found = {name: _of_column(stays, name, versions, times, why) for name, why in whys.items()}
+        return Profile(path=source.path, versions=versions, columns=found, call=call, rules=rules)
+    known = read_statistics(source.format, names, versions[-1], title="")
+    every = known.lifetimes.versions
+    places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
+    taken = tuple(every[place] for place in places.tolist())
+    stays = stays_of(known)
+    lacking = _lacking(source, known, newest, names)
+    found = {
+        name: _of_column(
+            stays, name, every, known.lifetimes.committed_at, _why(known, stays, name, newest, lacking[name])
+        ).take(pa.array(places))
+        for name in names
+    }
+    return Profile(path=source.path, versions=taken, columns=found, call=call, rules=rules)
+
+
+def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
+    if columns is None:
+        return list(schema.names)
+    if isinstance(columns, str):
+        columns = [columns]
+    known = set(schema.names)
+    for name in columns:
+        if name not in known:
+            raise InvalidArgumentError(f"profile_over was asked for a {unknown_column(str(name), schema.names)}")
+    return list(dict.fromkeys(columns))
+
+
+_LACKING = "no such column"
+
+
+def _of_column(
+    stays: Stays, name: str, versions: Sequence[int], times: pa.Array, why: Sequence[str | None]
+) -> pa.Table:
+    """Return the numbers of a column at each version."""
+    numbers = stays.numbers(name)
+    rows = stays.rows
+    bounds = pa.array(why, pa.string())
+    lacks = pc.fill_null(pc.equal(bounds, _LACKING), False)  # noqa: FBT003 - pyarrow's
+    nulls, least, greatest = (
+        pc.if_else(lacks, pa.scalar(None, values.type), values)
+        for values in (numbers.null_count, numbers.least, numbers.greatest)
+    )
+    some = pc.if_else(pc.equal(rows, 0), pa.scalar(None, pa.int64()), rows)
+    return pa.table(
+        {
+            "version": pa.array(versions, pa.int64()),
+            "committed_at": times,
+            "rows": rows,
+            "null_count": nulls,
+            "null_rate": pc.divide(nulls.cast(pa.float64()), some.cast(pa.float64())),
+            "min": least,
+            "max": greatest,
+            "bounds": bounds,
+        }
+    )
+
+
+def _why(
+    known: FileStatistics, stays: Stays, name: str, newest: TableVersion, lacking: Sequence[tuple[int, int]]
+) -> list[str | None]:
+    """Return for each version why which numbers of a column are bounds; None where all are exact.
+
+    Args:
+        known: The statistics of files.
+        stays: The same files.
+        name: The column.
+        newest: The version that names it.
+        lacking: The ranges of positions of versions that lack it.
+    """
+    count = len(known.lifetimes.versions)
+    of_all = _of_table(newest)
+    kind = newest.arrow_schema.field(name).type
+    is_cut = f"min, max: {_CUT[str(kind.id)]}" if str(kind.id) in _CUT else None
+    fixed = "; ".join(reason for reason in (of_all, is_cut) if reason) or None
+    whys: list[str | None] = [fixed] * count
+    if not of_all and is_cut is None and is_sortable(kind):
+        for place in np.flatnonzero(stays.has_vectors).tolist():
+            whys[place] = "min, max: of rows too that deletion vectors remove"
+    for begin, end in lacking:
+        whys[begin:end] = [_LACKING] * (end - begin)
+    return whys
+
+
+_CUT = {
+    **{str(kind.id): "text may be cut" for kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())},
+    str(pa.timestamp("us").id): "times may be cut",
+    str(pa.decimal128(20, 0).id): "decimals may be rounded",
+}
+"""Types whose least and greatest values a writer may not have recorded to the last digit."""
+
+
+def _of_table(version: TableVersion) -> str | None:
+    """Return why the rows in files are not those of the table; None where they are."""
+    if version.schema.primary_keys:
+        return "rows, null_count, min, max: before any merge"
+    for option, reason in (
+        ("deletion-vectors.enabled", "with rows that deletion vectors remove"),
+        ("data-evolution.enabled", "with rows that are spread over files"),
+    ):
+        if version.properties.get(option, "").lower() == "true":
+            return f"rows, null_count, min, max: {reason}"
+    return None
+
+
+def _lacking(
+    source: Source, known: FileStatistics, reference: TableVersion, names: Sequence[str]
+) -> dict[str, list[tuple[int, int]]]:
+    """Return for each column the ranges of positions of versions whose schema lacks it."""
+    versions = np.asarray(known.lifetimes.versions, np.int64)
+    starts = [start for start, _ in known.schemas]
+    places = [*np.searchsorted(versions, starts).tolist(), len(versions)]
+    found: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    called = column_names(source.format, starts, reference, names)
+    for start, begin, end in zip(starts, places, places[1:], strict=False):
+        for name, there in called.at(start).items():
+            if there is None:
+                found[name].append((begin, end))
+    return found
+
+
+_DIGITS = 6
+"""Digits of a null rate in the frame."""
+
+
+def _as_text(name: str, rows: pa.Table) -> pa.Table:
+    """Return the numbers of a column as PROFILE."""
+    ends = {end: _texts(rows[end]) for end in ("min", "max")}
+    columns = {other: rows[other] for other in rows.column_names} | ends
+    columns["null_rate"] = pc.round(rows["null_rate"], _DIGITS)
+    columns["column"] = pa.array([name] * len(rows), pa.string())
+    return pa.table([columns[field.name] for field in frames.PROFILE], schema=frames.PROFILE)
+
+
+def _texts(values: pa.ChunkedArray) -> pa.Array:
+    """Return values as text: distinct ones are few, however many versions there are."""
+    encoded = values.combine_chunks().dictionary_encode()
+    words = pa.array([None if value is None else str(value) for value in encoded.dictionary.to_pylist()], pa.string())
+    return words.take(encoded.indices)

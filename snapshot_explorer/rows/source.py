@@ -1,0 +1,136 @@
+"""`Source`: the table that a question about many versions is asked of, and how its columns are called at each."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.model import Commit, TableSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.lifetimes import FileLifetimes
+    from snapshot_explorer.model import Listing
+
+    _Id = int | str | None
+
+
+@runtime_checkable
+class SupportsSchemaHistory(Protocol):
+    """A format that reads the schemas of many versions at once."""
+
+    def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
+        """Return the schema in force at each version."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A table over its versions."""
+
+    path: str
+    """Its location, without secrets."""
+    format: TableFormat
+    """Its history."""
+    lifetimes: Callable[[], FileLifetimes]
+    """Returns when each data file came and went; read when it is first needed."""
+    snapshot: Callable[[int], object]
+    """Returns the snapshot of a version, for a user's function."""
+
+    def listing(self) -> Listing:
+        """Return all versions. One listing."""
+        return self.format.listing(0)
+
+    def versions(self, good: int | None = None, bad: int | None = None) -> tuple[int, ...]:
+        """Return the versions whose rows can be read, ascending, from `good` to `bad`, both included. One listing.
+
+        Raises:
+            SnapshotNotFoundError: There is none.
+        """
+        listing = self.listing()
+        stateless = frozenset(listing.stateless)
+        found = tuple(
+            version
+            for version in listing.reachable
+            if version not in stateless and (good is None or version >= good) and (bad is None or version <= bad)
+        )
+        if not found:
+            raise SnapshotNotFoundError(f"{self.path} has no version yet: nothing has been committed to it.")
+        return found
+
+    def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
+        """Return the schema of each version: in one pass where the format can, otherwise one by one."""
+        if isinstance(self.format, SupportsSchemaHistory) and not set(versions) & set(self.listing().commitless):
+            return self.format.schemas(versions)
+        return [self.format.version(version).schema for version in versions]
+
+    def commit(self, version: int) -> Commit:
+        """Return the commit of a version."""
+        values = self.format.commits([version]).to_pylist()[0]
+        return Commit(**values | {"tags": tuple(values["tags"] or ())})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnNames:
+    """What the columns of a reference version are called at earlier versions."""
+
+    starts: tuple[int, ...]
+    """The versions from which on other schemas are in force, ascending."""
+    names: tuple[Mapping[str, str | None], ...]
+    """For each of them the name of each column there; None where it lacks the column."""
+
+    def at(self, version: int) -> Mapping[str, str | None]:
+        """Return the names at a version."""
+        return self.names[max(0, bisect_right(self.starts, version) - 1)]
+
+
+def column_names(
+    table_format: TableFormat, starts: Sequence[int], reference: TableVersion, columns: Sequence[str]
+) -> ColumnNames:
+    """Return what columns are called at versions, followed from schema to schema back from the reference version.
+
+    Columns are the same where what renames keep is. Where column mapping was removed, which writes all files again
+    under the names that users see, they are the same on both sides where these names are.
+
+    Args:
+        table_format: The table.
+        starts: The versions from which on schemas are in force, ascending.
+        reference: The version that names the columns, in force since the last of these or later.
+        columns: The columns.
+    """
+    number = reference.number
+    known = [start for start in starts if number is None or start <= number]
+    ids: dict[str, _Id] = {name: reference.field_ids[name].id for name in columns}
+    found: list[Mapping[str, str | None]] = []
+    newer = reference
+    for start in reversed(known):
+        older = table_format.version(start)
+        ids = _ids_before(older, newer, ids)
+        found.append(_names_of(older, ids))
+        newer = older
+    return ColumnNames(starts=tuple(known), names=tuple(found[::-1]) or (_names_of(reference, ids),))
+
+
+def names_before(older: TableVersion, newer: TableVersion, columns: Sequence[str]) -> Mapping[str, str | None]:
+    """Return what columns of a version are called at an earlier one, with no schema between that removed mapping."""
+    return _names_of(older, _ids_before(older, newer, {name: newer.field_ids[name].id for name in columns}))
+
+
+def _ids_before(older: TableVersion, newer: TableVersion, ids: Mapping[str, _Id]) -> dict[str, _Id]:
+    """Return what renames keep of columns at an earlier version, from what they keep at the later one."""
+    is_mapped, was_mapped = (
+        all(column.id is not None for column in version.schema.columns) for version in (newer, older)
+    )
+    if is_mapped or not was_mapped:
+        return dict(ids)
+    there = older.field_ids
+    return {name: there[str(one)].id if str(one) in there else None for name, one in ids.items()}
+
+
+def _names_of(version: TableVersion, ids: Mapping[str, _Id]) -> dict[str, str | None]:
+    own = {one.id: name for name, one in version.field_ids.items()}
+    return {name: None if one is None else own.get(one) for name, one in ids.items()}

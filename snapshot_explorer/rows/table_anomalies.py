@@ -1,0 +1,64 @@
+"""The versions of a table where a number jumps, with the commits behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.rows.anomalies import jumps
+from snapshot_explorer.rows.column_numbers import rows_over
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from snapshot_explorer.rows.anomalies import AnomalyRules
+    from snapshot_explorer.rows.profiles import Profile
+    from snapshot_explorer.rows.source import Source
+
+_MAINTENANCE = pa.array(["compact", "analyze", "maintenance"])
+
+
+def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | None, rules: AnomalyRules) -> Frame:
+    """Return the versions of a table where a number jumps: ANOMALIES, newest first, with the commits behind them.
+
+    Args:
+        source: The table.
+        profile: The numbers of its columns.
+        between: Some versions; all for None. Others are compared with, but not marked.
+        rules: What counts as a jump.
+    """
+    lifetimes = source.lifetimes()
+    totals = lifetimes.totals()
+    head = totals.select(["version", "committed_at"])
+    values = {"rows": rows_over(lifetimes), "files": totals["files"], "size_bytes": totals["size_bytes"]}
+    marked = jumps({name: head.append_column("value", one) for name, one in values.items()}, profile.columns, rules)
+    if between is not None:
+        marked = marked.filter(pc.is_in(marked["version"], pa.array(list(between), pa.int64())))
+    if len(marked):
+        marked = _with_commits(source, marked)
+    rows = marked.take(pa.array(np.arange(len(marked))[::-1]))
+    return Frame(
+        rows,
+        title=f"Anomalies of {source.path}",
+        noun="anomalies",
+        drawn=frames.non_empty_columns(rows),
+        limit=len(rows),
+    )
+
+
+def _with_commits(source: Source, marked: pa.Table) -> pa.Table:
+    """Return marks with the commits behind them, without those of the table that commits of maintenance make."""
+    commitless = set(source.listing().commitless)
+    versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in commitless]
+    commits = source.format.commits(versions)
+    places = pc.index_in(marked["version"], commits["version"].combine_chunks())
+    for name in ("kind", "operation"):
+        place = marked.schema.get_field_index(name)
+        marked = marked.set_column(place, marked.schema.field(name), commits[name].combine_chunks().take(places))
+    is_expected = pc.and_(pc.is_in(marked["kind"], _MAINTENANCE), marked["column"].is_null())
+    return marked.filter(pc.invert(is_expected))

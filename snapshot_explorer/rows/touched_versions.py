@@ -1,0 +1,139 @@
+"""The versions that can have changed rows of a condition, by when files came and went, and by their statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.lifetimes import read_statistics
+from snapshot_explorer.rows.source import column_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from snapshot_explorer.engines.conditions import Condition
+    from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
+    from snapshot_explorer.model import TableSchema
+
+    Mask = npt.NDArray[np.bool_]
+
+_BRANCHES = ("scan.fallback-branch", "scan.primary-branch")
+"""Properties by which a version has rows of another branch, whose files the lifetimes do not have."""
+_VECTORS = "deletion-vectors.enabled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """The versions that can have changed rows of a condition."""
+
+    lifetimes: FileLifetimes
+    """When each data file came and went."""
+    schemas: tuple[tuple[int, TableSchema], ...]
+    """The schema in force from some versions on."""
+    places: tuple[int, ...]
+    """The positions of these versions among those of `lifetimes`, ascending; the first version is always one."""
+    files: int
+    """All data files of all versions."""
+    admitted: int
+    """Those that can have such rows, or decide about them."""
+    begins_with_first: bool
+    """Whether the commit of the first version added all of these that it has."""
+
+
+def touched_versions(
+    table_format: TableFormat, where: Condition | None, reference: int, *, last: int | None = None
+) -> Touched:
+    """Return the versions that can have changed rows of a condition. One pass over the log; opens no data file.
+
+    Where rows are merged by a primary key, a file decides about a row if it can have its key, whatever else it has:
+    only conditions on the key spare files. Where deletion vectors change while files stay (Paimon), or another branch
+    has rows too, every version counts.
+
+    Args:
+        table_format: The table.
+        where: The condition, in the names of the reference version; None for all rows.
+        reference: The version whose columns are meant.
+        last: The last version that is looked at; the newest one without it.
+    """
+    version = table_format.version(reference)
+    keys = frozenset(version.schema.primary_keys)
+    part = where.on(keys) if keys and where is not None else where
+    there = version.arrow_schema.names
+    columns = [name for name in there if part is not None and name in part.columns]
+    known = read_statistics(table_format, columns, reference, title="")
+    lifetimes, count = known.lifetimes, len(known.lifetimes.versions)
+    if last is not None:
+        count = int(np.searchsorted(np.asarray(lifetimes.versions), last, side="right"))
+    rows = lifetimes.intervals.rows
+    admits = np.ones(len(rows), np.bool_) if part is None else _admits(table_format, part, known, version)
+    first, end = (rows.column(name).to_numpy()[admits] for name in ("first", "last"))
+    places = np.unique(np.concatenate([[0], first, end]))
+    if _every_version_counts(table_format, known):
+        places = np.arange(count)
+    return Touched(
+        lifetimes=lifetimes,
+        schemas=known.schemas,
+        places=tuple(places[places < count].tolist()),
+        files=_paths(rows),
+        admitted=_paths(rows.filter(pa.array(admits))),
+        begins_with_first=_added_by_first(lifetimes, admits),
+    )
+
+
+def _admits(table_format: TableFormat, where: Condition, known: FileStatistics, reference: TableVersion) -> Mask:
+    """Return which stays can have a row of the condition."""
+    ruled_out = where.ruled_out(known.bounds)
+    admits: Mask = ruled_out.is_null().to_numpy(zero_copy_only=False).astype(np.bool_)
+    versions = np.asarray(known.lifetimes.versions, np.int64)
+    first = known.lifetimes.intervals.rows.column("first").to_numpy()
+    starts = [start for start, _ in known.schemas]
+    called = column_names(table_format, starts, reference, sorted(where.columns))
+    for start, after in zip(starts, [*starts[1:], None], strict=True):
+        if _has_other_types(table_format.version(start), reference, called.at(start)):
+            # Bounds in the reference version's types may not be compared as the condition compares these values.
+            begin = np.searchsorted(versions, start)
+            end = len(versions) if after is None else np.searchsorted(versions, after)
+            admits |= (first >= begin) & (first < end)
+    return admits
+
+
+def _has_other_types(version: TableVersion, reference: TableVersion, names: Mapping[str, str | None]) -> bool:
+    """Return whether a version has one of the columns in another type."""
+    own, wanted = version.arrow_schema, reference.arrow_schema
+    return any(there is not None and own.field(there).type != wanted.field(name).type for name, there in names.items())
+
+
+def _every_version_counts(table_format: TableFormat, known: FileStatistics) -> bool:
+    rows = known.lifetimes.intervals.rows
+    has_levels = bool(len(rows)) and rows.column("level").null_count < len(rows)
+    if not has_levels:
+        return False
+    if rows.column("deletion_vector").null_count < len(rows):
+        return True
+    properties = [table_format.version(start).properties for start, _ in known.schemas]
+    return any(
+        one.get(_VECTORS, "").lower() == "true" or any(one.get(name) for name in _BRANCHES) for one in properties
+    )
+
+
+def _paths(rows: pa.Table) -> int:
+    names = rows.select(["folder", "name"])
+    return int(names.group_by(["folder", "name"]).aggregate([]).num_rows)
+
+
+def _added_by_first(lifetimes: FileLifetimes, admits: Mask) -> bool:
+    """Return whether the first version's commit added all of the admitted files that it has."""
+    if not lifetimes.versions:
+        return False
+    rows = lifetimes.intervals.rows.filter(pa.array(admits))
+    begun = rows.filter(pc.equal(rows.column("first"), 0))
+    added = single_chunk(begun.column("added_version"))
+    return bool(pc.all(pc.fill_null(pc.equal(added, lifetimes.versions[0]), False), min_count=0).as_py())  # noqa: FBT003

@@ -1,0 +1,174 @@
+"""Conditions on the metadata of versions: rows, files, bytes, nulls and schema, answered for all versions at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.engines import sql
+from snapshot_explorer.engines.conditions import names_of, parsed, unknown_column
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.lifetimes import read_statistics
+from snapshot_explorer.rows.column_numbers import rows_over, stays_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from snapshot_explorer.lifetimes import FileLifetimes
+    from snapshot_explorer.rows.source import Source
+
+QUALIFIER = "metadata"
+"""What may stand before a name, where a column of the table has the same one: `metadata.rows`."""
+_TOTALS = ("version", "committed_at", "rows", "files", "bytes")
+_OF_SCHEMA = ("columns", "types")
+_OF_COLUMNS = ("null_count", "null_rate")
+NAMES = (*_TOTALS, *_OF_SCHEMA, *_OF_COLUMNS)
+"""What a condition on metadata can name."""
+
+
+def is_on_metadata(text: str, columns: Sequence[str]) -> bool:
+    """Return whether a condition names metadata rather than columns of the table.
+
+    A name that is both is the column's, unless `metadata.` stands before it.
+
+    Raises:
+        InvalidArgumentError: It does not parse, or names both.
+    """
+    known = {name.lower() for name in columns}
+    named = list(names_of(parsed(text)))
+    on_metadata = [
+        parts for parts in named if parts[0].lower() not in known and parts[0].lower() in (*NAMES, QUALIFIER)
+    ]
+    if on_metadata and len(on_metadata) < len(named):
+        other = next(parts for parts in named if parts not in on_metadata)
+        if other[0].lower() not in known:
+            raise InvalidArgumentError(f"The condition {text!r} names a {unknown_column('.'.join(other), columns)}")
+        raise InvalidArgumentError(
+            f"The condition {text!r} names metadata, {'.'.join(on_metadata[0])}, and a column, {'.'.join(other)}. Use "
+            f"one kind of them. Metadata: {', '.join(NAMES)}."
+        )
+    return bool(on_metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataCondition:
+    """A condition on the metadata of each version; made by `metadata_condition`."""
+
+    text: str
+    """The condition as SQL."""
+    columns: pa.Schema
+    """The columns of the table that it may name behind `null_count` and `null_rate`."""
+    names: tuple[str, ...]
+    """The metadata that it names, and the version."""
+    named: frozenset[str]
+    """The columns whose nulls it names."""
+
+    def holds(self, source: Source, versions: Sequence[int]) -> list[bool | None]:
+        """Return for each version whether it holds; None where the files of the version are unknown.
+
+        One pass over the log, as `lifetimes`, with statistics where the condition names nulls.
+
+        Raises:
+            InvalidArgumentError: The condition cannot be evaluated.
+        """
+        lifetimes, more = source.lifetimes(), {}
+        if self.named:
+            found = read_statistics(source.format, sorted(self.named), versions[-1], title="")
+            lifetimes = found.lifetimes
+            stays = stays_of(found)
+            more = {name: stays.numbers(name).null_count for name in sorted(self.named)}
+        asked, known = np.asarray(versions, np.int64), np.asarray(lifetimes.versions, np.int64)
+        is_known = np.isin(asked, known)
+        places = pa.array(np.searchsorted(known, asked[is_known]))
+
+        def read(columns: Sequence[str], _where: str | None, _limit: int | None) -> pa.Table:
+            values = self._values(source, lifetimes, columns, more)
+            rows = pa.table([values[name] for name in columns], schema=self._schema(columns))
+            return rows.take(places)
+
+        answers = iter(self._answers(read, len(places)))
+        return [next(answers) if there else None for there in is_known.tolist()]
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the condition does not fit. Reads nothing."""
+        self._answers(lambda columns, _where, _limit: self._schema(columns).empty_table(), 0)
+
+    def _answers(self, read: sql.Read, count: int) -> list[bool]:
+        relation = sql.Relation(what="the metadata", schema=self._schema(self.names), read=read, count=lambda: count)
+        expression = f"coalesce(CAST((\n{self.text}\n) AS BOOLEAN), false)"
+        found = sql.run(
+            f"SELECT version, {expression} AS holds FROM {QUALIFIER}",  # noqa: S608 - one expression
+            {QUALIFIER: relation},
+            lambda sentence, _: (
+                f"The condition {self.text!r} does not fit the metadata of versions: {sentence.rstrip('.')}. "
+                f"It is evaluated for each version, on {', '.join(NAMES)}."
+            ),
+            whole=True,
+        )
+        holds: list[bool] = found.sort_by("version").column("holds").to_pylist()
+        return holds
+
+    def _schema(self, names: Sequence[str]) -> pa.Schema:
+        kinds = {
+            "version": pa.int64(),
+            "committed_at": frames.UTC_MILLIS,
+            "columns": pa.list_(pa.string()),
+            "types": pa.map_(pa.string(), pa.string()),
+            "null_count": pa.struct([(name, pa.int64()) for name in self.columns.names]),
+            "null_rate": pa.struct([(name, pa.float64()) for name in self.columns.names]),
+        }
+        return pa.schema([pa.field(name, kinds.get(name, pa.int64())) for name in names])
+
+    def _values(
+        self, source: Source, lifetimes: FileLifetimes, names: Sequence[str], nulls: Mapping[str, pa.Array]
+    ) -> dict[str, pa.Array | pa.ChunkedArray]:
+        totals = lifetimes.totals()
+        values = {name: totals[name] for name in totals.column_names} | {"bytes": totals["size_bytes"]}
+        values["rows"] = rows_over(lifetimes)
+        if set(_OF_SCHEMA) & set(names):
+            schemas = source.schemas(lifetimes.versions)
+            values["columns"] = pa.array([[column.name for column in one.columns] for one in schemas])
+            values["types"] = pa.array(
+                [[(column.name, column.type) for column in one.columns] for one in schemas],
+                pa.map_(pa.string(), pa.string()),
+            )
+        for name in set(_OF_COLUMNS) & set(names):
+            kind = self._schema([name]).field(0).type
+            of_columns = [self._of_column(field, name, nulls, values["rows"]) for field in kind]
+            values[name] = pa.StructArray.from_arrays(of_columns, fields=list(kind))
+        return values
+
+    def _of_column(self, field: pa.Field, name: str, nulls: Mapping[str, pa.Array], rows: pa.Array) -> pa.Array:
+        if field.name not in self.named:
+            return pa.nulls(len(rows), field.type)
+        if name == "null_count":
+            return nulls[field.name]
+        some = pc.if_else(pc.equal(rows, 0), pa.scalar(None, pa.int64()), rows)
+        return pc.divide(nulls[field.name].cast(pa.float64()), some.cast(pa.float64()))
+
+
+def metadata_condition(text: str, columns: pa.Schema) -> MetadataCondition:
+    """Return the condition that SQL text states on the metadata of a version. Reads nothing.
+
+    Raises:
+        InvalidArgumentError: It does not fit the metadata, or names a column that does not exist.
+    """
+    named: set[str] = set()
+    metadata = {"version"}
+    for parts in names_of(parsed(text)):
+        name, *rest = parts[1:] if parts[0].lower() == QUALIFIER and len(parts) > 1 else parts
+        metadata.add(name.lower())
+        if name.lower() in _OF_COLUMNS:
+            alike = [column for column in columns.names if rest and column.lower() == rest[0].lower()]
+            if rest and not alike:
+                raise InvalidArgumentError(f"The condition {text!r} names a {unknown_column(rest[0], columns.names)}")
+            named |= {rest[0]} & set(alike) or set(alike) if rest else set(columns.names)
+    names = tuple(name for name in NAMES if name in metadata)
+    found = MetadataCondition(text=text, columns=columns, names=names, named=frozenset(named))
+    found.check()
+    return found

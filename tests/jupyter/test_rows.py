@@ -1,0 +1,60 @@
+"""`%snapshot bisect`, `blame`, `profile` and `anomalies`, in a real shell, against a real table."""
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+from snapshot_explorer import samples
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.rows import Bisection, Blame, Profile
+
+
+@pytest.fixture
+def payments(shell):
+    shell.ok(f"%snapshot open {samples.path('payments')} as payments")
+    return shell
+
+
+def test_bisect_announces_what_it_reads_and_returns_the_first_version(payments):
+    answer = payments.ok('%snapshot bisect "amount > 1000" --bad 12')
+
+    assert isinstance(answer.result, Bisection)
+    assert (answer.result.version, answer.result.last_good) == (11, 10)
+    assert answer.result.call == "table.bisect('amount > 1000', bad=12)"
+
+
+def test_blame_returns_the_life_of_a_row(payments):
+    found = payments.ok('%snapshot blame "payment_id = 42" --key payment_id --columns payment_id,amount').result
+
+    assert isinstance(found, Blame)
+    assert found.to_arrow()["version"].to_pylist() == [6, 11, 13]
+    part = payments.ok('%snapshot blame "payment_id = 42" --key payment_id --between 7..11').result
+    assert part.to_arrow()["change"].to_pylist() == ["existing", "update"]
+
+
+def test_profile_and_anomalies_are_of_the_columns_named(payments):
+    profile = payments.ok("%snapshot profile 9..12 --columns amount").result
+    found = payments.ok("%snapshot anomalies 11..12 --columns amount --window 5").result
+
+    assert isinstance(profile, Profile)
+    assert profile.versions == (9, 10, 11, 12)
+    assert isinstance(found, Frame)
+    assert found["version"].to_pylist() == [11]
+
+
+def test_the_log_names_anomalies(payments):
+    assert "max of amount" in payments.ok("%snapshot log --anomalies -n 12").shown["text/plain"]
+    assert "anomalies" not in payments.ok("%snapshot log").shown["text/plain"]
+
+
+def test_what_does_not_fit_is_said_in_a_line(payments):
+    assert "Did you mean amount" in payments.fails('%snapshot bisect "amuont > 3"')
+    assert "needs CONDITION" in payments.fails("%snapshot blame")
+    assert "names no column" in payments.fails("%snapshot profile --columns ,")
+    assert "wants a whole number" in payments.fails("%snapshot anomalies --window x")
+
+
+def test_the_flags_are_completed(payments):
+    with provisionalcompleter():
+        found = [item.text for item in payments.ip.Completer.completions('%snapshot bisect "a" --go', 25)]
+
+    assert found == ["--good"]

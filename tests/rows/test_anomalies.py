@@ -1,0 +1,118 @@
+"""Versions that are marked because a number jumps."""
+
+import statistics
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshot_explorer import frames, open_table, samples
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.rows import AnomalyRules
+from snapshot_explorer.rows.anomalies import jumps
+
+
+def totals(values):
+    count = len(values)
+    return {
+        "rows": pa.table(
+            {
+                "version": pa.array(range(10, 10 + count), pa.int64()),
+                "committed_at": pa.nulls(count, frames.UTC_MILLIS),
+                "value": pa.array(values, pa.int64()),
+            }
+        )
+    }
+
+
+def marked(values, **rules):
+    return jumps(totals(values), {}, AnomalyRules(**rules)).to_pylist()
+
+
+def test_a_drop_is_marked_once_with_the_rule_and_its_numbers():
+    (found,) = marked([100, 110, 120, 130, 140, 70, 80, 90])
+
+    assert (found["version"], found["before"], found["value"]) == (15, "140", "70")
+    assert found["rule"] == (
+        "rows changed by -70: more than 5 times 10, the usual change of the 10 versions before, and at least 28, "
+        "20 % of the value before"
+    )
+
+
+def test_steady_growth_and_unknown_values_are_not_marked():
+    assert marked(list(range(0, 1000, 10))) == []
+    assert marked([100, None, 100, None, 900, None, 100]) == []
+    assert marked([100, 900]) == []
+
+
+def test_a_number_that_moves_every_other_version_is_compared_with_the_versions_that_moved_it():
+    assert marked([0, 18, 18, 36, 36, 54, 54, 72, 72, 90, 90]) == []
+    assert [row["version"] for row in marked([0, 18, 18, 36, 36, 54, 54, 254])] == [17]
+
+
+def test_thresholds_are_settings():
+    values = [100, 110, 120, 130, 140, 190]
+
+    assert marked(values) == []
+    assert [row["version"] for row in marked(values, factor=4)] == [15]
+    assert marked(values, factor=4, share=0.5) == []
+    with pytest.raises(InvalidArgumentError, match="least from 1 to window"):
+        AnomalyRules(window=2, least=3)
+    with pytest.raises(InvalidArgumentError, match="factor must be 0 or more"):
+        AnomalyRules(factor=-1)
+
+
+@given(st.lists(st.none() | st.integers(0, 50), max_size=30))
+def test_marks_are_those_of_the_rule_applied_by_hand(values):
+    rules = AnomalyRules(window=4, least=2, factor=3.0, share=0.1)
+    changes = [None if before is None or after is None else after - before for before, after in pairwise(values)]
+    expected = []
+    for place, change in enumerate(changes):
+        known = [abs(one) for one in changes[max(0, place - 4) : place] if one is not None]
+        if change is None or len(known) < rules.least:
+            continue
+        moved = [one for one in known if one]
+        usual = statistics.median(moved if len(moved) >= rules.least else known)
+        if change and abs(change) > 3 * usual and abs(change) >= 0.1 * values[place]:
+            expected.append(10 + place + 1)
+
+    assert [row["version"] for row in jumps(totals(values), {}, rules).to_pylist()] == expected
+
+
+def test_the_anomalies_of_a_table_name_the_commits_behind_them():
+    found = open_table(samples.path("payments")).anomalies("amount")
+
+    rows = [(row["version"], row["measure"], row["operation"]) for row in found.to_dict()]
+    assert (11, "max", "MERGE") in rows
+    assert (13, "max", "RESTORE") in rows
+    assert found["version"].to_pylist() == sorted(found["version"].to_pylist(), reverse=True)
+    assert "more than 5 times" in found.to_dict()[0]["rule"]
+
+
+def test_compactions_are_not_marked_for_fewer_files():
+    found = open_table(samples.path("orders")).anomalies([], rules=AnomalyRules(factor=1, share=0, window=3, least=1))
+
+    assert "compact" not in found["kind"].to_pylist()
+    assert set(found["measure"].to_pylist()) <= {"rows", "files", "size_bytes"}
+    assert len(found) > 0
+
+
+def test_only_versions_of_a_range_are_marked():
+    table = open_table(samples.path("payments"))
+
+    assert table.anomalies("amount", "11..11")["version"].to_pylist() == [11]
+
+
+def test_the_history_names_what_jumps():
+    found = open_table(samples.path("payments")).history("9..12", anomalies=True)
+
+    assert dict(zip(found["version"].to_pylist(), found["anomalies"].to_pylist(), strict=True)) == {
+        12: None,
+        11: "max of amount",
+        10: None,
+        9: None,
+    }
+    assert "max of amount" in repr(found)
+    assert found.picture().figure is not None

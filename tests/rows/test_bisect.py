@@ -1,0 +1,184 @@
+"""The first version where a condition holds, against linear search in a model of the table."""
+
+import uuid
+
+import fsspec
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import InvalidArgumentError
+from tests.support.row_histories import KINDS, STEPS, play
+
+
+def played(kind, steps):
+    return play(kind, fsspec.filesystem("memory"), f"/{uuid.uuid4().hex}", steps)
+
+
+def first_true(model, test):
+    return next((version for version, rows in zip(model.versions, model.rows, strict=True) if test(rows)), None)
+
+
+@pytest.fixture(params=sorted(KINDS))
+def table(request):
+    """A table of 12 versions; each inserts a row, and version 7 of them the first without a name."""
+    names = [["ann"]] * 6 + [[None]] + [["bob"]] * 4
+    model = played(request.param, [("insert", some) for some in names])
+    found = open_table(model.url)
+    found.model = model
+    return found
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=10)
+@given(steps=STEPS, limit=st.integers(0, 6))
+def test_a_condition_on_metadata_is_found_as_by_linear_search(kind, steps, limit):
+    model = played(kind, steps)
+    table = open_table(model.url)
+
+    found = table.bisect("null_count.name > 0")
+    schema = table.bisect("len(columns) = 2")
+
+    # A deletion vector leaves it unknown how many of the nulls are left.
+    if kind == "paimon":
+        assert found.version == first_true(model, lambda rows: any(row[1] is None for row in rows.values()))
+    assert table.bisect(f"rows > {limit}").version == first_true(model, lambda rows: len(rows) > limit)
+    assert schema.version == model.versions[0]
+    assert len(schema.evaluated) == len(model.versions)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=10)
+@given(steps=STEPS, number=st.integers(1, 8))
+def test_a_condition_on_rows_is_a_change_that_linear_search_finds_too(kind, steps, number):
+    model = played(kind, steps)
+    table = open_table(model.url)
+    holds = dict(zip(model.versions, (number in rows for rows in model.rows), strict=True))
+
+    for condition in (f"id = {number}", f"count(*) filter (where id = {number}) > 0"):
+        found = table.bisect(condition)
+
+        told = {row["version"]: row["holds"] for row in found.evaluated.to_dict()}
+        assert told == {version: holds[version] for version in told}
+        if not holds[model.versions[-1]]:
+            assert found.version is None
+            continue
+        assert holds[found.version]
+        place = model.versions.index(found.version)
+        assert place == 0 or not holds[model.versions[place - 1]]
+        assert found.last_good == (model.versions[place - 1] if place else None)
+
+
+def test_a_condition_on_rows_loads_a_version_for_each_halving(table):
+    announced = []
+
+    found = table.bisect("name IS NULL", announce=announced.append)
+
+    assert found.version == table.model.versions[7]
+    assert found.last_good == table.model.versions[6]
+    assert found.commit.version == found.version
+    assert (announced[0].versions, announced[0].loads, announced[0].columns) == (12, 5, ("name",))
+    assert len(found.evaluated) <= 5
+    assert "at most 5 loads of name" in str(announced[0])
+
+
+def test_a_function_of_a_snapshot_is_a_condition(table):
+    found = table.bisect(lambda snapshot: snapshot.count("name IS NULL") > 0)
+
+    assert found.version == table.model.versions[7]
+    assert found.call == "table.bisect(<lambda>)"
+
+
+def test_a_result_exports(table, tmp_path):
+    found = table.bisect("max(id) > 5")
+
+    found.to_csv(tmp_path / "found.csv")
+    found.to_parquet(tmp_path / "found.parquet")
+
+    assert pq.read_table(tmp_path / "found.parquet").equals(found.to_arrow())
+    assert (tmp_path / "found.csv").read_text().startswith('"version","committed_at","holds","note"')
+    assert '"holds":true' in found.to_json()
+
+
+def test_the_result_is_drawn_with_its_source_and_its_call(table):
+    found = table.bisect("max(id) > 5", good=table.model.versions[1])
+    shown = found._repr_mimebundle_()
+
+    assert shown["text/plain"].startswith(f"max(id) > 5 holds first at version {found.version} of {table.path}")
+    assert f"table.bisect('max(id) &gt; 5', good={table.model.versions[1]})" in shown["text/html"].replace(
+        "&#x27;", "'"
+    )
+    assert "not monotone" not in shown["text/plain"]
+    assert found.to_pandas().shape[0] == len(found.evaluated)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_condition_on_metadata_that_comes_and_goes_is_said_to(kind):
+    model = played(kind, [("insert", ["a", "b"]), ("delete", 0), ("delete", 0), ("insert", ["c", "d"])])
+
+    found = open_table(model.url).bisect("rows >= 4")
+
+    assert found.version == first_true(model, lambda rows: len(rows) >= 4)
+    assert "The condition is not monotone: it ceases to hold at version" in repr(found)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_versions_that_cannot_be_read_are_skipped_and_named(kind):
+    model = played(kind, [("insert", ["x"]) for _ in range(8)])
+    filesystem = fsspec.filesystem("memory")
+    root = model.url.removeprefix("memory://")
+    gone = model.versions[4]
+    folder = "bucket-0/" if kind == "paimon" else ""
+    filesystem.rm_file(f"{root}/{folder}data-{gone}.parquet")
+    # The file is live from version 4 on; it is written anew under another name, which only later versions have.
+    table = open_table(model.url)
+
+    with pytest.raises(InvalidArgumentError, match=f"bad is version {model.versions[-1]}, but cannot be read"):
+        table.bisect("count(id) > 3", bad="latest")
+    found = table.bisect("count(id) > 3")
+
+    assert found.skipped == tuple(model.versions[4:])
+    assert found.version == first_true(model, lambda rows: len(rows) > 3)
+    assert "cannot be read" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("nam IS NULL", "names a column 'nam', which is not in the table. Did you mean name?"),
+        ("name IS", "is not SQL"),
+        ("", "is empty"),
+        ("rows > 3 AND id > 1", "names metadata, rows, and a column, id"),
+        ("null_count.nam > 1", "names a column 'nam'"),
+        ("max(id) > 'x'", "Could not convert"),
+        ("id IN (SELECT 1)", "holds a subquery"),
+        (17, "The condition is a int. Give SQL"),
+        (lambda _: None, "returned NoneType"),
+        (lambda _: 1 / 0, "raised at version"),
+    ],
+)
+def test_a_condition_that_does_not_fit_is_refused_before_any_row_is_read(table, condition, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        table.bisect(condition)
+
+
+def test_good_must_come_before_bad_and_the_condition_hold_at_bad(table):
+    first, second = table.model.versions[:2]
+
+    with pytest.raises(InvalidArgumentError, match="good, where it does not hold, must come before bad"):
+        table.bisect("id > 1", good=second, bad=first)
+    with pytest.raises(InvalidArgumentError, match=f"bad is version {second}, but the condition does not hold there"):
+        table.bisect("name IS NULL", bad=second)
+
+
+def test_a_good_version_where_the_condition_holds_is_named(table):
+    found = table.bisect("id >= 1", good=table.model.versions[2])
+
+    assert found.version == table.model.versions[2]
+    assert "was given as good" in repr(found)
+
+
+def test_a_column_of_the_table_is_meant_before_metadata_of_its_name(table):
+    assert table.bisect("metadata.rows > 3").version == table.model.versions[2]

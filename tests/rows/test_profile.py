@@ -1,0 +1,144 @@
+"""The numbers of columns over versions, against the rows of a model of the table."""
+
+import uuid
+
+import fsspec
+import pytest
+from hypothesis import given, settings
+
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from tests.support.delta.table_builder import DeltaTable, metadata
+from tests.support.row_histories import KINDS, STEPS, play
+
+
+def played(kind, steps):
+    return play(kind, fsspec.filesystem("memory"), f"/{uuid.uuid4().hex}", steps)
+
+
+def expected(model, place):
+    """Return by version the rows and, of one column, nulls, least and greatest value."""
+    found = {}
+    for version, rows in zip(model.versions, model.rows, strict=True):
+        values = [row[place] for row in rows.values()]
+        known = [value for value in values if value is not None]
+        ends = (min(known), max(known)) if known else (None, None)
+        found[version] = (len(values), len(values) - len(known), *ends)
+    return found
+
+
+def numbers(profile, name):
+    rows = profile.columns[name].to_pylist()
+    return {row["version"]: (row["rows"], row["null_count"], row["min"], row["max"]) for row in rows}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=12)
+@given(steps=STEPS)
+def test_exact_numbers_are_those_of_the_rows(kind, steps):
+    model = played(kind, steps)
+
+    profile = open_table(model.url).profile_over(exact=True)
+
+    for place, name in enumerate(("id", "name")):
+        assert numbers(profile, name) == expected(model, place)
+    assert set(profile.to_arrow()["bounds"].to_pylist()) == {None}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=12)
+@given(steps=STEPS)
+def test_numbers_from_metadata_are_exact_or_said_to_be_bounds(kind, steps):
+    model = played(kind, steps)
+
+    profile = open_table(model.url).profile_over()
+
+    for place, name in enumerate(("id", "name")):
+        wanted, found = expected(model, place), numbers(profile, name)
+        bounds = dict(zip(model.versions, profile.columns[name]["bounds"].to_pylist(), strict=True))
+        for version, (rows, nulls, least, greatest) in wanted.items():
+            told = found[version]
+            assert told[0] == rows
+            assert told[1] in (None, nulls)
+            if bounds[version] is None:
+                assert told[2:] == (least, greatest)
+            elif least is not None:
+                assert told[2] <= least
+                assert told[3] >= greatest
+        assert kind == "delta" or all(found[version][1] is not None for version in found)
+
+
+def test_only_some_columns_and_versions_are_profiled():
+    table = open_table(samples.path("orders"))
+
+    found = table.profile_over("amount", "7..9")
+
+    assert found.versions == (7, 8, 9)
+    assert found.to_arrow()["column"].to_pylist() == ["amount"] * 3
+    assert found.to_arrow()["version"].to_pylist() == [9, 8, 7]
+    assert found.call == "table.profile_over('amount', between='7..9')"
+
+
+@pytest.mark.parametrize("name", ["orders", "events", "payments"])
+def test_numbers_of_samples_agree_with_their_rows(name):
+    table = open_table(samples.path(name))
+
+    loose, exact = table.profile_over(), table.profile_over(exact=True)
+
+    assert table.at(table.versions()[0]).count() == exact.columns[next(iter(exact.columns))]["rows"][0].as_py()
+    for column in loose.columns:
+        for told, real in zip(loose.columns[column].to_pylist(), exact.columns[column].to_pylist(), strict=True):
+            assert told["version"] == real["version"]
+            if "rows" not in (told["bounds"] or "") and told["null_count"] is not None:
+                assert (told["rows"], told["null_count"]) == (real["rows"], real["null_count"])
+            if real["min"] is not None and told["min"] is not None:
+                assert told["min"] <= real["min"] <= real["max"] <= told["max"]
+            if told["bounds"] is None and told["min"] is not None:
+                assert (told["min"], told["max"]) == (real["min"], real["max"])
+
+
+def test_a_column_that_versions_lack_is_unknown_there(memory_root):
+    table = DeltaTable(*memory_root, fields=(("id", "long"),))
+    table.append([(1,), (2,)], stats='{"numRecords":2,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}')
+    table.fields = (("id", "long"), ("name", "string"))
+    table.commit(metadata(table.fields), operation="ADD COLUMNS")
+
+    found = open_table(table.url).profile_over()
+    rows = found.columns["name"].to_pylist()
+
+    assert [row["bounds"] for row in rows] == ["no such column", "no such column", "min, max: text may be cut"]
+    assert rows[1]["null_count"] is None
+    assert open_table(table.url).profile_over("name", exact=True).columns["name"]["null_count"].to_pylist()[-1] == 2
+
+
+def test_rows_of_a_primary_key_table_are_bounds_until_they_are_read():
+    table = open_table(samples.path("orders"))
+
+    assert table.profile_over("order_id").to_arrow()["bounds"][0].as_py() == (
+        "rows, null_count, min, max: before any merge"
+    )
+    assert table.profile_over("amount", exact=True).columns["amount"]["rows"].to_pylist()[-1] == table.current.count()
+
+
+def test_a_profile_draws_lines_with_the_versions_marked_where_a_number_jumps():
+    profile = open_table(samples.path("payments")).profile_over("amount")
+
+    bundle = profile._repr_mimebundle_()
+    marks = [trace for trace in profile.figure().data if trace.name == "jump"]
+
+    assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html", "text/plain"}
+    assert any(11 in trace.x.tolist() for trace in marks)
+    assert [row["version"] for row in profile.anomalies.to_pylist() if row["measure"] == "max"] == [11, 13]
+    assert "more than 5 times" in profile.anomalies["rule"][0].as_py()
+
+
+def test_bad_arguments_of_a_profile_are_refused_by_name(memory_root):
+    table = open_table(samples.path("orders"))
+
+    with pytest.raises(InvalidArgumentError, match="column 'amont', which is not in the table. Did you mean amount?"):
+        table.profile_over("amont")
+    with pytest.raises(InvalidArgumentError, match="is not a range"):
+        table.profile_over(between="7")
+    empty = DeltaTable(*memory_root)
+    with pytest.raises(SnapshotNotFoundError, match="Version 17 does not exist"):
+        open_table(empty.url).profile_over(between="17..18")
