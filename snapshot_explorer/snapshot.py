@@ -58,8 +58,8 @@ class Snapshot:
         """
         version = self._existing()
         found = self._cache.get("commit", lambda: _commit(self._format.commits([version])))
-        if found.added_files is None:
-            self._cache.forget("commit")  # a file was missing; it may exist at the next call
+        if None in (found.added_files, found.added_rows, found.removed_rows, found.total_rows):
+            self._cache.forget("commit")  # a file may have been missing; it may exist at the next call
         return found
 
     @property

@@ -22,6 +22,7 @@ from snapshot_explorer.compare.manifests import compare_manifests, entries_of, f
 from snapshot_explorer.compare.proof import proven
 from snapshot_explorer.compare.schemas import compare_properties, compare_schemas, partition_names
 from snapshot_explorer.errors import (
+    CorruptTableError,
     InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
@@ -305,7 +306,11 @@ class Comparison:
 
     @cached_property
     def _changes(self) -> pa.Table | None:
-        """Return the changes of the commits between; None if some no longer exist."""
+        """Return the changes of the commits between; None if some no longer exist.
+
+        Raises:
+            SnapshotNotFoundError: All exist, but the files of one are missing.
+        """
         if not self._is_whole:
             return None
         if not self._between:
@@ -317,6 +322,8 @@ class Comparison:
                 try:
                     changes = self._format.changes(some, changelog=False)
                 except SnapshotNotFoundError as error:
+                    if self._are_listed(some):
+                        raise
                     log.debug("not told: %s", error)
                     return None
                 found.append(changes.filter(pc.equal(changes["list"], "delta")))
@@ -329,10 +336,26 @@ class Comparison:
         return not self._missing and not set(self._between).intersection(self._stateless)
 
     def _delta_manifests(self, recorded: SupportsManifestHistory | None) -> Collection[str] | None:
-        """Return the delta manifests of the commits between; None if some no longer exist."""
+        """Return the delta manifests of the commits between; None if some no longer exist.
+
+        Raises:
+            CorruptTableError: All exist, but a list of manifests is missing.
+        """
         if recorded is None or not self._is_whole:
             return None
-        return recorded.delta_manifests(self._between)
+        found = recorded.delta_manifests(self._between)
+        if found is None and self._are_listed(self._between):
+            raise CorruptTableError(
+                f"The manifests of versions {self._between[0]} to {self._between[-1]} cannot be compared: the delta "
+                "manifest list of one of them is gone, although its version is listed. Try again; readability() names "
+                "the file if the table has lost it."
+            )
+        return found
+
+    def _are_listed(self, versions: Sequence[int]) -> bool:
+        """Return whether all of these versions, which were listed, are listed still. One listing."""
+        listing = self._format.listing(0)
+        return set(listing.versions).difference(listing.stateless).issuperset(versions)
 
 
 def _number_of(version: TableVersion) -> int:

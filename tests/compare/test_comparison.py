@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.compare import Comparison, find_manifest
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.lifetimes import read_lifetimes
@@ -417,6 +417,32 @@ def test_where_commits_between_have_expired_it_is_not_told_what_they_were(table)
     assert comparison.files["data_change"].to_pylist() == [None] * 4
     assert "commits between  2 append; 2 more are gone" in repr(comparison)
     assert comparison.proven == "1 of 5 files are shared, at most 4 rows changed."
+
+
+@pytest.mark.parametrize("lost", ["manifest/manifest-list-3-1", "manifest/manifest-3"])
+def test_a_listed_commit_between_that_has_lost_a_file_is_refused_and_not_left_out(table, lost):
+    for _ in range(3):
+        table.commit()
+    table.merge_manifests()
+    table.commit()
+    table.remove(lost)
+
+    comparison = compared(opened(table), 1, 4)
+
+    with pytest.raises(SnapshotNotFoundError, match=r"changes of version 3 cannot be read.*the table has lost a file"):
+        _ = comparison.files
+    assert "changes of version 3 cannot be read" in repr(comparison)
+
+
+def test_manifests_are_not_compared_by_a_delta_list_that_a_listed_commit_has_lost(table):
+    for _ in range(3):
+        table.commit()
+    table.merge_manifests()
+    table.commit()
+    table.remove("manifest/manifest-list-3-1")
+
+    with pytest.raises(CorruptTableError, match="manifests of versions 2 to 4 cannot be compared: the delta manifest"):
+        _ = compared(opened(table), 1, 4).manifests
 
 
 def test_of_a_version_whose_files_have_expired_the_rest_is_still_told():

@@ -45,10 +45,21 @@ def test_lifetimes_know_a_version_that_was_not_found_when_it_was_read_first(stor
 
 def test_a_commit_is_counted_that_could_not_be_when_it_was_first_asked_for(stored):
     store = stored("paimon/dv_append")
-    snapshot = _plant(store, "missing", "read .*/manifest/manifest-list-", lambda one: one.current.commit).current
+    pattern = "read .*/manifest/manifest-list-"
+    snapshot = _plant(store, "missing", pattern, lambda one: one.current.commit, lasts=True).current
     assert snapshot.commit.added_files is None
+    store.heed(None)
 
     assert snapshot.commit.added_files is not None
+
+
+@pytest.mark.parametrize("file", ["manifest/manifest-list-", "manifest/manifest-[^l]", "manifest/index-manifest-"])
+def test_a_manifest_that_was_not_found_once_is_requested_again(stored, file):
+    store = stored("paimon/dv_append")
+    expected = opened(store).history().to_arrow()
+    table = _plant(store, "missing", f"read .*/{file}", lambda one: one.history())
+
+    assert table.history().to_arrow().equals(expected)
 
 
 @pytest.mark.parametrize("kind", ["list emptied", "list halved", "list without its newest"])

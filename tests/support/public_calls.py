@@ -70,6 +70,21 @@ def arguments_for(table):
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A part of a result that could not be read: an error of ours."""
+
+    error: str
+    """Its class."""
+
+
+def _part(found, name):
+    try:
+        return getattr(found, name)
+    except SnapshotExplorerError as error:
+        return Failed(type(error).__name__)
+
+
 _COMPARED = ("summary", "commits", "schema", "properties", "partitions", "files", "proven")
 _FREED = ("versions", "lost", "freed", "holders", "freed_files", "freed_bytes")
 _CHECKED = ("findings", "partitions", "levels", "manifests", "verdict")
@@ -77,7 +92,7 @@ PARTS = {
     Table: lambda found: (found.path, found.format, found.current),
     Snapshot: lambda found: (found.version, found.schema),
     FileLifetimes: lambda found: (found.to_arrow(), found.totals(), found.partition_totals()),
-    Comparison: lambda found: [getattr(found, name) for name in _COMPARED],
+    Comparison: lambda found: [_part(found, name) for name in _COMPARED],
     Retention: lambda found: [getattr(found, name) for name in _FREED],
     Health: lambda found: [getattr(found, name) for name in _CHECKED],
     RowDiff: lambda found: (found.counts, found.to_arrow(), found.plan),
@@ -97,6 +112,8 @@ def comparable(value):
         return [str(value.schema), sorted(rows)]
     if isinstance(value, pd.DataFrame):
         return list(value.columns), sorted(map(repr, value.to_dict("records")))
+    if isinstance(value, Failed):
+        return value
     if isinstance(value, dict):
         return {key: comparable(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -225,8 +225,8 @@ def read_changes(
 ) -> Changes:
     """Return the entries of the delta or changelog lists of several commits. Two rounds of concurrent reads.
 
-    Manifests for which `keep` returns False are not read. A commit whose files have vanished meanwhile is marked as
-    unknown and has no entries. With `columns` the entries have only these columns.
+    Manifests for which `keep` returns False are not read. A commit whose files are missing, also at a second request,
+    is marked as unknown and has no entries. With `columns` the entries have only these columns.
 
     Raises:
         CorruptTableError: A file is cut short or damaged; the message names it.
@@ -237,7 +237,8 @@ def read_changes(
         _check_readable(snapshots[index])
     paths = [manifest_path(name, snapshots[index].path) for index, name, _ in chosen]
     lists: list[tuple[int, str, bytes]] = []
-    for (index, _, size), path, content in zip(chosen, paths, storage.read_present(paths), strict=True):
+    contents = _read_present(storage, paths, [kind in _KEPT[snapshots[index].held] for index, _, _ in chosen])
+    for (index, _, size), path, content in zip(chosen, paths, contents, strict=True):
         if content is None:
             known[index] = False
             continue
@@ -251,17 +252,33 @@ def read_changes(
     return _entries_of(storage, rows, owners, known, columns)
 
 
+def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] | None = None) -> list[bytes | None]:
+    """Return the contents of files, None for missing ones. Those that should exist are requested a second time.
+
+    Args:
+        storage: The table's storage.
+        paths: The files.
+        kept: For each file whether it should exist; by default all should.
+    """
+    contents = list(storage.read_present(paths))
+    again = [place for place, one in enumerate(contents) if one is None and (kept is None or kept[place])]
+    for place, content in zip(again, storage.read_present([paths[place] for place in again]), strict=True):
+        contents[place] = content
+    return contents
+
+
 def check_known(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> None:
     """Raise if changes lack a commit whose files should exist.
 
     Raises:
-        SnapshotNotFoundError: A commit's files have vanished; it probably expired.
+        SnapshotNotFoundError: A commit's files have vanished: it expired, or the table has lost them.
     """
     for snapshot, known in zip(snapshots, changes.known, strict=True):
         if not known and kind in _KEPT[snapshot.held]:
             raise SnapshotNotFoundError(
                 f"The changes of version {snapshot.id} cannot be read: the files of the {kind} manifest list in "
-                f"{snapshot.path} are gone. It probably expired during the read; {_KEEP_LONGER}"
+                f"{snapshot.path} are gone. It probably expired during the read, otherwise the table has lost a file; "
+                f"{_KEEP_LONGER}"
             )
 
 
@@ -275,7 +292,7 @@ def _entries_of(
     names = rows.column("name").to_pylist()
     distinct = list(dict.fromkeys(names))
     paths = [manifest_path(name, "a manifest list") for name in distinct]
-    contents = dict(zip(distinct, storage.read_present(paths), strict=True))
+    contents = dict(zip(distinct, _read_present(storage, paths), strict=True))
     for name, owner in zip(names, owners.tolist(), strict=True):
         known[owner] = known[owner] and contents[name] is not None
     kept = [row for row, owner in enumerate(owners.tolist()) if known[owner]]
@@ -306,7 +323,7 @@ def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str
         CorruptTableError: One is cut short or damaged; the message names it.
     """
     paths = [manifest_path(name, named_by) for name, named_by in names.items()]
-    contents = storage.read_present(paths)
+    contents = _read_present(storage, paths)
     # An empty file exists: parsing it raises CorruptTableError.
     present = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
     rows, counts = read_indexes(present, limits=storage.limits)
@@ -448,7 +465,7 @@ def entries_of(
 def delta_manifests(storage: Storage, snapshots: Sequence[Snapshot]) -> frozenset[str] | None:
     """Return the paths of the manifests in the delta lists of these commits; None if a list is gone."""
     paths = [manifest_path(one.delta_manifest_list, one.path) for one in snapshots]
-    contents = storage.read_present(paths)
+    contents = _read_present(storage, paths)
     there = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
     if len(there) < len(paths):
         return None
