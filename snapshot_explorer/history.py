@@ -49,6 +49,8 @@ class Known:
     """The names of the tags at the last read."""
     columns: tuple[str, ...]
     """The column names of the last schema that was read."""
+    readability: pa.Table = field(repr=False)
+    """READABILITY as it was computed last; empty if it was not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
+from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.single_flight import SingleFlight
 
@@ -36,14 +37,21 @@ class Snapshot:
     """A table at one version. Contains no rows; caches metadata until a newer snapshot replaces it."""
 
     def __init__(
-        self, path: str, table_format: TableFormat, resolved: TableVersion, listing: Listing | None = None
+        self,
+        path: str,
+        table_format: TableFormat,
+        resolved: TableVersion,
+        listing: Listing | None = None,
+        *,
+        readability: KnownReadability | None = None,
     ) -> None:
-        """Bind to a version. `Table.at` creates snapshots."""
+        """Bind to a version. `Table.at` creates snapshots, which share what `Table.readability` found."""
         self._path = path
         self._format = table_format
         self.resolved = resolved
         """The `formats.TableVersion`. Not part of the stable interface."""
         self._cache = SingleFlight()
+        self._readability = readability or KnownReadability()
         self.version = resolved.number
         """The Paimon snapshot id or Delta version; None for a table that has no version yet."""
         self.listing = listing
@@ -54,10 +62,11 @@ class Snapshot:
         """Return the commit that created the version.
 
         Reads the files that the commit wrote. Paimon: the snapshot, its delta manifest list and manifests. Delta: the
-        commit file, and enough of the log to determine whether the version can still be loaded.
+        commit file, and enough of the log to determine whether the version can still be loaded; see `frames.COMMITS`.
         """
         version = self._existing()
-        found = self._cache.get("commit", lambda: _commit(self._format.commits([version])))
+        rows = self._cache.get("commit", lambda: self._format.commits([version]))
+        found = _commit(self._readability.applied_to(rows))
         if None in (found.added_files, found.added_rows, found.removed_rows, found.total_rows):
             self._cache.forget("commit")  # a file may have been missing; it may exist at the next call
         return found

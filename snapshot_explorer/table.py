@@ -19,7 +19,7 @@ from snapshot_explorer.overview import branches_frame, card, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
-from snapshot_explorer.retention import Retention, readability_frame, retention_of
+from snapshot_explorer.retention import KnownReadability, Retention, readability_frame, retention_of
 from snapshot_explorer.rows import (
     AnomalyRules,
     Bisection,
@@ -81,6 +81,7 @@ class Table:
         self._columns: tuple[str, ...] = ()
         self._commits = frames.COMMITS.empty_table()
         self._lifetimes: FileLifetimes | None = None
+        self._readability = KnownReadability()
         self.path = path
         """The location of the table, without secrets."""
         self.format = table_format.name
@@ -119,7 +120,7 @@ class Table:
         version = resolve(parse_ref(ref, tags=history.tags), history)
         if version == self.current.version:
             return self.current
-        return Snapshot(self.path, self._format, self._format.version(version))
+        return Snapshot(self.path, self._format, self._format.version(version), readability=self._readability)
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that can be loaded, ascending. One listing.
@@ -173,7 +174,7 @@ class Table:
         if limit is not None and limit < 0:
             raise InvalidArgumentError(f"limit must be 0 or more, got {limit}. Leave it out for all commits.")
         versions = VersionResolver(self, self._format).between(between, since, until)
-        rows = self._commits = read_history(self._format, versions, chosen, limit)
+        rows = self._commits = self._readability.applied_to(read_history(self._format, versions, chosen, limit))
         total = len(versions) if chosen.passes_all else None
         marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(rows, stat=stat, path=self.path, total=total, limit=limit, anomalies=marks)
@@ -184,7 +185,8 @@ class Table:
         Raises:
             SnapshotNotFoundError: A version does not exist.
         """
-        self._commits = read_history(self._format, versions, CommitFilter(), None)
+        found = read_history(self._format, versions, CommitFilter(), None)
+        self._commits = self._readability.applied_to(found)
         return self._commits
 
     @overload
@@ -260,7 +262,15 @@ class Table:
             SnapshotNotFoundError: A ref matches no version.
         """
         first, last = (self.at(ref).resolved for ref in (a, b))
-        return Comparison(self.path, self._format, first, last, self._format.listing(0))
+        readability, table_format = self._readability, self._format
+        return Comparison(
+            self.path,
+            table_format,
+            first,
+            last,
+            table_format.listing(0),
+            commits=lambda versions: readability.applied_to(table_format.commits(versions)),
+        )
 
     def health(self, ref: int | str | datetime | Ref = "latest") -> Health:
         """Return the health of a version: file sizes, small files, skew, deletes, sorted runs, manifests.
@@ -309,11 +319,15 @@ class Table:
     def readability(self) -> Frame:
         """Return READABILITY, newest first: whether each version can be loaded, why not, and which files are missing.
 
-        `history` contains the part of this that is cheap. Reads what `lifetimes` reads, lists each folder of data files
-        and, for Paimon, that of the manifests. Opens no data file.
+        `history` and `commit` contain the part of this that is cheap; see `frames.COMMITS`. From now on they, and the
+        explorer, also follow what was found here: a version that lacks files is not `yes` there. Call it again where
+        files were removed or restored since. Reads what `lifetimes` reads, lists each folder of data files and, for
+        Paimon, that of the manifests. Opens no data file.
         """
         lifetimes, listing = self.lifetimes(), self._format.listing(0)
-        return readability_frame(self._format, lifetimes, listing, path=self.path)
+        found = readability_frame(self._format, lifetimes, listing, path=self.path)
+        self._readability.rows = found.to_arrow()
+        return found
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
         """Return the schema at a ref."""
@@ -711,6 +725,7 @@ class Table:
             commits=self._commits,
             tags=tuple(self._tags),
             columns=self._columns,
+            readability=self._readability.rows,
         )
 
     def drawing(self) -> Drawing:
@@ -742,7 +757,8 @@ class Table:
         )
 
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
-        return Snapshot(self.path, self._format, self._format.version(listing.latest), listing)
+        newest = self._format.version(listing.latest)
+        return Snapshot(self.path, self._format, newest, listing, readability=self._readability)
 
 
 def _renamed(old: str, new: str) -> None:

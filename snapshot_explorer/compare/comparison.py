@@ -37,7 +37,7 @@ from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import plotly.graph_objects as go
 
@@ -93,7 +93,14 @@ class Comparison:
     """
 
     def __init__(
-        self, path: str, table_format: TableFormat, a: TableVersion, b: TableVersion, listing: Listing
+        self,
+        path: str,
+        table_format: TableFormat,
+        a: TableVersion,
+        b: TableVersion,
+        listing: Listing,
+        *,
+        commits: Callable[[Sequence[int]], pa.Table] | None = None,
     ) -> None:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
@@ -103,7 +110,9 @@ class Comparison:
             a: The version to compare with.
             b: The version that is described.
             listing: All versions of the table.
+            commits: Returns COMMITS of versions; by default the format's.
         """
+        self._read_commits = commits or table_format.commits
         self._path = path
         self._format = table_format
         self._a, self._b = a, b
@@ -122,7 +131,7 @@ class Comparison:
         They are commits as recorded, whichever version is newer; if A is, the title states that B does not include
         them. Costs the same as `Table.history`.
         """
-        rows = self._format.commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
+        rows = self._read_commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
         total = len(self._between) + self._missing
         drawn = frames.drawn_of_commits(rows)
         title = self._title("Commits that B is without" if self._backwards else "Commits between")

@@ -39,7 +39,16 @@ COMMITS = pa.schema(
         _column("details", pa.string(), "everything that the format stored about the commit, as JSON"),
     ]
 )
-"""Row counts exclude rows deleted by deletion vectors: a commit that deletes with vectors has `removed_rows`. If the
+"""`readable` is what can be checked at bounded cost. `yes` assumes that the files of the newest version exist.
+
+- Paimon: the commit's delta manifest list and manifests exist.
+- Delta: the log leads to the version, and the files that it needs and that were removed since exist.
+- Iceberg: on the local disk, the manifest list exists; on other storages nothing is checked.
+
+`Table.readability` looks for every data file. After it, COMMITS of the same `Table` are never more optimistic than what
+it found last about these commits; a version that it did not know keeps the value above.
+
+Row counts exclude rows deleted by deletion vectors: a commit that deletes with vectors has `removed_rows`. If the
 writer did not record the number of these rows, the affected counts are null."""
 
 MANIFESTS = pa.schema(

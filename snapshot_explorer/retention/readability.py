@@ -1,6 +1,7 @@
 """Find the versions that can be loaded: from lifetimes and a listing of the folders with data files."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from typing import Protocol, runtime_checkable
@@ -21,6 +22,8 @@ from snapshot_explorer.model import Listing
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """The character of each state in a strip of versions."""
 _WIDTH = 60
+_RANKS = pa.array(["yes", None, "metadata", "no"], pa.string())
+"""The values of `readable`, the most optimistic first."""
 
 
 @runtime_checkable
@@ -33,6 +36,35 @@ class SupportsPresence(Protocol):
         One listing for each folder with data files or deletion vectors; for Paimon, also one of the manifests.
         """
         ...
+
+
+@dataclass(slots=True)
+class KnownReadability:
+    """The READABILITY that was computed last, shared by a table and its snapshots."""
+
+    rows: pa.Table = field(default_factory=frames.READABILITY.empty_table)
+    """READABILITY; empty if it was not computed."""
+
+    def applied_to(self, commits: pa.Table) -> pa.Table:
+        """Return COMMITS that do not contradict it; see `with_readability`."""
+        return with_readability(commits, self.rows)
+
+
+def with_readability(commits: pa.Table, readability: pa.Table) -> pa.Table:
+    """Return COMMITS whose `readable` is no more optimistic than that of the same commits in READABILITY."""
+    if not len(commits) or not len(readability):
+        return commits
+    at = pc.index_in(commits["version"], readability["version"].combine_chunks())
+    # After a rollback, a version may be another commit.
+    is_same = pc.fill_null(pc.equal(readability["committed_at"].take(at), commits["committed_at"]), fill_value=False)
+    found = pc.if_else(is_same, _ranks(readability["readable"].take(at)), 0)
+    worse = pc.max_element_wise(_ranks(commits["readable"]), found)
+    place = frames.COMMITS.get_field_index("readable")
+    return commits.set_column(place, frames.COMMITS.field(place), _RANKS.take(worse.combine_chunks()))
+
+
+def _ranks(readable: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.index_in(readable, _RANKS)
 
 
 def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, path: str) -> Frame:

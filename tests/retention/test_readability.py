@@ -134,3 +134,69 @@ def test_a_table_without_versions_has_none(memory_root):
     PaimonTable(filesystem, root)
 
     assert len(open_table(f"memory://{root}").readability()) == 0
+
+
+@pytest.fixture(params=["paimon", "delta"])
+def lacking(request, memory_root, tmp_path):
+    """A table that lacks a file of versions 2 and 3, which is live in the newest one too; and a way to restore it."""
+    if request.param == "paimon":
+        filesystem, root = memory_root
+        table, file = PaimonTable(filesystem, root), "bucket-0/data-2.parquet"
+        for _ in range(3):
+            table.commit()
+        content = filesystem.cat_file(f"{root}/{file}")
+        table.remove(file)
+        return open_table(f"memory://{root}"), lambda: table.write(file, content)
+    table = DeltaTable(None, tmp_path / "t")
+    for version in (1, 2, 3):
+        table.commit(table.data(f"data-{version}.parquet", [(version, "a")]))
+    file = tmp_path / "t" / "data-2.parquet"
+    content = file.read_bytes()
+    file.unlink()
+    return open_table(table.url), lambda: file.write_bytes(content)
+
+
+def of_the_history(table):
+    return {row["version"]: row["readable"] for row in table.history().to_dict()}
+
+
+def test_history_and_commits_follow_what_readability_found(lacking):
+    table, _ = lacking
+    snapshot = table.at(3)
+    assert (snapshot.commit.readable, table.at(1).commit.readable) == ("yes", "yes")
+
+    found = {row["version"]: row["readable"] for row in table.readability().to_dict()}
+
+    assert [found[version] for version in (1, 2, 3)] == ["yes", "metadata", "metadata"]
+    assert of_the_history(table) == found
+    assert {version: table.at(version).commit.readable for version in found} == found
+    assert snapshot.commit.readable == "metadata"
+    assert table.compare(1, 3).commits["readable"].to_pylist() == ["metadata", "metadata"]
+    assert table.commits([3, 1])["readable"].to_pylist() == ["metadata", "yes"]
+
+
+def test_a_file_that_was_restored_is_found_by_the_next_readability(lacking):
+    table, restore = lacking
+    table.readability()
+    restore()
+
+    table.readability()
+
+    assert set(of_the_history(table).values()) == {"yes"}
+
+
+def test_another_commit_of_the_same_number_is_not_judged_by_the_one_before(memory_root):
+    filesystem, root = memory_root
+    paimon = PaimonTable(filesystem, root)
+    for _ in range(3):
+        paimon.commit()
+    paimon.remove("bucket-0/data-3.parquet")
+    table = open_table(f"memory://{root}")
+    table.readability()
+    assert of_the_history(table)[3] == "metadata"
+
+    paimon.rollback(2)
+    paimon.commit(millis=1_800_000_000_000)
+    table.update()
+
+    assert of_the_history(table)[3] == "yes"

@@ -15,7 +15,14 @@ from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of
 from snapshot_explorer.jupyter.explorer.following import FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
 from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
-from snapshot_explorer.jupyter.explorer.reading import Log, TableSize, read_log, read_newest, read_table_size
+from snapshot_explorer.jupyter.explorer.reading import (
+    Log,
+    TableSize,
+    read_log,
+    read_newest,
+    read_table_size,
+    with_known_readability,
+)
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
 from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, static_html, static_text, static_view
 from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
@@ -72,7 +79,15 @@ class Explorer(widgets.VBox):
         self._head, self._line = self._factory.html(), self._factory.html()
         self._busy = Busy(self._factory, self._cancel)
         self._controls = Controls(self._factory, self.state, {"refresh": self.refresh, "load": self.load}, self.choose)
-        self._views = Views(self._factory, self.state, self._cache, self._work, name=name, above=self._controls.above)
+        self._views = Views(
+            self._factory,
+            self.state,
+            self._cache,
+            self._work,
+            name=name,
+            above=self._controls.above,
+            loaded=self._view_loaded,
+        )
         self._loader = Loader(self._factory, self._cache, variables, self._work)
         panes = self._views.panes
         panes["data"].below.children = (self._controls.loading, self._loader.box)
@@ -307,6 +322,15 @@ class Explorer(widgets.VBox):
             failed=lambda _: self._show_table_size(None, failed=True),
         )
         self._work.start("table size", job)
+
+    def _view_loaded(self, place: str) -> None:
+        """Show in the timeline which versions a view has found to lack files."""
+        if place != "health" or self._log is None:
+            return
+        log = with_known_readability(self.table, self._log)
+        if not log.commits.equals(self._log.commits):
+            self._log = log
+            self.state.commits = log.commits
 
     def _show_table_size(self, table_size: TableSize | None, *, failed: bool = False) -> None:
         self._table_size, self._is_size_unknown = table_size, failed

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.retention import with_readability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,12 +76,18 @@ def read_log(table: Table, before: Log | None = None, *, listing: Listing | None
     grown = None if before is None else _grown(table, before, listing)
     commits = table.commits(listing.versions[: -MOST_COMMITS - 1 : -1]) if grown is None else grown
     known = pc.is_in(commits["version"], pa.array(listing.versions, pa.int64()))
-    return Log(
+    log = Log(
         versions=listing.versions,
         readable=listing.reachable,
         commits=commits.filter(known),
         branches={row["branch"]: row["forked_version"] for row in table.branches().to_dict()},
     )
+    return with_known_readability(table, log)
+
+
+def with_known_readability(table: Table, log: Log) -> Log:
+    """Return a log that does not contradict what `Table.readability` found last. No request."""
+    return replace(log, commits=with_readability(log.commits, table.cached.readability))
 
 
 def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:

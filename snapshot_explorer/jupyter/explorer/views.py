@@ -44,6 +44,7 @@ class Views:
         *,
         name: str,
         above: Mapping[str, tuple[widgets.Widget, ...]],
+        loaded: Callable[[str], None],
     ) -> None:
         """Make the panes; nothing is loaded yet.
 
@@ -54,8 +55,10 @@ class Views:
             work: Runs what reads.
             name: The variable that holds the table, for lines of code.
             above: The controls above each pane.
+            loaded: Receives each place once its view is shown.
         """
         self._state, self._cache, self._work, self._name = state, cache, work, name
+        self._loaded = loaded
         self._shown: dict[str, object] = {}
         self.panes = {
             place: Pane(
@@ -117,6 +120,7 @@ class Views:
 
         def done(content: ViewResult) -> None:
             pane.show(content, page=request.page)
+            self._loaded(place)
             if offer is not None:
                 offer(content.choices)
 

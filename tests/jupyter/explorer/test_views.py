@@ -357,6 +357,25 @@ def test_what_can_be_read_is_told_in_runs():
     explorer.close()
 
 
+def test_the_timeline_follows_what_was_found_missing(tmp_path):
+    shutil.copytree(samples.path("payments"), tmp_path / "payments")
+    table = open_table(str(tmp_path / "payments"))
+    (tmp_path / "payments" / table.current.files()["path"][0].as_py()).unlink()
+    explorer = Explorer(table).wait()
+    assert explorer.state.commits["readable"][0].as_py() == "yes"
+
+    explorer.state.tab, explorer.state.health = "health", "readability"
+    explorer.wait()
+
+    expected = {row["version"]: row["readable"] for row in table.readability().to_dict()}
+    assert expected[table.current.version] == "metadata"
+    assert {row["version"]: row["readable"] for row in explorer.state.commits.to_pylist()} == expected
+    explorer.refresh()
+    explorer.wait()
+    assert explorer.state.commits["readable"][0].as_py() == "metadata"
+    explorer.close()
+
+
 def test_what_can_be_read_does_not_contradict_itself_where_every_data_file_is_missing(tmp_path):
     shutil.copytree(samples.path("payments"), tmp_path / "payments")
     for file in (tmp_path / "payments").rglob("*.parquet"):
