@@ -179,15 +179,16 @@ class Table:
         marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(rows, stat=stat, path=self.path, total=total, limit=limit, anomalies=marks)
 
-    def commits(self, versions: Sequence[int]) -> pa.Table:
-        """Return COMMITS of listed versions, in their order. Reads the commits, and lists nothing.
+    def commits(self, versions: Sequence[int]) -> Frame:
+        """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing.
 
         Raises:
             SnapshotNotFoundError: A version does not exist.
+            CorruptTableError: A file is damaged; the message names it.
         """
         found = read_history(self._format, versions, CommitFilter(), None)
-        self._commits = self._readability.applied_to(found)
-        return self._commits
+        rows = self._commits = self._readability.applied_to(found)
+        return history_frame(rows, stat=False, path=self.path, total=None, limit=None)
 
     @overload
     def lifetimes(

@@ -264,6 +264,7 @@ def _of_versions(given):
         "history since": lambda t: t.history(since=f"@{given.time}"),
         "history until": lambda t: t.history(until=f"@{given.time}"),
         "history between": lambda t: t.history(f"{first}..{middle}"),
+        "commits": lambda t: t.commits([last, first]),
         "commit": lambda t: t.at(middle).commit,
         "commit of the newest": lambda t: t.current.commit,
         "entries": lambda t: [t.current.entries(one) for one in given.manifests],

@@ -118,6 +118,15 @@ def test_history_is_newest_first_with_what_each_commit_did(table, scenario):
     assert history["committed_at"].to_pylist() == [FIRST + timedelta(minutes=nth) for nth in range(4, -1, -1)]
 
 
+def test_commits_are_those_of_the_history_in_the_order_of_the_versions(table, version):
+    rows = {row["version"]: row for row in table.history().to_dict()}
+    versions = [version(4), version(1), version(5)]
+
+    assert table.commits(versions).to_dict() == [rows[one] for one in versions]
+    with pytest.raises(SnapshotNotFoundError, match="99"):
+        table.commits([99])
+
+
 def test_history_can_be_limited_and_says_how_much_there_is(table, scenario):
     history = table.history(limit=2)
 

@@ -74,7 +74,8 @@ def read_log(table: Table, before: Log | None = None, *, listing: Listing | None
     """
     listing = listing or table.listing()
     grown = None if before is None else _grown(table, before, listing)
-    commits = table.commits(listing.versions[: -MOST_COMMITS - 1 : -1]) if grown is None else grown
+    newest_first = listing.versions[: -MOST_COMMITS - 1 : -1]
+    commits = table.commits(newest_first).to_arrow() if grown is None else grown
     known = pc.is_in(commits["version"], pa.array(listing.versions, pa.int64()))
     log = Log(
         versions=listing.versions,
@@ -98,7 +99,7 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
     version = newest["version"][0].as_py()
     if version not in listing.versions[-MOST_COMMITS:]:
         return None
-    fresh = table.commits([one for one in listing.versions[: -MOST_COMMITS - 1 : -1] if one >= version])
+    fresh = table.commits([one for one in listing.versions[: -MOST_COMMITS - 1 : -1] if one >= version]).to_arrow()
     if not fresh.slice(len(fresh) - 1).select(_SAME).equals(newest.select(_SAME)):
         return None
     old = before.commits.slice(1)
