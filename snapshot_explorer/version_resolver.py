@@ -18,6 +18,7 @@ from snapshot_explorer.refs import (
     Tag,
     parse_range,
     parse_ref,
+    parse_time_bound,
     resolve,
     resolve_range,
 )
@@ -164,9 +165,7 @@ class VersionResolver:
 
 
 def _time(name: str, given: str | datetime) -> datetime:
-    ref = parse_ref(given)
-    if not isinstance(ref, AsOf):
-        raise InvalidArgumentError(
-            f"{name}={given!r} is not a time. Use a datetime, or text such as @2026-11-01 or @3d."
-        )
-    return ref.time
+    time = parse_time_bound(given, start=name == "since")
+    if time is None:
+        raise InvalidArgumentError(f"{name}={given!r} is not a time. Use a datetime, or text such as 2026-11-01 or 3d.")
+    return time

@@ -5,19 +5,30 @@ from a flag, has no did-you-mean, and its messages do not say what to type inste
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from IPython.core.error import UsageError
 
-from snapshot_explorer.jupyter.command import Arguments, Command, Option
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Arguments, Command, Option
 from snapshot_explorer.jupyter.tokens import Token
+from snapshot_explorer.jupyter.variables import value_of_name
+from snapshot_explorer.refs import parse_ref
+from snapshot_explorer.refs.records import split_steps, steps
+from snapshot_explorer.visible import visible
 
 _OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
 
 
 def parse(
-    command: Command, words: Sequence[Token], *, expand: Callable[[str], str], is_table: Callable[[str], bool]
+    command: Command,
+    words: Sequence[Token],
+    *,
+    expand: Callable[[str], str],
+    is_table: Callable[[str], bool],
+    variables: Mapping[str, object] = MappingProxyType({}),
 ) -> Arguments:
     """Return the command's arguments and options; options may come before, between and after arguments.
 
@@ -26,11 +37,12 @@ def parse(
         words: The words behind the command's own.
         expand: Puts the user's variables into a value. What it returns is never taken for a flag.
         is_table: Whether an open table has that name: it may then be the first argument.
+        variables: The user's variables. The bare name of one may stand where a ref, a number or a time is expected.
 
     Raises:
         UsageError: A flag is unknown, a value is missing, or there are too many arguments or too few.
     """
-    return _Parser(command, words, expand, is_table).parse()
+    return _Parser(command, words, expand, is_table, variables).parse()
 
 
 class _Parser:
@@ -40,11 +52,13 @@ class _Parser:
         words: Sequence[Token],
         expand: Callable[[str], str],
         is_table: Callable[[str], bool],
+        variables: Mapping[str, object],
     ) -> None:
         self._command = command
         self._words = list(words)
         self._expand = expand
         self._is_table = is_table
+        self._variables = variables
         self._values: dict[str, str] = {}
         self._repeated: dict[str, list[str]] = {}
         self._positionals: list[str] = []
@@ -54,7 +68,9 @@ class _Parser:
             self._consume(self._words.pop(0))
         if "help" not in self._values:
             self._extract_table()
+            self._positionals = self._range_or_limit(self._positionals)
             self._assign_positionals()
+            self._replace_names()
         return Arguments(values=self._values, repeated={name: tuple(values) for name, values in self._repeated.items()})
 
     def _consume(self, word: Token) -> None:
@@ -95,10 +111,9 @@ class _Parser:
         raise UsageError(f"%snapshot {self._command.name} has no option {flag}. {hint}")
 
     def _option_of_keyword(self, text: str) -> Option | None:
-        """Return the option whose keyword the word is; only after a first argument."""
-        if not self._positionals:
-            return None
-        return next((option for option in self._command.options if option.keyword == text), None)
+        """Return the option whose keyword the word is; one of the command's own only after a first argument."""
+        option = next((option for option in self._command.all_options if option.keyword == text), None)
+        return option if self._positionals or (option in COMMON_OPTIONS and self._words) else None
 
     def _next_value(self, option: Option, flag: str) -> Token:
         following = self._words[0] if self._words else None
@@ -131,6 +146,55 @@ class _Parser:
             if name in self._values:
                 sides = self._values[name].split("..", 1)
                 self._values[name] = "..".join(self._without_table(side) for side in sides)
+
+    def _range_or_limit(self, values: list[str]) -> list[str]:
+        """Return the arguments with `3 4` as the range `3..4`; a single `5` or `-5` of a log is its limit."""
+        arguments, limit = self._command.arguments, self._command.option("--limit")
+        if not arguments or arguments[0].value_type != "range" or any(".." in value for value in values):
+            return values
+        if len(values) == 2:  # noqa: PLR2004 - two sides
+            return ["..".join(values)]
+        number = (value_of_name(values[0], self._variables) or values[0]) if len(values) == 1 else ""
+        if limit is None or limit.name in self._values or not re.fullmatch(r"-?[0-9]{1,9}", number):
+            return values
+        self._values[limit.name] = number.removeprefix("-")
+        return []
+
+    def _replace_names(self) -> None:
+        """Replace the bare names of variables by their values, where a ref, a number or a time is expected."""
+        types = {item.name.lower(): item.value_type for item in self._command.arguments}
+        types |= {item.name: item.value_type for item in self._command.all_options}
+        for name, text in self._values.items():
+            match types.get(name):
+                case "ref" | "time":
+                    self._values[name] = self._ref(text)
+                case "range":
+                    self._values[name] = "..".join(self._ref(side) for side in text.split("..", 1))
+                case "number":
+                    self._values[name] = value_of_name(text, self._variables) or text
+
+    def _ref(self, text: str) -> str:
+        """Return a ref with the bare name of a variable in it replaced by its value.
+
+        Raises:
+            UsageError: It is a short form of a ref, and the name of a variable with another value.
+        """
+        base, back = split_steps(text.strip())
+        value = value_of_name(base.removeprefix("@"), self._variables)
+        if value is None:
+            return text
+        is_time = base.startswith("@") and not value.startswith("@")
+        named = f"{'@' * is_time}{value}{steps(back)}"
+        try:
+            ref = parse_ref(text)
+        except InvalidArgumentError:
+            return named
+        if getattr(ref, "written", "") and value != base:
+            raise UsageError(
+                f"{base} is ambiguous: it reads as {ref}, and is a variable of yours with the value {visible(value)}. "
+                f"Write {ref} or {{{base}}}."
+            )
+        return text
 
     def _without_table(self, ref: str) -> str:
         found = _OF_TABLE.fullmatch(ref)

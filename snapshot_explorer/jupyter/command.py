@@ -25,6 +25,11 @@ ValueType = Literal[
     "text",
     "inspection",
     "measure",
+    "time",
+    "path",
+    "partition",
+    "condition",
+    "query",
 ]
 """The type of a value, by which it is checked and completed."""
 
@@ -170,14 +175,17 @@ class Command:
 TABLE = Option(flags=("-t", "--table"), metavar="NAME", value_type="table", meaning="the table, where several are open")
 HELP = Option(flags=("-h", "--help"), meaning="show this help")
 OUT = Option(
-    flags=("-o", "--out"), metavar="NAME", meaning="put the result into this variable and show nothing; as NAME << ..."
+    flags=("-o", "--out"),
+    metavar="NAME",
+    keyword="as",
+    meaning="put the result into this variable and show nothing; as NAME << ... and as ... as NAME",
 )
 DEBUG = Option(flags=("--debug",), meaning="show the traceback of an error")
 COMMON_OPTIONS = (OUT, DEBUG, HELP)
 
 
-def find_command(commands: Sequence[Command], word: str) -> Command:
-    """Return the command of that name.
+def find_command(commands: Sequence[Command], word: str, *, aliases: Sequence[str] = ()) -> Command:
+    """Return the command of that name. `aliases` are other names that the message may suggest.
 
     Raises:
         UsageError: There is none; the message names the nearest.
@@ -186,7 +194,7 @@ def find_command(commands: Sequence[Command], word: str) -> Command:
         if command.name == word:
             return command
     names = [command.name for command in commands]
-    near = get_close_matches(word, names, 1)
+    near = get_close_matches(word, [*names, *aliases], 1)
     hint = f"Did you mean {near[0]}?" if near else ""
     if not near and ("/" in word or "\\" in word):
         hint = "To open a table: %snapshot open PATH."

@@ -7,13 +7,16 @@ from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Command
 
 _WIDTH = 98
 _REFS = (
-    "REF names a version: 17, latest, earliest, latest~2 (two back), 17^ (one back), tag:v1, @2026-11-01T12:00:00Z "
-    "(the last one committed by then; UTC without a zone), @2h, @3d (so long ago). A..B are two of them. "
-    "orders@17 is version 17 of the table orders."
+    "REF names a version: 17, v17, latest, HEAD, earliest, latest~2 (two back), 17^ (one back), -1 (the newest), "
+    "tag:v1, 2026-11-01T12:00:00Z (the last one committed by then; UTC without a zone), 2h, @3d (so long ago), "
+    "yesterday, or the name of a variable. A..B are two of them, also written A B. orders@17 is version 17 of the "
+    "table orders."
 )
 _LINES = (
     "A command returns what its Python call returns: df = %snapshot load 17. A semicolon at the end silences it; "
-    "NAME << or -o NAME puts the result into a variable. {variable} and $variable stand for their values. "
+    "NAME <<, -o NAME or as NAME puts the result into a variable. {variable} and $variable stand for their values. "
+    "%snapshot 17 is show 17, %snapshot select ... is sql; history and versions are log, describe is schema, watch is "
+    "explore --follow. "
     "Details: %snapshot help COMMAND. Settings: %config SnapshotMagics."
 )
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
@@ -16,8 +16,9 @@ from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
 from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
 from snapshot_explorer.jupyter.progress import ShellProgress
+from snapshot_explorer.jupyter.spellings import ALIASES, Written, as_command
 from snapshot_explorer.jupyter.tables import OpenTables
-from snapshot_explorer.jupyter.tokens import Token, tokenize, without_semicolon
+from snapshot_explorer.jupyter.tokens import Token, without_semicolon
 from snapshot_explorer.jupyter.variables import expand
 from snapshot_explorer.render import DRAWN_ROWS
 from snapshot_explorer.table import Table
@@ -79,7 +80,11 @@ class SnapshotMagics(Magics):
         content, is_silenced = without_semicolon(line)
         target, content = _target(content)
         variables: Mapping[str, object] = ChainMap(dict(local_ns or {}), self._shell.user_ns)
-        command, arguments = self._parsed(tokenize(content), variables)
+        written = self._written(content, body, variables)
+        body = written.body
+        if written.has_query:
+            is_silenced = False  # the semicolon is the query's own
+        command, arguments = self._parsed(written.words, variables)
         if arguments.has("help"):
             return HelpText(command_help(command))
         if body is not None and not command.accepts_body:
@@ -96,6 +101,14 @@ class SnapshotMagics(Magics):
         is_kept = target is not None or (is_silenced and self._is_shown(line))
         return None if is_kept else result
 
+    def _written(self, line: str, body: str | None, variables: Mapping[str, object]) -> Written:
+        """Return a line in the form of a command."""
+        return as_command(line, body, names=[command.name for command in COMMANDS], is_table=self._is_table(variables))
+
+    def _is_table(self, variables: Mapping[str, object]) -> Callable[[str], bool]:
+        """Return whether a name is that of an open table, as a function."""
+        return lambda name: name in self.tables.all() or isinstance(variables.get(name), Table)
+
     def _parsed(self, words: Sequence[Token], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
         """Return the command that the words name and its arguments; without a word, the one that fits."""
         if not words:
@@ -103,16 +116,19 @@ class SnapshotMagics(Magics):
         word, *others = words
         if word.text in HELP.flags:
             word = Token("help")
+        if word.text[:1] == "{" and (value := expand(word.text, variables)) != word.text:
+            word, *others = (*self._written(value, None, variables).words, *others)
         if word.text in self.tables.all() and word.text not in {command.name for command in COMMANDS}:
             raise UsageError(
                 f"{word.text} is a table, not a command. Try %snapshot status {word.text} or %snapshot log {word.text}."
             )
-        command = find_command(COMMANDS, word.text)
+        command = find_command(COMMANDS, word.text, aliases=list(ALIASES))
         arguments = parse(
             command,
             others,
             expand=lambda text: expand(text, variables),
-            is_table=lambda name: name in self.tables.all() or isinstance(variables.get(name), Table),
+            is_table=self._is_table(variables),
+            variables=variables,
         )
         return command, arguments
 

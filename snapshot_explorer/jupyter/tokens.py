@@ -5,7 +5,7 @@ paths), and a lone apostrophe is one too, so no line fails to be cut.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 _FLAG_VALUE = re.compile(r"--?[A-Za-z][\w-]*=(?=[\"'])")
 
@@ -20,6 +20,8 @@ class Token:
     """The quote around it, or around the value of `--flag=`; empty without one."""
     flag: str = ""
     """The flag of `--flag="quoted value"`; empty for other words."""
+    start: int = field(default=0, compare=False)
+    """Where it starts in the line."""
 
 
 def tokenize(line: str) -> tuple[Token, ...]:
@@ -57,10 +59,10 @@ def _word(line: str, at: int) -> tuple[Token, int]:
     if line[start] in "\"'":
         closing = _closing_quote(line, start)
         if closing is not None:
-            word = Token(line[start + 1 : closing], quote=line[start])
+            word = Token(line[start + 1 : closing], quote=line[start], start=at)
             return replace(word, flag=flag.group()[:-1]) if flag else word, closing + 1
     end = _end_of_bare_word(line, at)
-    return Token(line[at:end]), end
+    return Token(line[at:end], start=at), end
 
 
 def _closing_quote(line: str, opening: int, also_before: str = "") -> int | None:

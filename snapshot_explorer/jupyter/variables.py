@@ -7,10 +7,13 @@ are expanded here, one by one, after the cut.
 
 import ast
 import builtins
+import operator
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
+from typing import SupportsIndex
 
+from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.table import Table
 
 _PATTERN = re.compile(
@@ -39,6 +42,23 @@ def dict_variables(variables: Mapping[str, object]) -> list[str]:
         for name, value in list(variables.items())
         if issubclass(type(value), dict) and name != "Out" and not name.startswith("_")
     ]
+
+
+def value_of_name(text: str, variables: Mapping[str, object]) -> str | None:
+    """Return the value of a bare variable's name where a ref, a number or a time is expected; None if it is not one.
+
+    The variable may hold a whole number, text, a date or time, or an object with a version, such as a snapshot.
+    """
+    value = variables.get(text) if text.isidentifier() else None
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, SupportsIndex):
+        return str(operator.index(value))
+    if isinstance(value, str):
+        return value
+    if isinstance(value, date):
+        return f"@{value.isoformat()}"
+    return str(value.version) if isinstance(value, Snapshot) and value.version is not None else None
 
 
 def _replacement(found: re.Match[str], variables: Mapping[str, object]) -> str:

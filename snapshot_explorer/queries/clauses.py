@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.tokens import Token, place
-from snapshot_explorer.refs import Ref, Tag, parse_ref
+from snapshot_explorer.refs import Earliest, Ref, Tag, parse_ref
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,10 +77,16 @@ def _time(value: Token, now: datetime) -> Ref:
 
 
 def _version(value: Token, now: datetime) -> Ref:
-    """Return the ref for a number or text. Text that is not a valid ref is the name of a tag."""
+    """Return the ref for a number or text.
+
+    Text that is not a valid ref is the name of a tag, and so are short forms, but HEAD and numbers below 0: engines
+    read `VERSION AS OF 'v1'` and `VERSION AS OF '2026-11-01'` as tags.
+    """
     text = value.value.strip()
     try:
-        return parse_ref(text, now=now)
+        ref = parse_ref(text, now=now)
+        written = "" if isinstance(ref, Tag | Earliest) else ref.written
+        return Tag(name=value.value) if written and not re.match(r"(?i)head|-", written) else ref
     except InvalidArgumentError:
         if value.kind == "number" or not text or re.match(r"(?i)tag:|@|latest|earliest|-|\d+\s*[~^]", text):
             raise

@@ -9,7 +9,7 @@ from typing import SupportsIndex
 
 from snapshot_explorer.errors import InvalidRefError
 from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, split_steps, steps
-from snapshot_explorer.refs.times import EXAMPLES, brief_repr, format_time, parse_time
+from snapshot_explorer.refs.times import EXAMPLES, YESTERDAY, brief_repr, format_time, parse_time, start_of_day
 
 _LONGEST = 1000
 """The maximum length of a ref, in characters."""
@@ -69,6 +69,22 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
     return parse_ref(first or "earliest", now=now), parse_ref(last or "latest", now=now)
 
 
+def parse_time_bound(given: str | datetime, *, start: bool, now: datetime | None = None) -> datetime | None:
+    """Return the time that limits a range of commits; None if it is not a time. Reads nothing.
+
+    Args:
+        given: A datetime, or the text of a time, with or without `@`.
+        start: Whether the range starts there: `yesterday` and `today` then are the start of the day, else its end.
+        now: The time from which `2h` counts back; by default the current time.
+    """
+    word = given.strip().removeprefix("@").lower() if isinstance(given, str) else ""
+    if word in (YESTERDAY, _TODAY):
+        day = start_of_day(now) - timedelta(days=word == YESTERDAY)
+        return day if start else day + timedelta(days=1, microseconds=-1)
+    ref = parse_ref(given, now=now)
+    return ref.time if isinstance(ref, AsOf) and not ref.back else None
+
+
 def _parse(text: str, now: datetime | None, tags: Callable[[], Mapping[str, int]] | None) -> Ref:
     base, back = split_steps(text)
     ref = _match_ref(base.strip(), back, now)
@@ -83,15 +99,22 @@ def _match_ref(base: str, back: int, now: datetime | None) -> Ref | None:
     word = base.lower()
     if word == "latest":
         return Latest(back=back)
+    if word == "head":
+        return Latest(back=back, written=base)
     if word == "earliest":
         return Earliest(back=back)
     if re.fullmatch(r"[0-9]+", base):
         return Version(number=int(base), back=back)
+    if re.fullmatch(r"v[0-9]{1,19}", word):
+        return Version(number=int(base[1:]), back=back, written=base)
+    if re.fullmatch(r"-0*[1-9][0-9]{0,8}", base):
+        return Latest(back=-int(base) - 1 + back, written=base)
     if word.startswith("tag:"):
         name = _tag_name(base[4:].strip())
         return None if name is None else Tag(name=name, back=back)
-    time = parse_time(base[1:].strip(), now) if base.startswith("@") else None
-    return None if time is None else AsOf(time=time, back=back)
+    is_marked = base.startswith("@")
+    time = parse_time(base[1:].strip() if is_marked else base, now)
+    return None if time is None else AsOf(time=time, back=back, written="" if is_marked else base)
 
 
 def _advice(text: str, base: str, back: int, tags: Callable[[], Mapping[str, int]] | None) -> str:
@@ -123,10 +146,12 @@ def _tag_name(name: str) -> str | None:
 
 def _version_ref(number: int) -> Version:
     if number < 0:
+        # Not counted from the newest, as the text is: `version - 1` of version 0 would be the newest one.
         raise InvalidRefError(f"{number} is not a version. Did you mean {Latest(back=-number - 1)}? {EXAMPLES}")
     return Version(number=number)
 
 
+_TODAY = "today"
 _LATEST = ("latest", "newest", "head", "last", "current", "now", "tip", "end")
 _EARLIEST = ("earliest", "oldest", "first", "start", "begin", "beginning")
 _NUMBERED = re.compile(r"(?:v|version|snapshot|snap|id|#|=)[ :=_#-]*(\d{1,19})", re.ASCII)
@@ -148,8 +173,6 @@ def candidates(base: str, back: int) -> Iterator[str]:
         yield f"{parent[1]}{steps(int(parent[2]) + back)}"
     if numbered := _NUMBERED.fullmatch(word):
         yield f"{int(numbered[1])}{steps(back)}"
-    if re.fullmatch(r"-[0-9]{1,9}", word) and int(word):
-        yield f"latest{steps(-int(word) - 1 + back)}"
     for time in _times(word.removeprefix("@")):
         yield f"@{time}{steps(back)}"
     if re.fullmatch(r"@[0-9]{1,9}", word):
@@ -160,7 +183,7 @@ def candidates(base: str, back: int) -> Iterator[str]:
 
 def _times(word: str) -> Iterator[str]:
     yield word
-    if word in ("yesterday", "today"):
+    if word == _TODAY:
         yield "1d"
     if dated := _DATED.fullmatch(word):
         yield f"{dated[1]}-{int(dated[2]):02}-{int(dated[3] or 1):02}"

@@ -1,6 +1,6 @@
 """Refs as records. `str` returns the canonical text of each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from snapshot_explorer.errors import InvalidRefError
@@ -19,6 +19,8 @@ class Version:
     """Paimon snapshot id or Delta version."""
     back: int = 0
     """How many existing versions before it."""
+    written: str = field(default="", compare=False, repr=False)
+    """The text without steps, where it may also be the name of a tag, such as `v5`; empty for other texts."""
 
     def __post_init__(self) -> None:
         _check_number(self.number, "version")
@@ -34,6 +36,8 @@ class Latest:
 
     back: int = 0
     """How many existing versions before it."""
+    written: str = field(default="", compare=False, repr=False)
+    """The text without steps, where it may also be the name of a tag, such as `v5`; empty for other texts."""
 
     def __post_init__(self) -> None:
         _check_number(self.back, "number of steps")
@@ -88,6 +92,8 @@ class AsOf:
     """The time, aware, in UTC."""
     back: int = 0
     """How many existing versions before it."""
+    written: str = field(default="", compare=False, repr=False)
+    """The text without steps, where it may also be the name of a tag, such as `v5`; empty for other texts."""
 
     def __post_init__(self) -> None:
         _check_number(self.back, "number of steps")

@@ -9,7 +9,7 @@ from typing import Protocol, assert_never
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
 from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, quote_name
-from snapshot_explorer.refs.times import format_time, utc
+from snapshot_explorer.refs.times import brief_repr, format_time, utc
 
 
 class NothingBeforeError(SnapshotNotFoundError):
@@ -45,7 +45,7 @@ class History(Protocol):
 
 
 def resolve(ref: Ref, history: History) -> int:
-    """Return the version of a ref.
+    """Return the version of a ref; a short form, such as `v5`, is also compared with the names of the tags.
 
     A number without steps is returned unchecked and reads nothing: the caller loads the version, and raises
     `not_found` if it does not exist. `latest` calls `latest()`, a tag reads the tags. Any ref with steps costs one
@@ -55,10 +55,42 @@ def resolve(ref: Ref, history: History) -> int:
 
     Raises:
         SnapshotNotFoundError: No version matches. The message lists the available ones.
-        InvalidArgumentError: A tag name is ambiguous.
+        InvalidArgumentError: A tag name is ambiguous, or a short form is also the name of a tag of another version.
 
     Source: paimon docs, "Time travel"; SnapshotManager.earlierOrEqualTimeMills.
     """
+    tag = _tag_of_the_same_name(ref, history)
+    if tag is None:
+        return _resolve(ref, history)
+    tagged = _resolve_tag(tag, history)
+    try:
+        version: int | None = _resolve(ref, history)
+    except SnapshotNotFoundError:
+        version = None
+    if version == tagged:
+        return tagged
+    which = f"version {version}" if version is not None else "no version"
+    raise InvalidArgumentError(
+        f"{brief_repr(tag.name)} is ambiguous: a tag of this name is version {tagged}, and {ref} is {which}. "
+        f"Write {tag} or {ref}."
+    )
+
+
+def _tag_of_the_same_name(ref: Ref, history: History) -> Tag | None:
+    """Return the tag that the text of a short form names; None if there is none. Reads the tags of short forms only."""
+    match ref:
+        case Version(written=written) | Latest(written=written) | AsOf(written=written) if written:
+            tags, back = history.tags(), ref.back
+            names = [name for name in (f"{written}~{back}", written + "^" * min(back, LONGEST_TAG)) if back]
+            whole = next((Tag(name=name) for name in names if name in tags), None)
+            steps_back = -int(written) - 1 if isinstance(ref, Latest) and written.startswith("-") else 0
+            return Tag(name=written, back=back - steps_back) if written in tags else whole
+        case _:
+            return None
+
+
+def _resolve(ref: Ref, history: History) -> int:
+    """Return the version of a ref, whose text is not the name of a tag."""
     match ref:
         case Version(back=0):
             return ref.number

@@ -1,4 +1,4 @@
-"""The times of refs: `2026-11-01`, `2026-11-01T12:00+02:00`, `2h` ago."""
+"""The times of refs: `2026-11-01`, `2026-11-01T12:00+02:00`, `2h` ago, `yesterday`."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -7,6 +7,7 @@ from types import MappingProxyType
 from snapshot_explorer.errors import InvalidRefError
 
 EXAMPLES = "Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11-01 or @2h."
+YESTERDAY = "yesterday"
 _SECONDS = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800})
 _SPAN = r"(\d+) ?(s|m|h|d|w|secs?|mins?|hours?|days?|weeks?|seconds?|minutes?)"
 _AGO = re.compile(rf"(?:{_SPAN} ?)+(?:ago)?", re.ASCII)
@@ -17,8 +18,10 @@ _TIME = re.compile(
 
 
 def parse_time(text: str, now: datetime | None) -> datetime | None:
-    """Return the time written after `@`; None if it is not a time."""
+    """Return the time that a text names; None if it is not a time. `yesterday` is the end of that day, in UTC."""
     try:
+        if text.lower() == YESTERDAY:
+            return start_of_day(now) - timedelta(microseconds=1)
         if _TIME.fullmatch(text):
             compact = re.sub(r" (?=Z|[+-]\d\d:?\d\d$)", "", text.upper())
             return utc(datetime.fromisoformat(compact))
@@ -29,6 +32,11 @@ def parse_time(text: str, now: datetime | None) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return None
+
+
+def start_of_day(now: datetime | None) -> datetime:
+    """Return the time at which the current day began, in UTC."""
+    return utc(now or datetime.now(UTC)).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def utc(time: datetime) -> datetime:

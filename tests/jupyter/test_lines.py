@@ -1,5 +1,7 @@
 """What a line may look like: assignments, silence, variables, names, quotes; and how errors look."""
 
+from datetime import UTC, date, datetime
+
 import pytest
 
 from tests.support.paimon.table_builder import PaimonTable
@@ -141,7 +143,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot show nonsense", ""),
         ("%snapshot show tag:v2", ""),
         ("%snapshot log --kind vacuum", "'vacuum' is not a kind of commit. Kinds: append, "),
-        ("%snapshot log --since yesterday", ""),
+        ("%snapshot log --since nonsense", "'nonsense' is not a valid ref."),
         ("%snapshot files --partition dt=1", "'dt' is not a partition key. The table is not partitioned."),
         ("%snapshot open memory://not-there", "No Paimon, Delta or Iceberg table at memory://"),
         ("%snapshot open x --format hudi", "No format is called 'hudi'. Formats: paimon, delta, iceberg."),
@@ -206,3 +208,113 @@ def test_an_error_with_control_characters_stays_one_line(orders):
     said = orders.fails("%snapshot show \x1b[31mred")
 
     assert "\x1b" not in said
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("%snapshot 3", 3),
+        ("%snap -2", 4),
+        ("%snapshot v3", 3),
+        ("%snapshot HEAD~1", 4),
+        ("%snapshot latest", 5),
+        ("%snapshot tag:v1", 2),
+        ("%snapshot orders@3", 3),
+        ("%snapshot {n}", 3),
+        ("%snapshot show -1", 5),
+        ("%snapshot show n", 3),
+        ("%snapshot show n~1", 2),
+        ("%snapshot show orders n", 3),
+        ("%snapshot show orders@n", 3),
+        ("%snapshot show text", 4),
+        ("%snapshot show seen", 2),
+        ("%snapshot show moment", 3),
+        ("%snapshot show @moment", 3),
+        ("%snapshot show day", 5),
+        ("%snapshot show 2026-01-01T00:03:30", 3),
+        ("%snapshot show 2026-01-02", 5),
+        ("%snapshot show yesterday", 5),
+    ],
+)
+def test_a_version_is_accepted_as_people_write_it(orders, line, version):
+    orders["n"], orders["text"], orders["day"] = 3, "latest~1", date(2026, 1, 2)
+    orders["moment"] = datetime(2026, 1, 1, 0, 3, 30, tzinfo=UTC)
+    orders.ok("seen = orders.at(2)")
+
+    assert orders.ok(line).result.version == version
+
+
+@pytest.mark.parametrize(
+    ("line", "versions"),
+    [
+        ("%snapshot log 2", [5, 4]),
+        ("%snapshot log -2", [5, 4]),
+        ("%snapshot log n", [5, 4]),
+        ("%snapshot log orders 2", [5, 4]),
+        ("%snapshot log 2 3", [3, 2]),
+        ("%snapshot log v2..HEAD~2", [3, 2]),
+        ("%snapshot log n..3", [3, 2]),
+        ("%snapshot log -3..-2", [4, 3]),
+        ("%snapshot log -n n", [5, 4]),
+        ("%snapshot log --since 2026-01-01T00:04:00", [5, 4]),
+        ("%snapshot log --since moment", [5, 4]),
+        ("%snapshot log --until 2026-01-01", []),
+        ("%snapshot log --since yesterday", []),
+        ("%snapshot history 2", [5, 4]),
+        ("%snapshot versions -n 1", [5]),
+        ("%snapshot show history -n 1", [5]),
+    ],
+)
+def test_a_range_of_commits_is_accepted_as_people_write_it(orders, line, versions):
+    orders["n"], orders["moment"] = 2, datetime(2026, 1, 1, 0, 4, tzinfo=UTC)
+
+    assert orders.ok(line).result["version"].to_pylist() == versions
+
+
+@pytest.mark.parametrize(
+    "line", ["diff 3 4", "diff v3 v4", "diff -3 -2", "diff 3..4", "3..4", "diff orders 3 4", "diff a b"]
+)
+def test_two_versions_are_compared(orders, line):
+    orders["a"], orders["b"] = 3, 4
+
+    found = orders.ok(f"%snapshot {line}").result
+
+    assert (found.a, found.b) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "line", ["%snapshot load 2 as df", "%snapshot load as df -n 3", "%snapshot load orders@2 as df"]
+)
+def test_a_result_is_named_with_as(orders, line):
+    assert orders.ok(line).result is None
+    assert len(orders["df"]) == 3
+
+
+def test_nouns_behind_show_and_other_names_are_commands(orders):
+    assert orders.ok("%snapshot show tables").result["name"].to_pylist() == ["orders"]
+    assert orders.ok("%snapshot show tags").result["tag"].to_pylist() == ["v1"]
+    assert [column.name for column in orders.ok("%snapshot describe 3").result.columns] == ["id", "name"]
+    assert orders.fails("%snapshot hstory").startswith("%snapshot has no command hstory. Did you mean history?")
+
+
+def test_a_short_form_that_is_also_a_variable_of_another_value_is_refused(orders):
+    orders["v3"], orders["latest"] = 2, 1
+
+    assert orders.fails("%snapshot show v3") == (
+        "v3 is ambiguous: it reads as 3, and is a variable of yours with the value 2. Write 3 or {v3}."
+    )
+    assert orders.ok("%snapshot show {v3}").result.version == 2
+    assert orders.ok("%snapshot show latest").result.version == 5
+
+
+def test_a_variable_of_another_kind_is_not_a_version(orders):
+    orders["flag"], orders["rows"] = True, [1]
+
+    assert "'flag' is not a valid ref" in orders.fails("%snapshot show flag")
+    assert "'rows' is not a valid ref" in orders.fails("%snapshot show rows")
+
+
+def test_a_tag_and_a_version_of_one_name_are_told_apart(orders):
+    assert orders.fails("%snapshot show v1") == (
+        "'v1' is ambiguous: a tag of this name is version 2, and 1 is version 1. Write tag:v1 or 1."
+    )

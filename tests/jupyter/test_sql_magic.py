@@ -22,6 +22,45 @@ def test_a_line_is_a_query_too(orders):
     assert rows(orders.ok("%snap sql 'select name from orders where id = 1'")) == [("A",)]
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%snapshot sql select name from orders where id = {one}",
+        "%snapshot sql select name from orders where id = 1;",
+        "%snapshot sql --engine duckdb select name from orders where id=1 --yes",
+        "%snapshot sql select name from orders where id = 1 --engine duckdb --yes",
+        "%snapshot sql select name from 'orders' where name = 'A'".replace("'orders'", '"orders"'),
+        "%snapshot select name from orders where id = 1",
+        "%snapshot from orders select name where id = 1",
+        "%%snapshot\nselect name\nfrom orders\nwhere id = 1",
+        "%%snapshot sql select name\nfrom orders\nwhere id = 1",
+        "%%snapshot select name\nfrom orders\nwhere id = 1",
+        "%%snap --yes\nselect name from orders where id = 1",
+    ],
+)
+def test_a_query_needs_neither_quotes_nor_the_word_sql(orders, cell):
+    orders["one"] = 1
+
+    assert rows(orders.ok(cell)) == [("A",)]
+
+
+def test_the_result_of_a_bare_query_goes_into_a_variable(orders):
+    for line in (
+        "found = %snapshot sql select id from orders where id = 1",
+        "%snapshot found << sql select id from orders where id = 1",
+        "%snapshot sql select id from orders where id = 1 --out found",
+        "%%snapshot -o found\nselect id from orders where id = 1",
+    ):
+        orders.ok(line)
+        assert list(orders["found"]["id"]) == [1]
+        del orders.ip.user_ns["found"]
+
+
+def test_a_short_flag_behind_a_bare_query_is_a_part_of_it(orders):
+    assert rows(orders.ok("%snapshot sql select 3 -y from (select 1 as y)")) == [(2,)]
+    assert rows(orders.ok("%snapshot sql select 3 -y as o from (select 1 as y)")) == [(2,)]
+
+
 def test_tables_and_versions_are_joined(orders, memory_root):
     other = PaimonTable(*memory_root[:-1], f"{memory_root[-1]}_other")
     other.commit([(1, "x"), (9, "y")])
@@ -140,7 +179,7 @@ def test_help_tells_how_to_write_a_query(orders):
 
     assert text.startswith("%snapshot sql [QUERY] [--engine ENGINE]")
     assert "%%snapshot sql -o gone" in text
-    assert "version as of 'latest~2'" in text
+    assert "version as of 'latest~2'" in " ".join(text.split())
     assert repr(orders.ok("%%snapshot sql --help\nselect 1").result) == text
 
 

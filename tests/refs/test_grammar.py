@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.refs import AsOf, Earliest, Latest, Ref, Tag, Version, parse_range, parse_ref
+from snapshot_explorer.refs import AsOf, Earliest, Latest, Ref, Tag, Version, parse_range, parse_ref, parse_time_bound
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 STEPS = st.integers(0, 2**63 - 1)
@@ -90,6 +90,22 @@ def test_any_text_is_a_ref_or_a_bad_reference(text):
         ("@1d12h", AsOf(time=NOW - timedelta(hours=36))),
         ("@2 hours ago", AsOf(time=NOW - timedelta(hours=2))),
         ("@2h^^", AsOf(time=NOW - timedelta(hours=2), back=2)),
+        ("v17", Version(number=17)),
+        ("V17~1", Version(number=17, back=1)),
+        ("HEAD", Latest()),
+        ("head", Latest()),
+        ("HEAD~1", Latest(back=1)),
+        ("HEAD^", Latest(back=1)),
+        ("-1", Latest()),
+        ("-3", Latest(back=2)),
+        ("-3~1", Latest(back=3)),
+        ("2026-11-01", AsOf(time=datetime(2026, 11, 1, tzinfo=UTC))),
+        ("2026-11-01T12:00Z~1", AsOf(time=datetime(2026, 11, 1, 12, tzinfo=UTC), back=1)),
+        ("2026-11-01 12:00", AsOf(time=datetime(2026, 11, 1, 12, tzinfo=UTC))),
+        ("2h", AsOf(time=NOW - timedelta(hours=2))),
+        ("2 hours ago", AsOf(time=NOW - timedelta(hours=2))),
+        ("yesterday", AsOf(time=datetime(2026, 11, 20, 23, 59, 59, 999_999, tzinfo=UTC))),
+        ("@Yesterday", AsOf(time=datetime(2026, 11, 20, 23, 59, 59, 999_999, tzinfo=UTC))),
     ],
 )
 def test_a_text_that_is_a_ref(text, ref):
@@ -109,6 +125,22 @@ def test_a_number_or_a_time_is_a_ref(value, ref):
     assert parse_ref(value) == ref
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2026-11-01", datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC)),
+        ("@3d", NOW - timedelta(days=3), NOW - timedelta(days=3)),
+        ("yesterday", datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 20, 23, 59, 59, 999_999, tzinfo=UTC)),
+        ("@today", datetime(2026, 11, 21, tzinfo=UTC), datetime(2026, 11, 21, 23, 59, 59, 999_999, tzinfo=UTC)),
+        ("17", None, None),
+        ("3d~1", None, None),
+    ],
+)
+def test_a_range_of_times_starts_with_its_first_day_and_ends_with_its_last(text, first, last):
+    assert parse_time_bound(text, start=True, now=NOW) == first
+    assert parse_time_bound(text, start=False, now=NOW) == last
+
+
 def test_numbers_and_times_of_numpy_and_pandas_are_refs():
     import numpy as np
     import pandas as pd
@@ -125,16 +157,12 @@ def test_numbers_and_times_of_numpy_and_pandas_are_refs():
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("v17", "17"),
-        ("V17~1", "17~1"),
         ("version 17", "17"),
         ("snapshot-17", "17"),
         ("#17", "17"),
         ("lastest", "latest"),
         ("latst~2", "latest~2"),
-        ("head", "latest"),
-        ("HEAD~1", "latest~1"),
-        ("HEAD^", "latest~1"),
+        ("haed", "latest"),
         ("newest", "latest"),
         ("oldest", "earliest"),
         ("first", "earliest"),
@@ -142,14 +170,8 @@ def test_numbers_and_times_of_numpy_and_pandas_are_refs():
         ("latest^2", "latest~2"),
         ("~2", "latest~2"),
         ("^", "latest~1"),
-        ("-1", "latest"),
-        ("-3", "latest~2"),
         (-3, "latest~2"),
-        ("2026-11-01", "@2026-11-01"),
-        ("2026-11-01T12:00Z~1", "@2026-11-01t12:00z~1"),
-        ("2h", "@2h"),
-        ("2 hours ago", "@2 hours ago"),
-        ("yesterday", "@1d"),
+        ("today", "@1d"),
         ("@17", "17"),
         ("@20261101", "@2026-11-01"),
         ("@2026-11", "@2026-11-01"),
@@ -197,9 +219,9 @@ def test_a_text_that_is_no_ref(text, said):
 
 
 def test_a_bare_word_that_is_a_tag_says_how_a_tag_is_written():
-    tags = {"eom": 3, "v1~2": 4, "head": 5}
+    tags = {"eom": 3, "w1~2": 4, "now": 5}
 
-    for text, meant in (("eom", "tag:eom"), ("eom~1", "tag:eom~1"), ("v1~2", 'tag:"v1~2"'), ("head", "tag:head")):
+    for text, meant in (("eom", "tag:eom"), ("eom~1", "tag:eom~1"), ("w1~2", 'tag:"w1~2"'), ("now", "tag:now")):
         with pytest.raises(InvalidArgumentError, match="is not a valid ref") as caught:
             parse_ref(text, tags=lambda: tags)
         assert f"Did you mean {meant}?" in str(caught.value)
@@ -223,6 +245,9 @@ def test_tags_are_not_asked_for_while_the_text_is_a_ref():
         ("@2026-11-01 12:00:00.5..@2026-11-02", "@2026-11-01T12:00:00.5Z", "@2026-11-02"),
         ("tag:a..tag:b", "tag:a", "tag:b"),
         ('tag:"a..b"..', 'tag:"a..b"', "latest"),
+        ("v3..HEAD~1", "3", "latest~1"),
+        ("-3..-1", "latest~2", "latest"),
+        ("2026-11-01..2026-11-02", "@2026-11-01", "@2026-11-02"),
         ('tag:0"..tag:""""', 'tag:"0"""', 'tag:""""'),
         ('tag:"a"".."..tag:".."', 'tag:"a"".."', 'tag:".."'),
     ],
@@ -244,7 +269,7 @@ def test_a_range_has_two_sides(text, first, last):
         (17, "A int is not a range of versions. Write two refs"),
         (None, "A NoneType is not a range of versions. Write two refs"),
         ("." * 5000, "is not a range of versions. Write two refs"),
-        ("1..v5", "'v5' is not a valid ref. Did you mean 5?"),
+        ("1..version 5", "'version 5' is not a valid ref. Did you mean 5?"),
     ],
 )
 def test_one_ref_is_no_range(text, said):

@@ -247,3 +247,49 @@ def test_steps_beyond_all_measure_cost_nothing():
 
 def test_tags_with_the_same_letters_are_apart():
     assert resolve(Tag(name="V1"), Past([1, 2], {"v1": 1, "V1": 2})) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("v3", 3), ("HEAD", 5), ("head~1", 4), ("-2", 4), ("2026-11-01T02:30", 2), ("v4~1", 3)]
+)
+def test_a_short_form_is_a_ref_where_no_tag_is_called_so(text, version):
+    assert found(text, Past(range(1, 6), {"eom": 1})) == version
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "said"),
+    [
+        ("v3", {"v3": 2}, "'v3' is ambiguous: a tag of this name is version 2, and 3 is version 3. Write tag:v3 or 3."),
+        ("v3~1", {"v3": 3, "v3~1": 5}, "is ambiguous"),
+        (
+            "v3^",
+            {"v3^": 5},
+            """'v3^' is ambiguous: a tag of this name is version 5, and 3~1 is version 2. Write tag:"v3^" or 3~1.""",
+        ),
+        ("HEAD", {"HEAD": 1}, "'HEAD' is ambiguous: a tag of this name is version 1, and latest is version 5."),
+        ("-1", {"-1": 1}, "'-1' is ambiguous: a tag of this name is version 1, and latest is version 5."),
+        ("2026-11-01", {"2026-11-01": 4}, "and @2026-11-01T00:00:00Z is no version. Write tag:2026-11-01 or @2026-11"),
+    ],
+)
+def test_a_short_form_that_is_also_the_name_of_another_version_is_refused(text, tags, said):
+    assert said in refused(text, Past(range(1, 6), tags), InvalidArgumentError)
+
+
+def test_a_short_form_and_a_tag_of_its_name_that_agree_are_one_version():
+    past = Past(range(1, 6), {"v3": 3, "2026-11-01": 2})
+    past.times = {version: START - timedelta(hours=3 - version) for version in past.existing}
+
+    assert found("v3", past) == found("v3~0", past) == 3
+    assert found("v3~1", past) == 2
+    assert refused("2026-11-01", past, InvalidArgumentError)
+    past.tagged["2026-11-01"] = 3
+    assert found("2026-11-01", past) == 3
+
+
+def test_a_ref_in_full_does_not_read_the_tags():
+    past = Past(range(1, 6), {"v3": 2})
+
+    for text in ("3", "latest", "@2026-11-01T02:30"):
+        found(text, past)
+
+    assert "tags" not in past.asked

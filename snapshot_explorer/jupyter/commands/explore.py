@@ -1,6 +1,6 @@
 """`%snapshot explore`: the explorer, a widget."""
 
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 
 
 def _explore(invocation: Invocation) -> object:
@@ -8,7 +8,9 @@ def _explore(invocation: Invocation) -> object:
     from snapshot_explorer.jupyter.explorer import explore as explorer_of  # noqa: PLC0415 - widgets take long to import
 
     name, table = invocation.table()
-    return explorer_of(table, name=name)
+    explorer = explorer_of(table, name=name)
+    explorer.state.follow = invocation.arguments.has("follow")
+    return explorer
 
 
 EXPLORE = Command(
@@ -16,8 +18,11 @@ EXPLORE = Command(
     summary="A widget to travel through time by hand",
     run=_explore,
     python="snapshot_explorer.explore(orders)",
-    examples=("%snapshot explore", "e = %snapshot explore -t orders"),
-    options=(TABLE,),
+    examples=("%snapshot explore", "e = %snapshot explore -t orders", "%snapshot watch"),
+    options=(
+        Option(flags=("--follow",), meaning="look for new commits every few seconds, as %snapshot watch does"),
+        TABLE,
+    ),
     notes="A timeline with markers A and B, and views of the commit, manifests, differences, rows, files and "
     "health, each with the equivalent line of Python. Works by keyboard; e.state controls it from code, "
     "e.wait() waits for pending reads, e.close() ends it. Without widgets it is a table and a picture.",

@@ -36,6 +36,7 @@ FILES = Command(
         Option(
             flags=("-p", "--partition"),
             metavar="COLUMN=VALUE",
+            value_type="partition",
             repeated=True,
             meaning="only files of this partition; repeatable, or joined by /. COLUMN=null is the null partition",
         ),

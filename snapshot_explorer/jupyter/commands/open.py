@@ -88,7 +88,7 @@ OPEN = Command(
     arguments=(
         Argument(
             name="PATH",
-            value_type="text",
+            value_type="path",
             required=True,
             meaning="the table's own folder or URL; or a variable with the path or an open table",
         ),

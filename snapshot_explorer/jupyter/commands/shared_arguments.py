@@ -7,7 +7,9 @@ from snapshot_explorer.jupyter.command import Argument, Invocation, Option
 from snapshot_explorer.snapshot import Snapshot
 
 REF = Argument(name="REF", value_type="ref", meaning="the version; by default latest")
-WHERE = Option(flags=("--where",), metavar='"SQL"', meaning="only rows for which the condition is true")
+WHERE = Option(
+    flags=("--where",), metavar='"SQL"', value_type="condition", meaning="only rows for which the condition is true"
+)
 RANGE = Argument(
     name="A..B", value_type="range", meaning="from version A to version B, both included; either can be left out"
 )
@@ -17,8 +19,13 @@ COMMIT_FILTERS = (
         flags=("--operation",), metavar="WORD", meaning="only commits with this operation of the writer, such as MERGE"
     ),
     Option(flags=("--user",), metavar="TEXT", meaning="only commits of a user whose recorded name contains the text"),
-    Option(flags=("--since",), metavar="@TIME", meaning="only commits at or after a time: @2026-11-01, @3d"),
-    Option(flags=("--until",), metavar="@TIME", meaning="only commits at or before a time"),
+    Option(
+        flags=("--since",),
+        metavar="TIME",
+        value_type="time",
+        meaning="only commits at or after a time: 2026-11-01, 3d, yesterday",
+    ),
+    Option(flags=("--until",), metavar="TIME", value_type="time", meaning="only commits at or before a time"),
     Option(flags=("--grep",), metavar="TEXT", meaning="only commits whose stored details contain the text"),
     Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
 )

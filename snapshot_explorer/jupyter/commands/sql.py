@@ -15,8 +15,8 @@ def _sql(invocation: Invocation) -> object:
     text = query if invocation.cell_body is None else invocation.cell_body
     if text is None or not text.strip():
         raise UsageError(
-            "%snapshot sql needs a query. Write it below %%snapshot sql, or in quotes: "
-            '%snapshot sql "select * from orders version as of 17".'
+            "%snapshot sql needs a query. Write it below %%snapshot sql, or behind it: "
+            "%snapshot sql select * from orders version as of 17."
         )
     if not invocation.tables.all():
         invocation.table()  # raises, with how to open one
@@ -32,12 +32,12 @@ SQL = Command(
     run=_sql,
     python='snapshot_explorer.sql("select * from orders version as of 17", {"orders": orders}, engine="duckdb")',
     examples=(
-        '%snapshot sql "select * from orders@17"',
+        "%snapshot sql select * from orders@17",
         "%%snapshot sql -o gone  (and the query below, in the same cell)",
         '%snapshot sql "select * from orders version as of 17 except select * from orders"',
         "%snapshot sql \"select count(*) from orders timestamp as of '2026-11-01'\" --engine spark",
     ),
-    arguments=(Argument(name="QUERY", value_type="text", meaning="the query in quotes, unless it is below the line"),),
+    arguments=(Argument(name="QUERY", value_type="query", meaning="the query, unless it is below the line"),),
     options=(
         Option(
             flags=("--engine",),
@@ -48,8 +48,9 @@ SQL = Command(
         ),
         Option(flags=("-y", "--yes"), meaning="read regardless of the amount"),
     ),
-    notes="The query follows below %%snapshot sql in the same cell, where nothing is expanded. It uses the names of "
-    "open tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a tag), timestamp as of "
+    notes="The query follows below %%snapshot sql, or below %%snapshot, in the same cell, where nothing is expanded. "
+    "In a line it needs no quotes; only --yes, --engine, --out and --debug are then read behind it. It uses the names "
+    "of open tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a tag), timestamp as of "
     "'2026-11-01 12:00' (UTC without a zone) or '2h'; by default the newest version. DuckDB reads the "
     "columns and files that the query needs, into memory: more than the settings load_row_limit or "
     "load_size_limit only with --yes. Only read-only statements are allowed.",

@@ -16,11 +16,12 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.history import CommitFilter
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.model import Kind
-from snapshot_explorer.refs import AsOf, parse_ref
+from snapshot_explorer.refs import parse_time_bound
 from snapshot_explorer.render.commits import Measure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from traitlets import Bunch
 
@@ -138,9 +139,9 @@ class ExplorerState(HasTraits):
             text=self.text or None,
             maintenance=self.maintenance or self.kind in _UPKEEP,
         )
-        for text, compared in ((self.since, pc.greater_equal), (self.until, pc.less_equal)):
-            if text:
-                limit = pa.scalar(_time(text).time, frames.UTC_MILLIS)
+        for name, compared in (("since", pc.greater_equal), ("until", pc.less_equal)):
+            if text := getattr(self, name):
+                limit = pa.scalar(_time(name, text), pa.timestamp("us", "UTC"))
                 commits = commits.filter(compared(commits["committed_at"], limit))
         return chosen.passing(commits)
 
@@ -233,7 +234,7 @@ class ExplorerState(HasTraits):
         text: str = proposal.value.strip()
         if text:
             try:
-                _time(text)
+                _time(proposal.trait.name, text)
             except InvalidArgumentError as error:
                 raise TraitError(str(error)) from error
         return text
@@ -256,13 +257,13 @@ def _spelled(text: str) -> str:
     return text if text.startswith("@") else f"@{text}"
 
 
-def _time(text: str) -> AsOf:
-    """Return a time that is written as in refs; the @ may be left out.
+def _time(name: str, text: str) -> datetime:
+    """Return the time of `since` or `until`, written as in refs; the @ may be left out.
 
     Raises:
         InvalidArgumentError: It is none.
     """
-    ref = parse_ref(_spelled(text))
-    if not isinstance(ref, AsOf):
+    time = parse_time_bound(_spelled(text), start=name == "since")
+    if time is None:
         raise InvalidArgumentError(f"{text!r} is not a time. Write a time such as @2026-11-01 or @3d.")
-    return ref
+    return time

@@ -1,0 +1,118 @@
+"""Lines as people write them, brought to the form of a command: `5`, `history`, `show tables`, `sql select ...`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.jupyter.tokens import Token, tokenize
+from snapshot_explorer.refs import parse_range, parse_ref
+
+ALIASES = MappingProxyType(
+    {
+        "history": ("log",),
+        "versions": ("log",),
+        "describe": ("schema",),
+        "watch": ("explore", "--follow"),
+    }
+)
+"""Other names of commands, and the words that each stands for."""
+_QUERY_STARTS = ("select", "with", "from", "values", "explain")
+"""The first words of a query that `sql` may be left out before."""
+_FLAGS = ("--yes", "--debug", "--help")
+_FLAGS_WITH_VALUE = ("--engine", "--out")
+"""Options that may stand behind a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A line in the form of a command."""
+
+    words: tuple[Token, ...]
+    """The name of the command, if the line has one, and the words behind it."""
+    body: str | None
+    """The cell below the line, with the part of a query that is in the line."""
+    has_query: bool = False
+    """Whether the line contains a query without quotes."""
+
+
+def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: Callable[[str], bool]) -> Written:
+    """Return a line in the form of a command.
+
+    Args:
+        line: The line behind `%snapshot`.
+        body: The cell below it.
+        names: The names of the commands.
+        is_table: Whether an open table has that name.
+    """
+    words = tokenize(line)
+    has_body = body is not None and bool(body.strip())
+    if has_body and (not words or words[0].text.startswith("--") or words[0].text in ("-o", "-y")):
+        words = (Token("sql"), *words)
+    if words and not words[0].quote:
+        words = _with_command(words, names, is_table)
+    if not words or words[0].text != "sql":
+        return Written(words=words, body=body)
+    return _with_query(line, words, body)
+
+
+def _with_command(words: tuple[Token, ...], names: Sequence[str], is_table: Callable[[str], bool]) -> tuple[Token, ...]:
+    """Return the words with the command before them that they are the short form of."""
+    first, *others = words
+    text = first.text
+    if text.endswith("?") and not others:
+        return (Token("help"), *([Token(text.rstrip("?"))] if text.rstrip("?") else []))
+    if text == "show" and others and not others[0].quote:
+        noun = others[0].text
+        if (noun in names or noun in ALIASES) and not is_table(noun):
+            return _with_command(tuple(others), names, is_table)
+    if text in names or is_table(text):
+        return words
+    if text in ALIASES:
+        return (*map(Token, ALIASES[text]), *others)
+    if text.lower() in _QUERY_STARTS:
+        return (Token("sql"), *words)
+    if ".." in text:
+        return (Token("diff"), *words) if _parses(parse_range, text) else words
+    table, at, ref = text.partition("@")
+    is_ref = _parses(parse_ref, ref if at and is_table(table) else text)
+    return (Token("show"), *words) if is_ref else words
+
+
+def _parses(parse: Callable[[object], object], text: str) -> bool:
+    try:
+        parse(text)
+    except InvalidArgumentError:
+        return False
+    return True
+
+
+def _with_query(line: str, words: tuple[Token, ...], body: str | None) -> Written:
+    """Return the words of `sql` with a query that has no quotes as one word, or in the body where there is one."""
+    command, *others = words
+    at = 0
+    while at < len(others) and others[at].text.startswith("-") and not others[at].quote:
+        at += 2 if others[at].text in (*_FLAGS_WITH_VALUE, "-o") else 1
+    before, query = others[:at], others[at:]
+    after: list[Token] = []
+    while query and (count := _option_at_the_end(query)):
+        after = [*query[-count:], *after]
+        query = query[:-count]
+    is_one_word = len(query) == 1 and (query[0].quote or query[0].text.startswith("{"))
+    asks_for_help = len(others) <= 2 and others[-1].text == "-h" if others else False  # noqa: PLR2004 - no query is a word
+    if not query or is_one_word or asks_for_help:
+        return Written(words=words, body=body)
+    text = line[query[0].start : after[0].start if after else len(line)].strip()
+    if body is not None:
+        return Written(words=(command, *before, *after), body=f"{text}\n{body}", has_query=True)
+    return Written(words=(command, *before, Token(text, quote='"'), *after), body=None, has_query=True)
+
+
+def _option_at_the_end(words: Sequence[Token]) -> int:
+    """Return the number of words of an option that ends a query; 0 if there is none."""
+    last = words[-1]
+    if last.quote:
+        return 0
+    if last.text in _FLAGS or last.text.startswith(tuple(f"{flag}=" for flag in _FLAGS_WITH_VALUE)):
+        return 1
+    return 2 if len(words) > 1 and words[-2].text in _FLAGS_WITH_VALUE and not words[-2].quote else 0
