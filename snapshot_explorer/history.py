@@ -107,19 +107,33 @@ def read_history(
 
 
 def history_frame(
-    rows: pa.Table, *, stat: bool, path: str, total: int | None, limit: int | None, anomalies: pa.Table | None = None
+    rows: pa.Table,
+    *,
+    stat: bool,
+    path: str,
+    branch: str | None,
+    total: int | None,
+    limit: int | None,
+    anomalies: pa.Table | None = None,
 ) -> Frame:
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version.
     """
+    of_branch = f", branch {branch}" if branch else ""
     names = _STAT if stat else frames.drawn_of_commits(rows)
     if anomalies is not None:
         rows = rows.append_column(_ANOMALIES, _marks(rows["version"], anomalies))
         names = (*names[:3], _ANOMALIES.name, *names[3:])
-    depict = partial(timeline, heading=f"History of {last_part(path)}")
+    depict = partial(timeline, heading=f"History of {last_part(path)}{of_branch}")
     return Frame(
-        rows, title=f"History of {path}", noun="versions", total=total, drawn=names, limit=limit, depict=depict
+        rows,
+        title=f"History of {path}{of_branch}",
+        noun="versions",
+        total=total,
+        drawn=names,
+        limit=limit,
+        depict=depict,
     )
 
 

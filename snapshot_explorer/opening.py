@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.formats import bind
 from snapshot_explorer.formats.iceberg import split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
@@ -12,10 +15,13 @@ from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from snapshot_explorer.storage import ExternalFiles
+
+_SHOWN = 3
+"""Folders that the message of a missing one names, where none is similar."""
 
 
 def open_table(  # noqa: PLR0913 - options, which are combined freely
@@ -61,5 +67,41 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     found = split_metadata_path(path)
     folder, metadata_file = found or (path, None)
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
-    table_format = bind(storage, format, branch=branch, metadata_file=metadata_file, relocate=relocate)
+    try:
+        table_format = bind(storage, format, branch=branch, metadata_file=metadata_file, relocate=relocate)
+    except TableNotFoundError as error:
+        hint = "" if branch or storage.list("") else _nearest_folder(os.fspath(path), storage_options)
+        if not hint:
+            raise
+        raise TableNotFoundError(f"{error} {hint}") from None
     return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage)
+
+
+def _nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
+    """Return a sentence with the folder whose name is nearest to a missing one, and how many more are beside it.
+
+    Empty where there is none. One listing of the parent folder, or of the one above it if that is missing too.
+    """
+    rest = path.rstrip("/")
+    for _ in range(2):
+        parent, slash, name = rest.rpartition("/")
+        if parent.endswith((":", ":/")):
+            return ""  # a bucket
+        try:
+            storage = Storage(parent or ("/" if slash else "."), storage_options)
+            found = [folder for folder in storage.folders("") if not folder.startswith((".", "_"))]
+        except SnapshotExplorerError:
+            return ""
+        if found:
+            return _did_you_mean(name, found, storage.root)
+        rest = parent
+    return ""
+
+
+def _did_you_mean(name: str, found: Sequence[str], parent: str) -> str:
+    near = get_close_matches(name, found, 1, cutoff=0.5)
+    if near:
+        more = len(found) - 1
+        return f"Did you mean {near[0]}?" + (f" {parent} has {more:,} more." if more else "")
+    more = len(found) - _SHOWN
+    return f"{parent} has the folders {', '.join(found[:_SHOWN])}{f' and {more:,} more' if more > 0 else ''}."

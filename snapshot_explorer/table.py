@@ -122,6 +122,10 @@ class Table:
             return self.current
         return Snapshot(self.path, self._format, self._format.version(version), readability=self._readability)
 
+    def time_note(self, ref: int | str | datetime | Ref) -> str | None:
+        """Return a sentence where a version was committed within a minute after the time of a ref; otherwise None."""
+        return VersionResolver(self, self._format).time_note(parse_ref(ref))
+
     def versions(self) -> tuple[int, ...]:
         """Return the versions that can be loaded, ascending. One listing.
 
@@ -177,7 +181,9 @@ class Table:
         rows = self._commits = self._readability.applied_to(read_history(self._format, versions, chosen, limit))
         total = len(versions) if chosen.passes_all else None
         marks = self.anomalies().to_arrow() if anomalies else None
-        return history_frame(rows, stat=stat, path=self.path, total=total, limit=limit, anomalies=marks)
+        return history_frame(
+            rows, stat=stat, path=self.path, branch=self.branch, total=total, limit=limit, anomalies=marks
+        )
 
     def commits(self, versions: Sequence[int]) -> Frame:
         """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing.
@@ -188,7 +194,7 @@ class Table:
         """
         found = read_history(self._format, versions, CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(found)
-        return history_frame(rows, stat=False, path=self.path, total=None, limit=None)
+        return history_frame(rows, stat=False, path=self.path, branch=self.branch, total=None, limit=None)
 
     @overload
     def lifetimes(

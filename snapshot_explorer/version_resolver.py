@@ -1,5 +1,6 @@
 """`VersionResolver`: resolve refs and ranges to versions of a table."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -22,7 +23,11 @@ from snapshot_explorer.refs import (
     resolve,
     resolve_range,
 )
+from snapshot_explorer.refs.times import format_time
 from snapshot_explorer.snapshot import Snapshot
+
+_SOON = 60
+"""Seconds after the time of a ref within which a commit is mentioned."""
 
 
 @runtime_checkable
@@ -91,6 +96,23 @@ class VersionResolver:
         if isinstance(self._format, SupportsTimeTravelRanges):
             return self._format.candidates_at(time, versions)
         return versions
+
+    def time_note(self, ref: Ref) -> str | None:
+        """Return why the version of a time is the one before, where the next was committed within a minute after it."""
+        if not isinstance(ref, AsOf) or ref.back:
+            return None
+        version, versions = resolve(ref, self), self.listing().versions
+        later = versions[bisect_right(versions, version) :][:1]
+        if not later:
+            return None
+        time = self.committed_at(later)[0]
+        seconds = (time - ref.time).total_seconds()
+        if not 0 < seconds < _SOON:
+            return None
+        return (
+            f"{ref} is version {version}, the last one committed by then: version {later[0]} was committed "
+            f"{seconds:g} s later, at {format_time(time)}."
+        )
 
     def between(
         self, between: str | None = None, since: str | datetime | None = None, until: str | datetime | None = None

@@ -1,5 +1,6 @@
 """The IPython extension: what `%load_ext snapshot_explorer` registers, and how it is removed."""
 
+import re
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -20,6 +21,10 @@ except ImportError as error:
     log.warning("Completion of %%snapshot lines is off: %s", error)
 
 _KINDS = ("line", "cell")
+_QUESTION = re.compile(
+    rf"(?:(?P<before>\?{{1,2}})\s*)?%(?P<magic>{'|'.join(NAMES)})\s+(?P<word>[a-z]+)\s*(?P<after>\?{{0,2}})\s*"
+)
+"""A line such as `%snapshot log?` or `?%snapshot log`, which IPython would read as a question about `log`."""
 
 __all__ = ["SnapshotMagics", "load_ipython_extension", "unload_ipython_extension"]
 
@@ -36,6 +41,7 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
         for kind in _KINDS:
             del magics.magics[kind][name]
     ip.register_magics(magics)
+    ip.input_transformers_cleanup.append(answer_questions)
     if completion is not None:
         ip.Completer.custom_matchers.append(completion.matcher(magics.tables, ip.user_ns))
 
@@ -62,6 +68,8 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
             if _is_ours(manager.magics[kind].get(name)):
                 del manager.magics[kind][name]
     manager.registry.pop(SnapshotMagics.__name__, None)
+    transformers = ip.input_transformers_cleanup
+    transformers[:] = [one for one in transformers if getattr(one, "__name__", "") != answer_questions.__name__]
     for item in ip.configurables:
         if isinstance(item, SnapshotMagics):
             item.shown_progress.unregister()
@@ -72,6 +80,19 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
     if ip.display_formatter is not None:
         for drawn in (Frame, Picture):
             ip.display_formatter.mimebundle_formatter.type_printers.pop(drawn, None)
+
+
+def answer_questions(lines: list[str]) -> list[str]:
+    """Return the lines of a cell with `%snapshot log?` as `%snapshot help log`."""
+    return [_answer(line) if "?" in line else line for line in lines]
+
+
+def _answer(line: str) -> str:
+    found = _QUESTION.fullmatch(line)
+    if found is None or not (found["before"] or found["after"]):
+        return line
+    end = "\n" if line.endswith("\n") else ""
+    return f"%{found['magic']} help {found['word']}{end}"
 
 
 def _is_ours(magic: object) -> bool:

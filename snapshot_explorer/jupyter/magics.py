@@ -2,7 +2,7 @@
 
 import re
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
@@ -26,6 +26,7 @@ from snapshot_explorer.visible import visible
 
 NAMES = ("snapshot", "snap")
 """What the magic is called: the name, and the short one."""
+_TIME_OF_DAY = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _TARGET = re.compile(r"\s*([^\W\d]\w*)\s*<<(.*)", re.DOTALL)
 
 
@@ -156,7 +157,10 @@ class SnapshotMagics(Magics):
             cell_body=body,
         )
         try:
-            return command.run(invocation)
+            result = command.run(invocation)
+            for note in _time_notes(command, invocation):
+                invocation.show_line(note)
+            return result  # noqa: TRY300 - what follows handles errors of all of it
         except UsageError as error:
             raise UsageError(visible(str(error))) from error.__cause__
         except SnapshotExplorerError as error:
@@ -178,6 +182,14 @@ class SnapshotMagics(Magics):
         cell = (history.input_hist_parsed if history else [""])[-1]
         bare = rf"^\s*get_ipython\(\)\.run_line_magic\('(?:{'|'.join(NAMES)})', {re.escape(repr(line))}\)\s*$"
         return re.search(bare, cell, re.MULTILINE) is not None
+
+
+def _time_notes(command: Command, invocation: Invocation) -> Iterator[str]:
+    """Yield why a time with an hour names the version that it does, where the next one was committed soon after."""
+    ref, between = invocation.arguments.get("ref"), invocation.arguments.get("a..b")
+    for text in [ref, *(between or "").split("..")] if command.accepts_table else []:
+        if text and _TIME_OF_DAY.search(text) and (note := invocation.table()[1].time_note(text)):
+            yield note
 
 
 def _target(line: str) -> tuple[str | None, str]:

@@ -52,7 +52,7 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
     if words and not words[0].quote:
         words = _with_command(words, names, is_table)
     if not words or words[0].text != "sql":
-        return Written(words=words, body=body)
+        return Written(words=words, body=None if words and words[0].text == "help" else body)
     return _with_query(line, words, body)
 
 

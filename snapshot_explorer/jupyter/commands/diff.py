@@ -30,7 +30,12 @@ def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan:
     """Return the differences of two versions, one selected part, or the rows that differ."""
     arguments = invocation.arguments
     a, b = parse_range(_range(arguments))
-    _, table = invocation.table()
+    name, table = invocation.table()
+    if arguments.get("a..b") is None and len(versions := table.versions()) == 1:
+        raise UsageError(
+            f"{name} has one version, {versions[0]}: there is none before it to compare with. "
+            f"%snapshot show {versions[0]} shows what it added."
+        )
     if arguments.has("rows"):
         return _rows(invocation, table, a, b)
     alone = next((name for name in _OF_ROWS if arguments.has(name)), None)

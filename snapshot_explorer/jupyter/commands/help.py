@@ -2,11 +2,13 @@
 
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, find_command
 from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
+from snapshot_explorer.jupyter.spellings import ALIASES
 
 
 def _help(invocation: Invocation) -> HelpText:
     """Return the list of commands, or the help of the one named."""
     word = invocation.arguments.get("command")
+    word = ALIASES[word][0] if word is not None and word in ALIASES else word
     return (
         HelpText(overview(invocation.commands))
         if word is None

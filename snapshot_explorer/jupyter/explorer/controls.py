@@ -105,6 +105,11 @@ class Controls:
         for box in self.markers.values():
             box.options = ("latest", "earliest", *offered)
 
+    def show_marker(self, marker: str) -> None:
+        """Let a marker's box show the version of the marker again, whatever was typed into it."""
+        version = getattr(self._state, marker)
+        self.markers[marker].value = "" if version is None else str(version)
+
     def offer_manifests(self, choices: Sequence[tuple[str, str]]) -> None:
         """Offer the manifests that are shown; the one that is open stays so if it is among them."""
         options = [

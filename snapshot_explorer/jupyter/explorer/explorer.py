@@ -142,18 +142,23 @@ class Explorer(widgets.VBox):
 
         before = self._log
 
-        def find() -> tuple[int | None, Log | None]:
+        def find() -> tuple[int | None, Log | None, str]:
             version = self.table.at(ref).version
             is_known = before is not None and version in before.versions
-            return version, None if is_known else read_log(self.table, before)
+            return version, None if is_known else read_log(self.table, before), self.table.time_note(ref) or ""
 
-        def take(found: tuple[int | None, Log | None]) -> None:
-            version, log = found
+        def take(found: tuple[int | None, Log | None, str]) -> None:
+            version, log, note = found
             if log is not None:
                 self._show_log(log)
             self._set_marker(marker, version)
+            self.state.note = self.state.note or note
 
-        job = Job(run=find, done=take, failed=lambda sentence: self.state.set_trait("note", sentence))
+        def fail(sentence: str) -> None:
+            self._controls.show_marker(marker)
+            self.state.note = sentence
+
+        job = Job(run=find, done=take, failed=fail)
         return self._work.start(f"marker {marker}", job)
 
     def load(self) -> None:
@@ -252,6 +257,7 @@ class Explorer(widgets.VBox):
             self.state.note = str(error)
         else:
             self.state.note = ""
+        self._controls.show_marker(marker)
 
     def _draw(self) -> None:
         """Draw the timeline where it has changed, else its markers."""

@@ -520,3 +520,28 @@ def test_the_variable_that_holds_a_table_is_found(shell, path):
 
     assert cell.result.code == "mine.at(5).commit"
     cell.result.close()
+
+
+@pytest.mark.parametrize("text", ["nonsense", "99", "tag:none", "latest~99"])
+def test_a_wrong_ref_leaves_the_box_and_the_view_together(explorer, text):
+    box = labelled(explorer, "B")
+
+    box.value = text
+    explorer.wait()
+
+    assert explorer.state.note
+    assert box.value == "18"
+    assert explorer.state.b == 18
+
+
+def test_a_ref_of_the_version_that_is_shown_becomes_its_number(explorer):
+    box = labelled(explorer, "B")
+
+    for text in ("latest", "HEAD", "v18", "-1", "tag:none"):
+        box.value = text
+        explorer.wait()
+        assert box.value == "18"
+    box.value = "HEAD~1"
+    explorer.wait()
+
+    assert (box.value, explorer.state.b, explorer.state.note) == ("17", 17, "")

@@ -1,0 +1,109 @@
+"""What people type by mistake or by habit, and what the answer says."""
+
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import TableNotFoundError
+from tests.support.paimon.table_builder import PaimonTable
+
+
+@pytest.mark.parametrize("line", ["%snapshot log?", "%snap log ??", "?%snapshot log", "x = 1\n%snapshot log?"])
+def test_a_question_mark_shows_the_help_of_a_command(shell, line):
+    assert repr(shell.ok(line).result).startswith("%snapshot log [A..B]")
+
+
+def test_a_question_about_another_name_of_a_command_is_answered_too(shell):
+    assert repr(shell.ok("%snapshot history?").result).startswith("%snapshot log [A..B]")
+    assert repr(shell.ok("%%snapshot sql?\nselect 1").result).startswith("%snapshot sql [QUERY]")
+
+
+def test_questions_of_others_are_left_alone_and_unloading_removes_the_answers(shell):
+    before = shell.ip.transform_cell("print?\nx = '%snapshot log?'\n")
+    shell.ok("%unload_ext snapshot_explorer")
+
+    assert "pinfo" in before
+    assert "'%snapshot log?'" in before
+    assert "pinfo" in shell.ip.transform_cell("%snapshot log?")
+
+
+def test_loading_twice_answers_questions_once(shell):
+    count = len(shell.ip.input_transformers_cleanup)
+
+    shell.ok("%reload_ext snapshot_explorer")
+
+    assert len(shell.ip.input_transformers_cleanup) == count
+
+
+def test_diff_of_a_table_with_one_version_says_so(shell, memory_root):
+    table = PaimonTable(*memory_root)
+    table.commit([(1, "a")])
+    shell.ok(f"%snapshot open memory://{table.root} as orders")
+
+    assert shell.fails("%snapshot diff") == (
+        "orders has one version, 1: there is none before it to compare with. %snapshot show 1 shows what it added."
+    )
+
+
+def test_the_title_of_a_history_has_the_branch(shell, written):
+    branch = PaimonTable(written.filesystem, f"{written.root}/branch/branch-dev")
+    branch.commit([(1, "a")])
+    shell.ok(f"%snapshot open memory://{written.root} as dev --branch dev")
+
+    title = f"History of {shell['dev'].path}, branch dev"
+
+    assert shell.ok("%snapshot log").shown["text/plain"].startswith(title)
+    assert shell["dev"].history().figure().layout.title.text.endswith(", branch dev")
+
+
+@pytest.mark.parametrize("command", ["show", "load", "files", "manifests"])
+def test_a_time_just_before_a_commit_says_which_version_it_is(orders, command):
+    cell = orders.ok(f"%snapshot {command} 2026-01-01T00:03:59.556Z")
+
+    assert cell.said[-1] == (
+        "@2026-01-01T00:03:59.556000Z is version 3, the last one committed by then: version 4 was committed 0.444 s "
+        "later, at 2026-01-01T00:04:00Z."
+    )
+
+
+@pytest.mark.parametrize("ref", ["@2026-01-01T00:03:00Z", "@2026-01-01T00:04:00Z", "3", "@2026-01-02", "latest"])
+def test_other_refs_say_nothing_about_the_next_version(orders, ref):
+    assert orders.ok(f"%snapshot show {ref}").said == []
+
+
+def test_a_range_of_times_says_it_for_both_sides(orders):
+    said = orders.ok("%snapshot diff 2026-01-01T00:01:30..2026-01-01T00:03:30").said
+
+    assert [line.partition(",")[0] for line in said] == [
+        "@2026-01-01T00:01:30Z is version 1",
+        "@2026-01-01T00:03:30Z is version 3",
+    ]
+
+
+@pytest.fixture
+def lake(tmp_path):
+    for name in ("cdf-table", "orders", "_staging", *(f"events_{number}" for number in range(11))):
+        (tmp_path / "lake" / name).mkdir(parents=True)
+    return tmp_path / "lake"
+
+
+def test_a_typo_in_a_path_suggests_the_nearest_folder(shell, lake):
+    assert shell.fails(f"%snapshot open {lake}/cdf-tabel").endswith(
+        f": the folder is missing or empty. Check the path and the options. Did you mean cdf-table? {lake} has 12 more."
+    )
+
+
+def test_a_typo_in_the_folder_above_is_found(lake):
+    with pytest.raises(
+        TableNotFoundError, match=rf"Did you mean lake\? {lake.parent} has \d+ more\.|Did you mean lake\?$"
+    ):
+        open_table(lake.parent / "laek" / "orders")
+
+
+def test_where_no_folder_is_similar_some_are_named(lake):
+    with pytest.raises(TableNotFoundError, match=f"{lake} has the folders cdf-table, events_0, events_1 and 10 more.$"):
+        open_table(lake / "xyzzy")
+
+
+def test_a_missing_bucket_suggests_nothing():
+    with pytest.raises(TableNotFoundError, match=r"Check the path and the options\.$"):
+        open_table("memory://not-there")
