@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.frames import PandasTypes
     from snapshot_explorer.model import Listing, TableSchema
 
 
@@ -244,10 +245,29 @@ class Snapshot:
         return read_changes(self.resolved.changelog(), columns, where, limit=limit)
 
     def to_pandas(
-        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+        *,
+        types: PandasTypes = "arrow",
     ) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame with lossless Arrow dtypes. Arguments as for `to_arrow`."""
-        return frames.as_pandas(self.to_arrow(columns, where, limit))
+        """Return the rows as a pandas DataFrame, by default with lossless Arrow dtypes.
+
+        Args:
+            columns: As for `to_arrow`.
+            where: As for `to_arrow`.
+            limit: As for `to_arrow`.
+            types: `arrow` loses nothing, but decimals are objects to NumPy: a merge with floats matches nothing, and
+                ufuncs, `describe` and `cumsum` fail. `numpy`: decimals become the nearest float64, as do integers with
+                nulls; dates become datetime64, and booleans with nulls objects. `nullable`: Int64, Float64, boolean and
+                string, with NA; decimals become the nearest Float64. Nested values stay as they are in both.
+
+        Raises: as `to_arrow`, and
+            InvalidArgumentError: `types` is unknown, or NumPy's cannot hold an integer exactly.
+        """
+        known = frames.check_types(types)
+        return frames.rows_as_pandas(self.to_arrow(columns, where, limit), known)
 
     def to_spark(
         self,

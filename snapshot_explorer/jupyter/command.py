@@ -30,6 +30,7 @@ ValueType = Literal[
     "partition",
     "condition",
     "query",
+    "types",
 ]
 """The type of a value, by which it is checked and completed."""
 
@@ -126,6 +127,8 @@ class Invocation:
     """The user's variables, those of the calling function before the global ones."""
     show_line: Callable[[str], None]
     """Shows a line to the user at once."""
+    show_once: Callable[[str], None]
+    """Shows a line like `show_line`, but each line only once in a session."""
     cell_body: str | None = None
     """The cell below the line of a cell magic; never expanded."""
 

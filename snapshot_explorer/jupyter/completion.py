@@ -10,6 +10,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 
 from snapshot_explorer import queries
 from snapshot_explorer.formats import FORMATS
+from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import Known
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
 from snapshot_explorer.jupyter.commands import COMMANDS
@@ -175,6 +176,7 @@ class _CursorPosition:
             "command": [command.name for command in COMMANDS],
             "kind": get_args(Kind),
             "engine": ENGINES,
+            "types": get_args(PandasTypes),
             "measure": get_args(Measure),
             "sql engine": queries.ENGINES,
             "format": [one.name for one in FORMATS],

@@ -20,6 +20,7 @@ def show_read_size(
     snapshot: Snapshot,
     limit: int | None,
     *,
+    where: str | None = None,
     ways: str = "Add --limit N for a part, or --yes for all",
 ) -> None:
     """Show a line with what will be read, from metadata alone.
@@ -27,7 +28,7 @@ def show_read_size(
     Raises:
         UsageError: It is more than the settings allow without --yes.
     """
-    what, limits = cost_of(snapshot, invocation.arguments.get("where")), _limits(invocation)
+    what, limits = cost_of(snapshot, where), _limits(invocation)
     if what.exceeds(limits) and limit is None and not invocation.arguments.has("yes"):
         raise UsageError(
             f"Version {snapshot.version} of {name} would read {what}: more than {limits} is read only when asked for. "

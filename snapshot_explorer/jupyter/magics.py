@@ -55,6 +55,7 @@ class SnapshotMagics(Magics):
         super().__init__(shell)
         self._shell = shell
         self.tables = OpenTables(shell.user_ns)
+        self._shown_once: set[str] = set()
         self.shown_progress = ShellProgress(shell, lambda: self.progress)
 
     # IPython's annotation of the decorator loses the type of what it decorates.
@@ -154,6 +155,7 @@ class SnapshotMagics(Magics):
                 engine=self.engine,
             ),
             show_line=_show_nothing if is_silenced else self._show_line,
+            show_once=_show_nothing if is_silenced else self._show_once,
             cell_body=body,
         )
         try:
@@ -172,6 +174,12 @@ class SnapshotMagics(Magics):
     def _show_line(self, line: str) -> None:
         """Show a line beside the result."""
         self._shell.display_pub.publish({"text/plain": visible(line)})
+
+    def _show_once(self, line: str) -> None:
+        """Show a line beside the result unless it was shown before."""
+        if line not in self._shown_once:
+            self._shown_once.add(line)
+            self._show_line(line)
 
     def _is_shown(self, line: str) -> bool:
         """Return whether the cell's use of the line would show its result: whether nothing is done with it.

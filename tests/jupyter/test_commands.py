@@ -324,8 +324,8 @@ def test_every_command_has_help_with_usage_flags_and_examples(shell, command, sp
 
 def test_help_of_load_reads_well(shell):
     assert shell.ok("%snapshot help load").shown["text/plain"].splitlines()[:4] == [
-        '%snapshot load [REF] [--engine ENGINE] [--columns A,B] [--where "SQL"] [-n N] [-y] [-t NAME]',
-        "               [-o NAME] [--debug] [-h]",
+        '%snapshot load [REF] [--engine ENGINE] [--types TYPES] [--columns A,B] [--where "SQL"] [-n N] [-y]',
+        "               [-t NAME] [-o NAME] [--debug] [-h]",
         "",
         "The rows of a version as a DataFrame",
     ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import TableNotFoundError
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -107,3 +107,42 @@ def test_where_no_folder_is_similar_some_are_named(lake):
 def test_a_missing_bucket_suggests_nothing():
     with pytest.raises(TableNotFoundError, match=r"Check the path and the options\.$"):
         open_table("memory://not-there")
+
+
+@pytest.fixture
+def sales(shell):
+    """The shell, with a table of decimals opened as sales."""
+    shell.ok(f"%snapshot open {samples.path('orders')} as sales")
+    return shell
+
+
+def test_decimals_say_once_how_to_get_floats(sales):
+    said = [
+        sales.ok(f"df = %snapshot load 8 {words}").said for words in ("--columns order_id", "", "", "--types numpy")
+    ]
+
+    assert [len(lines) for lines in said] == [1, 2, 1, 1]
+    assert said[1][1] == (
+        "Decimals are exact, as Arrow dtypes, which NumPy functions and merges with floats do not accept. For floats: "
+        "--types numpy, or to_pandas(types='numpy')."
+    )
+    assert str(sales["df"].dtypes["amount"]) == "float64"
+
+
+def test_types_are_completed_and_checked(sales):
+    assert str(sales.ok("%snapshot load 8 --types nullable").result.dtypes["amount"]) == "Float64"
+    assert sales.fails("%snapshot load 8 --types float").startswith("types='float' is unknown. ")
+    assert sales.fails("%snapshot load 8 --types numpy --engine arrow").startswith(
+        "--types is for pandas, and the engine"
+    )
+
+
+def test_conditions_and_columns_come_from_variables_by_name(sales):
+    sales["chosen"], sales["bad"], sales["amount"] = ["order_id"], "amount < 0", "order_id = 1"
+
+    found = sales.ok("%snapshot load 8 --columns chosen --where bad").result
+
+    assert list(found.columns) == ["order_id"]
+    assert len(found) == len(sales.ok('%snapshot load 8 --where "amount < 0"').result)
+    assert list(sales.ok("%snapshot load 8 --columns amount").result.columns) == ["amount"]
+    assert len(sales.ok("%snapshot plan 8 --where bad").result) >= 1

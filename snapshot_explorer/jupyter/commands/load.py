@@ -3,10 +3,19 @@
 from IPython.core.error import UsageError
 
 from snapshot_explorer.engines.spark import sessions
+from snapshot_explorer.frames import check_types, decimal_columns
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, column_names, ref_of, whole_number
+from snapshot_explorer.jupyter.commands.shared_arguments import (
+    REF,
+    WHERE,
+    column_names,
+    ref_of,
+    where_of,
+    whole_number,
+)
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.limits import show_read_size
+from snapshot_explorer.snapshot import Snapshot
 
 
 def _load(invocation: Invocation) -> object:
@@ -16,19 +25,47 @@ def _load(invocation: Invocation) -> object:
     if engine not in ENGINES:
         raise UsageError(f"The engine {engine!r} is unknown. Use --engine {' or --engine '.join(ENGINES)}.")
     limit = None if arguments.get("limit") is None else whole_number("--limit", arguments.get("limit") or "")
-    columns = None if arguments.get("columns") is None else column_names(arguments.get("columns") or "")
-    where = arguments.get("where")
+    types = check_types(arguments.get("types") or "arrow")
+    if arguments.has("types") and engine != "pandas":
+        raise UsageError(
+            f"--types is for pandas, and the engine is {engine}. Leave out --types, or use --engine pandas."
+        )
     name, table = invocation.table()
     snapshot = table.at(ref_of(invocation))
+    columns, where = _column_names(invocation, snapshot), where_of(invocation, snapshot)
     if engine == "spark":  # lazy: nothing is read yet, however much it is
         return snapshot.to_spark(
             sessions.session(notify=invocation.show_line), columns=columns, where=where, limit=limit
         )
     if snapshot.version is not None:
-        show_read_size(invocation, name, table, snapshot, limit)
-    read = snapshot.to_arrow if engine == "arrow" else snapshot.to_pandas
-    return read(columns=columns, where=where, limit=limit)
+        show_read_size(invocation, name, table, snapshot, limit, where=where)
+    if engine == "arrow":
+        return snapshot.to_arrow(columns=columns, where=where, limit=limit)
+    if types == "arrow" and _loads_decimals(snapshot, columns):
+        invocation.show_once(_DECIMALS)
+    return snapshot.to_pandas(columns=columns, where=where, limit=limit, types=types)
 
+
+def _loads_decimals(snapshot: Snapshot, columns: list[str] | None) -> bool:
+    found = decimal_columns(snapshot.arrow_schema)
+    return bool(found) if columns is None else not set(found).isdisjoint(columns)
+
+
+def _column_names(invocation: Invocation, snapshot: Snapshot) -> list[str] | None:
+    """Return the names of --columns; a single name that is not a column may be a variable with a list of names."""
+    text = invocation.arguments.get("columns")
+    if text is None:
+        return None
+    value = invocation.variables.get(text)
+    if isinstance(value, list | tuple) and value and text not in snapshot.arrow_schema.names:
+        return [str(name) for name in value]
+    return column_names(text)
+
+
+_DECIMALS = (
+    "Decimals are exact, as Arrow dtypes, which NumPy functions and merges with floats do not accept. For floats: "
+    "--types numpy, or to_pandas(types='numpy')."
+)
 
 LOAD = Command(
     name="load",
@@ -38,6 +75,7 @@ LOAD = Command(
     examples=(
         "df = %snapshot load 17",
         'df = %snapshot load 17 --columns id,amount --where "amount > 10"',
+        "%snapshot load 17 --types numpy as df",
         "df = %snapshot load @2026-11-01T12:00:00Z --limit 1000",
         "t = %snapshot load tag:v1 --engine arrow",
         "df = %snapshot load latest --engine spark",
@@ -49,6 +87,13 @@ LOAD = Command(
             metavar="ENGINE",
             value_type="engine",
             meaning="pandas (a DataFrame with Arrow types), arrow (a pyarrow Table) or spark (a lazy DataFrame)",
+        ),
+        Option(
+            flags=("--types",),
+            metavar="TYPES",
+            value_type="types",
+            meaning="of pandas: arrow (exact, the default), numpy (decimals and integers with nulls become float64, "
+            "booleans with nulls objects) or nullable (Int64, Float64, string: only decimals lose digits)",
         ),
         Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="only these columns, in this order"),
         WHERE,

@@ -2,12 +2,13 @@
 
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
-from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, snapshot_of
+from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, snapshot_of, where_of
 
 
 def _plan(invocation: Invocation) -> Frame:
     """Return the files that reading the rows of a version would read and skip."""
-    return snapshot_of(invocation).plan(invocation.arguments.get("where"))
+    snapshot = snapshot_of(invocation)
+    return snapshot.plan(where_of(invocation, snapshot))
 
 
 PLAN = Command(

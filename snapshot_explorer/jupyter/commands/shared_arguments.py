@@ -43,6 +43,13 @@ def snapshot_of(invocation: Invocation) -> Snapshot:
     return table.at(ref_of(invocation))
 
 
+def where_of(invocation: Invocation, snapshot: Snapshot) -> str | None:
+    """Return the condition; the bare name of a variable that is not a column stands for the variable's text."""
+    where = invocation.arguments.get("where")
+    value = None if where is None else invocation.variables.get(where)
+    return value if isinstance(value, str) and where not in snapshot.arrow_schema.names else where
+
+
 def read_commits(invocation: Invocation, default_limit: int) -> tuple[Frame, int | None]:
     """Return the commits that the filters select, and the limit: `-n`, or `default_limit` without it."""
     arguments = invocation.arguments
