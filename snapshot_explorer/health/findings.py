@@ -57,7 +57,7 @@ class Finding:
         passed = self.value is not None and self.value >= self.watch_from
         small = ", which does not matter in so small a table" if passed and not self.is_large_enough else ""
         more = f" {self.meaning} {_as_command(self.advice)}" if self.state in ("act", "watch") else ""
-        return f"{self.found}{small}. Watch from {self.threshold}.{more}"
+        return f"{self.found}{small}. Warns at {self.threshold}.{more}"
 
     @property
     def state(self) -> str:
@@ -137,10 +137,11 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         value=mergeable,
         watch_from=watch,
         act_from=act,
-        found=f"{mergeable:,} of {files:,} files could be spared by merging {small:,} small ones"
+        found=f"compaction would remove {mergeable:,} of {files:,} files, by merging {small:,} small ones"
         if mergeable
-        else f"none of {files:,} could be spared: no {noun[1]} has small ones enough to merge",
-        threshold=f"{_MERGEABLE[0][0]:,} to spare and a fifth of all files, act from {_MERGEABLE[1][0]:,} and half",
+        else f"compaction would remove none of {files:,} files: no {noun[1]} has enough small ones to merge",
+        threshold=f"{_MERGEABLE[0][0]:,} removable files and {_MERGEABLE[0][1]:.0%} of all, "
+        f"act at {_MERGEABLE[1][0]:,} and {_MERGEABLE[1][1]:.0%}",
         meaning="Every file is opened, and asked for at the storage, by itself: many small ones make readers slow.",
         advice=settings.compact,
     )
@@ -166,7 +167,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         watch_from=watch,
         act_from=act,
         found=f"{fill:,} of {len(sizes):,} hold less than {size(settings.small_bytes)}",
-        threshold=f"{_SMALL_GROUPS[0][0]:,} and half of all, act from {_SMALL_GROUPS[1][0]:,}",
+        threshold=f"{_SMALL_GROUPS[0][0]:,} and {_SMALL_GROUPS[0][1]:.0%} of all, act at {_SMALL_GROUPS[1][0]:,}",
         meaning="No compaction merges files of different partitions or buckets: such small ones stay small files.",
         advice=settings.repartition_advice,
     )
@@ -194,7 +195,7 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         act_from=max(_MOST_DELETED, settings.deleted_ratio),
         found=description,
         threshold=f"{settings.deleted_ratio:.0%} ({settings.deleted_source}), "
-        f"act from {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {size_condition}",
+        f"act at {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {size_condition}",
         meaning="Deleted rows are read still, and the vectors beside them, to be left out.",
         advice=settings.compact,
     )
@@ -209,7 +210,7 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         watch_from=_DELETE_RECORDS,
         act_from=_MOST_DELETED,
         found="the manifests do not tell" if ratio is None else f"{ratio:.1%} of the rows in files",
-        threshold=f"{_DELETE_RECORDS:.0%}, act from {_MOST_DELETED:.0%}, {size_condition}",
+        threshold=f"{_DELETE_RECORDS:.0%}, act at {_MOST_DELETED:.0%}, {size_condition}",
         meaning="They are kept, and merged by every reader, until a full compaction takes them out of the last level.",
         advice=settings.compact,
     )
@@ -229,7 +230,7 @@ def _of_runs(
         act_from=stop + 1,
         found=f"at most {most:,} in a bucket, {above:,} of {len(runs):,} buckets are above the trigger, "
         f"and level 0 has {fresh:,} files",
-        threshold=f"{trigger + 1}, above num-sorted-run.compaction-trigger, act from {stop + 1}, above .stop-trigger",
+        threshold=f"{trigger + 1}, above num-sorted-run.compaction-trigger, act at {stop + 1}, above .stop-trigger",
         meaning="Readers merge the runs of a bucket; above the stop trigger its writers wait for a compaction.",
         advice=settings.compact,
     )
@@ -263,7 +264,7 @@ def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator
         watch_from=watch,
         act_from=act,
         found=f"{small:,} of {len(sizes):,} are below {size(settings.metadata_bytes)}; their median is {median}",
-        threshold=f"{watch:,}, act from {act:,}; writers merge {limit:,} ({settings.metadata_source})",
+        threshold=f"{watch:,}, act at {act:,}; writers merge {limit:,} ({settings.metadata_source})",
         meaning="Whoever plans a read opens every manifest of the version.",
         advice=settings.metadata_command,
     )
@@ -282,7 +283,7 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) 
         watch_from=watch,
         act_from=act,
         found=f"{len(delta):,}, and {checkpoint}: {len(base) + len(delta):,} files of the log are read to open it",
-        threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
+        threshold=f"{watch:,}, act at {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
         f"({settings.metadata_source})",
         meaning="Whoever opens the table reads each of these commits, a request each.",
         advice=settings.metadata_command,

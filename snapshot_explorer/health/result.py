@@ -119,7 +119,7 @@ class Health:
         if any(one.state in ("act", "watch") for one in self._found):
             parts += [Line(note) for note in self.settings.notes]
         if len(self._partitions) > 1:
-            parts += [Line(f"{self._noun.capitalize()}, those with most files to spare first:"), self._worst()]
+            parts += [Line(f"{self._noun.capitalize()}, those with the most removable files first:"), self._worst()]
         if self.settings.runs_trigger is not None and len(self._levels):
             parts += [Line("Levels:"), *self.levels.drawing().parts]
         return Drawing(title=self._title(f"Health of {self.path}"), parts=tuple(parts))
@@ -136,9 +136,9 @@ class Health:
             ("files", files),
             ("rows, before any merge", f"{pc.sum(rows['rows']).as_py() or 0:,}" if known else None),
             ("size", size(size_bytes)),
-            ("a file has on average", size(size_bytes // files) if files else None),
-            ("a file should have", f"{size(settings.target_bytes)}: {settings.target_source}"),
-            ("a file is small below", f"{size(settings.small_bytes)}: {settings.small_source}"),
+            ("average file size", size(size_bytes // files) if files else None),
+            ("target file size", f"{size(settings.target_bytes)}: {settings.target_source}"),
+            ("small file threshold", f"{size(settings.small_bytes)}: {settings.small_source}"),
         ]
 
     def _worst(self) -> Grid:

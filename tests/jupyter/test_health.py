@@ -17,7 +17,7 @@ def test_health_is_drawn_with_its_verdict_first(orders):
     shown = orders.ok("%snapshot health").shown
 
     assert shown["text/plain"].splitlines()[1] == "In good order: there is nothing to be done."
-    assert "a file is small below" in shown["text/html"]
+    assert "small file threshold" in shown["text/html"]
 
 
 def test_health_over_a_range_is_a_frame_of_its_versions_newest_first(orders):

@@ -79,7 +79,9 @@ class Controls:
             "files": (self._files(),),
             "health": (
                 self._factory.row(
-                    self._choices("health", [(name, name) for name in HEALTH], "Show"), self._text("keep", "Keep", "7d")
+                    self._choices("health", [(name, name) for name in HEALTH], "Show"),
+                    self._text("keep", "Keep", "7d"),
+                    self._keep_last(),
                 ),
             ),
         }
@@ -208,6 +210,17 @@ class Controls:
             self._toggle("descending", "Largest first", "Sort downwards"),
             self._toggle("statistics", "Values", "Show what the metadata says of the files' values"),
         )
+
+    def _keep_last(self) -> widgets.Widget:
+        count = self._factory.make(
+            widgets.BoundedIntText,
+            description="Keep last",
+            min=0,
+            max=2**31 - 1,
+            tooltip="Versions to keep at least; 0 for the table's setting",
+            width="180px",
+        )
+        return self._bind(count, "keep_last")
 
     def _marker(self, marker: str, choose: Callable[[str, str], None]) -> widgets.Combobox:
         box = self._factory.make(

@@ -39,7 +39,7 @@ _DEPENDS = {
     "entries": ("a", "b", "manifest"),
     "compare": ("a", "b", "compared"),
     "files": ("b", "partition", "file_order", "descending", "statistics"),
-    "health": ("b", "health", "keep"),
+    "health": ("b", "health", "keep", "keep_last"),
 }
 """Places whose rows come in pages, and what they depend on: when that changes, the first page is shown."""
 
@@ -77,6 +77,7 @@ class ExplorerState(HasTraits):
     descending = Bool(default_value=False, help="Whether files are sorted downwards.")
     statistics = Bool(default_value=False, help="Whether files are shown with the bounds of their values.")
     keep = Unicode("7d", help="The age up to which the retention what-if keeps versions.")
+    keep_last = Int(0, min=0, help="The number of newest versions that it keeps at least; 0 for the table's setting.")
     follow = Bool(default_value=False, help="Whether new commits are looked for every now and then.")
     interval = Float(5.0, min=0.2, help="Seconds between two looks.")
     playing = Bool(default_value=False, help="Whether B moves on by itself.")

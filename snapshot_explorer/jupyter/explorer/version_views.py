@@ -209,9 +209,10 @@ def _runs(commits: pa.Table) -> pa.Table:
 
 def _retention(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the effect of a retention rule; nothing is deleted."""
-    keep = request["keep"]
+    keep, keep_last = request["keep"], request["keep_last"] or None
+    of_last = f", keep_last={keep_last}" if keep_last else ""
     return ViewResult(
-        drawing=cache.table.retention(keep=keep).drawing(),
-        code=f"{request.name}.retention(keep={keep!r})",
+        drawing=cache.table.retention(keep=keep, keep_last=keep_last).drawing(),
+        code=f"{request.name}.retention(keep={keep!r}{of_last})",
         source=cache.cited(cache.table.current.version),
     )

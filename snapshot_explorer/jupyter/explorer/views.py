@@ -25,7 +25,7 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "compare": (compared.compare, ("a", "b", "compared")),
     "data": (rows.preview, ("b", "columns", "where", "limit")),
     "files": (version_views.files, ("b", "partition", "file_order", "descending", "statistics")),
-    "health": (version_views.health, ("b", "health", "keep")),
+    "health": (version_views.health, ("b", "health", "keep", "keep_last")),
 }
 """The view of each place, and the traits of the state that it depends on."""
 _OF_THE_LOG = ("commit", "health")

@@ -11,7 +11,7 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
-from tests.support.explorers import all_widgets, pressed, told
+from tests.support.explorers import all_widgets, labelled, pressed, told
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -398,3 +398,8 @@ def test_retention_is_told_or_that_it_is_not_there(explorer, orders):
 
     assert "etention" in told(explorer, "health")
     assert "retention(keep=&#x27;3d&#x27;)" in explorer._views.panes["health"].footer.value
+    labelled(explorer, "Keep last").value = 4
+    explorer.wait()
+    assert explorer.state.keep_last == 4
+    assert "keep at least 4 versions (as asked)" in " ".join(told(explorer, "health").split())
+    assert "retention(keep=&#x27;3d&#x27;, keep_last=4)" in explorer._views.panes["health"].footer.value
