@@ -351,6 +351,15 @@ class Snapshot:
         found: TableSchema | None = self._cache.peek("schema")
         return found
 
+    def cached_partition_values(self, name: str) -> list[str | None]:
+        """Return the values of a partition column, sorted, nulls last; empty unless `files` was read. No request."""
+        rows: pa.Table | None = self._cache.peek("files")
+        schema = self.cached_schema()
+        if rows is None or schema is None or name not in schema.partition_keys:
+            return []
+        values = pc.unique(pc.map_lookup(rows["partition"], name, "first"))
+        return list(values.take(pc.sort_indices(values)).to_pylist())
+
     def _scan(self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None) -> Scan:
         """Return a scan of the version. Metadata columns that are named are added to the schema."""
         schema = self.arrow_schema

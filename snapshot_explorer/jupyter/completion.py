@@ -1,9 +1,11 @@
 """Tab completion of `%snapshot` lines, from what is cached; the storage is not read."""
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import get_args
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
@@ -15,6 +17,8 @@ from snapshot_explorer.history import Known
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import ENGINES
+from snapshot_explorer.jupyter.query_completion import Names, query_items
+from snapshot_explorer.jupyter.spellings import ALIASES
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.tokens import Token, tokenize
 from snapshot_explorer.jupyter.variables import dict_variables
@@ -29,7 +33,13 @@ log = logger_of(__name__)
 MATCHER = "snapshot_explorer"
 """The matcher's name in IPython's completer."""
 _LINE = re.compile(r"\s*(?:[^\W\d][\w\s,.\[\]'\"]*=\s*)?%snap(?:shot)?\s+(?:\w+\s*<<\s*)?(?P<rest>.*)", re.DOTALL)
-_OPEN_CONDITION = re.compile(r"--where[\s=]+([\"'])(?:(?!\1(?:\s|$)).)*$", re.DOTALL)
+_OPEN_CONDITION = re.compile(r"--where[\s=]+([\"'])(?P<condition>(?:(?!\1(?:\s|$)).)*)$", re.DOTALL)
+_CELL = re.compile(r"\s*%%snap(?:shot)?\s*(?:$|-|\w+\s*<<\s*sql\b|sql\b|select\b|with\b|from\b)", re.IGNORECASE)
+_QUERY = re.compile(
+    r"(?:sql\s+(?:(?:--engine|-o|--out)[\s=]+\S+\s+|(?:-y|--yes)\s+)*[\"']?)?(?P<query>(?:select|with|from|explain)\s.*)",
+    re.DOTALL | re.IGNORECASE,
+)
+_BLANK = re.compile(r"\s")
 _MOST_LOGGED = 20
 """Failures of a session that are logged."""
 _SHOWN_VERSIONS = 100
@@ -59,7 +69,8 @@ def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[Co
 
     def complete_snapshot_line(context: CompletionContext) -> SimpleMatcherResult:
         try:
-            found = suggestions(context.text_until_cursor, tables, variables)
+            typed = context.text_until_cursor
+            found = _in_a_cell(context, tables) or suggestions(typed, tables, variables)
         except Exception as error:
             found = Suggestions("", ())
             if (kind := (type(error), str(error))) not in failed and len(failed) < _MOST_LOGGED:
@@ -81,12 +92,30 @@ def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[Co
     return marked
 
 
+def _in_a_cell(context: CompletionContext, tables: OpenTables) -> Suggestions | None:
+    """Return what may follow in the query of a cell; None outside of one. Frontends that pass a line only have none."""
+    lines = context.full_text.split("\n")
+    head = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if context.cursor_line <= head or not _CELL.match(lines[head]):
+        return None
+    before = "\n".join([*lines[head + 1 : context.cursor_line], context.text_until_cursor])
+    return _in_a_query(before, "\n".join(lines[head + 1 :]), tables)
+
+
+def _in_a_query(before: str, whole: str, tables: OpenTables) -> Suggestions:
+    names = Names(tables=tables.all(), refs=_refs_of, times=_times_of)
+    fragment, items = query_items(before, whole, names)
+    return _starting(fragment, items)
+
+
 def suggestions(typed: str, tables: OpenTables, variables: Mapping[str, object]) -> Suggestions:
     """Return what may follow the text before the cursor, a line with or without an assignment. Reads nothing."""
     line = _LINE.fullmatch(typed)
     if line is None:
         return Suggestions("", ())
     rest = line["rest"]
+    if query := _QUERY.match(rest):
+        return _in_a_query(query["query"], query["query"], tables)
     words = tokenize(rest)
     is_between = not rest or rest[-1].isspace()
     if words and not is_between and words[-1].quote:
@@ -94,8 +123,11 @@ def suggestions(typed: str, tables: OpenTables, variables: Mapping[str, object])
     current = Token("") if is_between else words[-1]
     before = words if is_between else words[:-1]
     if not before:
-        return _starting(current.text, ((command.name, "command") for command in COMMANDS))
-    command = next((command for command in COMMANDS if command.name == before[0].text), None)
+        named = [(command.name, "command") for command in COMMANDS]
+        aliases = [(alias, f"the command {words[0]}") for alias, words in ALIASES.items()] if current.text else []
+        return _starting(current.text, [*named, *aliases])
+    name = ALIASES.get(before[0].text, (before[0].text,))[0]
+    command = next((command for command in COMMANDS if command.name == name), None)
     if command is None:
         return Suggestions("", ())
     return _CursorPosition(command, before[1:], current.text, tables, variables).suggestions(rest)
@@ -119,13 +151,13 @@ class _CursorPosition:
         self._variables = variables
 
     def suggestions(self, rest: str) -> Suggestions:
-        if _OPEN_CONDITION.search(rest):
-            fragment = re.search(r"\w*$", self._typed)
-            return _starting(fragment.group() if fragment else "", self._columns())
+        if condition := _OPEN_CONDITION.search(rest):
+            return self._conditions(condition["condition"])
         flag, equals, value = self._typed.partition("=")
-        option = self._command.option(flag) if equals else self._awaiting()
+        glued = self._command.option(flag) if equals else None
+        option = glued or self._awaiting()
         if option is not None and option.metavar:
-            return self._values(option.value_type, value if equals else self._typed)
+            return self._values(option.value_type, value if glued else self._typed)
         if self._typed.startswith("-"):
             return _starting(self._typed, self._flags())
         argument = self._next_argument()
@@ -154,13 +186,22 @@ class _CursorPosition:
             is_value = bool(option and option.metavar)
         return self._command.arguments[plain] if plain < len(self._command.arguments) else None
 
-    def _values(self, value_type: ValueType, typed: str) -> Suggestions:
+    def _values(self, value_type: ValueType, typed: str) -> Suggestions:  # noqa: PLR0911 - one per type
         match value_type:
             case "ref" | "range":
                 return self._refs(typed, value_type)
             case "columns":
                 *chosen, last = typed.split(",")
                 return _starting(last, (item for item in self._columns() if item[0] not in chosen))
+            case "condition":
+                return self._conditions(typed)
+            case "partition":
+                return self._partitions(typed)
+            case "path":
+                return _paths(typed)
+            case "time":
+                table = self._table(None)
+                return _starting(typed, _times_of(table) if table else ())
             case "dict":
                 return _starting(typed, [(name, "dict") for name in dict_variables(self._variables)])
             case "inspection":
@@ -169,6 +210,30 @@ class _CursorPosition:
                 return _starting(typed, [(one.name, one.meaning) for one in known])
             case _:
                 return _starting(typed, self._words(value_type))
+
+    def _conditions(self, typed: str) -> Suggestions:
+        """Return columns, and behind a comparison of a partition column its values."""
+        compared = re.search(r"\b(?P<name>\w+)\s*(?:=|<>|!=|in\s*\()\s*(?P<value>'?[^'\s]*)$", typed, re.IGNORECASE)
+        values = self._values_of(compared["name"]) if compared else []
+        if compared and values:
+            return _starting(compared["value"], [(f"'{value}'", "value") for value in values if value is not None])
+        fragment = re.search(r"\w*$", typed)
+        return _starting(fragment.group() if fragment else "", self._columns())
+
+    def _partitions(self, typed: str) -> Suggestions:
+        """Return the partition columns with an equals sign, and behind one the values of the column."""
+        name, equals, value = typed.rpartition("/")[2].partition("=")
+        if equals:
+            known = ["null" if one is None else one for one in self._values_of(name)]
+            return _starting(value, [(one, "value") for one in known])
+        table = self._table(None)
+        schema = table.current.cached_schema() if table else None
+        return _starting(name, [(f"{key}=", "partition column") for key in (schema.partition_keys if schema else ())])
+
+    def _values_of(self, name: str) -> Sequence[str | None]:
+        """Return the values of a partition column in the files whose metadata has been read."""
+        table = self._table(None)
+        return table.current.cached_partition_values(name) if table else ()
 
     def _words(self, value_type: ValueType) -> Iterator[tuple[str, str]]:
         words: Mapping[str, Sequence[str]] = {
@@ -236,6 +301,37 @@ def _commits(known: Known) -> Mapping[int, str]:
     return {
         row["version"]: row["kind"] + (f" {moment(row['committed_at'])}" if row["committed_at"] else "") for row in rows
     }
+
+
+def _times_of(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield the commit times of a table, newest first, with version and kind; those whose commits have been read."""
+    rows = table.cached.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
+    for row in rows:
+        if row["committed_at"]:
+            yield row["committed_at"].isoformat().replace("+00:00", "Z"), f"{row['version']} {row['kind']}"
+
+
+def _paths(typed: str) -> Suggestions:
+    """Return the folders of the local disk whose path begins so; tables are marked. Nothing of a remote storage."""
+    if "://" in typed:
+        return Suggestions(typed, ())
+    folder, slash, start = typed.rpartition("/")
+    try:
+        entries = os.scandir(Path(folder + slash).expanduser())
+        with entries:
+            some = islice((entry for entry in entries if entry.name.startswith(start)), _MOST_SHOWN)
+            names = sorted(entry.name for entry in some if entry.is_dir() and (start or entry.name[0] != "."))
+    except OSError:
+        return Suggestions(typed, ())
+    return _starting(typed, [_path(f"{folder}{slash}{name}") for name in names if not _BLANK.search(name)])
+
+
+def _path(path: str) -> tuple[str, str]:
+    """Return the path of a table with its format, that of another folder with a slash."""
+    whole = Path(path).expanduser()
+    if (whole / "_delta_log").is_dir():
+        return path, "delta table"
+    return (path, "paimon table") if (whole / "schema").is_dir() else (f"{path}/", "folder")
 
 
 def _starting(fragment: str, items: "Iterator[tuple[str, str]] | Sequence[tuple[str, str]]") -> Suggestions:
