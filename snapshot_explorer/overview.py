@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Drawing, Pairs
+from snapshot_explorer.render.cells import moment, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from snapshot_explorer.model import Branch
+    from snapshot_explorer.model import Branch, TableSchema
 
 _COLUMNS = 50
 """The maximum number of columns on the card."""
@@ -48,6 +50,32 @@ def card(path: str, facts: Mapping[str, object], columns: Sequence[str]) -> Draw
     """Return the card of a table: facts by name, except those that are None, and column names."""
     rows = (*facts.items(), ("columns", _named(columns) or None))
     return Drawing(title=path, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
+
+
+def overview_facts(
+    version: int | None, *, commits: pa.Table, schema: TableSchema | None, files: pa.Table | None
+) -> dict[str, object]:
+    """Return what is known of the newest version by name: its commit, rows, files and keys.
+
+    Args:
+        version: The newest version.
+        commits: COMMITS that have been read.
+        schema: Its schema, if that was read.
+        files: Its FILES, if those were read.
+    """
+    facts: dict[str, object] = {}
+    found = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
+    if found:
+        time, rows = found[0]["committed_at"], found[0]["total_rows"]
+        facts["last commit"] = " ".join([found[0]["kind"], *([moment(time)] if time else [])])
+        facts["rows, before any merge"] = None if rows is None else f"{rows:,}"
+    if files is not None:
+        count, size_bytes = len(files), pc.sum(files["size_bytes"]).as_py() or 0
+        facts["files"] = f"{count:,}, {size(size_bytes)}"
+    if schema is not None:
+        facts["partition keys"] = ", ".join(schema.partition_keys) or None
+        facts["primary keys"] = ", ".join(schema.primary_keys) or None
+    return facts
 
 
 def _named(columns: Sequence[str]) -> str:

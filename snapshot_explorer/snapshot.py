@@ -325,9 +325,7 @@ class Snapshot:
         return Drawing(title=f"{self._path} at version {self.version}", parts=parts)
 
     def _facts(self) -> Pairs:
-        commit, manifests = self.commit, self.manifests().to_arrow()
-        data = manifests.filter(pc.is_in(manifests["list"], pa.array(["base", "delta"])))
-        live = (pc.sum(data["added_files"]).as_py() or 0) - (pc.sum(data["removed_files"]).as_py() or 0)
+        commit, live = self.commit, self.live_files()
         hidden = {"version", "details", "removed_bytes", "added_bytes"}
         known = [(field.name, getattr(commit, field.name)) for field in fields(commit) if field.name not in hidden]
         return Pairs((*((name, value) for name, value in known if value not in (None, ())), ("live_files", live)))
@@ -346,6 +344,17 @@ class Snapshot:
     def _versions(self) -> list[int]:
         return [] if self.version is None else [self.version]
 
+    def live_files(self) -> int:
+        """Return the number of live data files. Reads what `manifests` reads."""
+        manifests = self.manifests().to_arrow()
+        data = manifests.filter(pc.is_in(manifests["list"], pa.array(["base", "delta"])))
+        return int((pc.sum(data["added_files"]).as_py() or 0) - (pc.sum(data["removed_files"]).as_py() or 0))
+
+    def cached_files(self) -> pa.Table | None:
+        """Return the FILES that were read; None if they were not. No request."""
+        found: pa.Table | None = self._cache.peek("files")
+        return found
+
     def cached_schema(self) -> TableSchema | None:
         """Return the cached schema; None if it was not read. No request; never blocks."""
         found: TableSchema | None = self._cache.peek("schema")
@@ -353,8 +362,7 @@ class Snapshot:
 
     def cached_partition_values(self, name: str) -> list[str | None]:
         """Return the values of a partition column, sorted, nulls last; empty unless `files` was read. No request."""
-        rows: pa.Table | None = self._cache.peek("files")
-        schema = self.cached_schema()
+        rows, schema = self.cached_files(), self.cached_schema()
         if rows is None or schema is None or name not in schema.partition_keys:
             return []
         values = pc.unique(pc.map_lookup(rows["partition"], name, "first"))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import CommitFilter, Known, history_frame, read_history
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.overview import branches_frame, card, tags_frame
+from snapshot_explorer.overview import branches_frame, card, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
@@ -56,6 +57,11 @@ if TYPE_CHECKING:
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import ChangeMode, Inspection, Listing, TableSchema
     from snapshot_explorer.storage import Storage
+
+OVERVIEW_COMMITS = 50
+"""The newest commits that `Table.read_overview` reads."""
+OVERVIEW_FILES = 10_000
+"""The number of live files up to which `Table.read_overview` reads their sizes."""
 
 
 class Table:
@@ -735,15 +741,33 @@ class Table:
             readability=self._readability.rows,
         )
 
+    def read_overview(self) -> None:
+        """Read what `drawing` shows: the schema, one listing, the newest commits, and the sizes of the live files.
+
+        Sizes are left out where there are more than 10,000 live files, and so is what cannot be read.
+        """
+        current = self.current
+        _ = current.schema
+        with suppress(SnapshotExplorerError):
+            versions = self.listing().versions
+            if versions and not set(versions[-1:]) <= set(self._commits["version"].to_pylist()):
+                self.commits(versions[: -OVERVIEW_COMMITS - 1 : -1])
+        with suppress(SnapshotExplorerError):
+            if current.version is not None and current.live_files() <= OVERVIEW_FILES:
+                current.files()
+
     def drawing(self) -> Drawing:
         """Return the table as a drawing. No request."""
-        known, newest = self.cached, self.current.version
+        known, current = self.cached, self.current
+        newest, schema, files = current.version, current.cached_schema(), current.cached_files()
         facts = {
             "format": self.format,
             "branch": self.branch,
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._versions else None,
+            **overview_facts(newest, commits=known.commits, schema=schema, files=files),
             "reads": None if self._storage is None else self._storage.outside,
+            "next": None if newest is None else "%snapshot log, %snapshot diff, %snapshot explore",
         }
         return card(self.path, facts, known.columns)
 

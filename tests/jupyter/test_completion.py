@@ -66,9 +66,11 @@ def test_flags_are_offered_and_not_twice(shell):
 
 
 def test_versions_come_newest_first_with_kind_and_time_where_known(orders):
-    assert completed(orders, "%snapshot show ")[:2] == [
+    orders.ok("%snapshot log -n 1")
+    assert completed(orders, "%snapshot show ")[:3] == [
         ("%snapshot show latest", "newest"),
-        ("%snapshot show 5", "version"),
+        ("%snapshot show 5", "compact 2026-01-01 00:05:00.000Z"),
+        ("%snapshot show 4", "version"),
     ]
     orders.ok("%snapshot log")
 

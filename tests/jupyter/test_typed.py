@@ -4,6 +4,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import TableNotFoundError
+from tests.jupyter.test_completion import completed
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -146,3 +147,42 @@ def test_conditions_and_columns_come_from_variables_by_name(sales):
     assert len(found) == len(sales.ok('%snapshot load 8 --where "amount < 0"').result)
     assert list(sales.ok("%snapshot load 8 --columns amount").result.columns) == ["amount"]
     assert len(sales.ok("%snapshot plan 8 --where bad").result) >= 1
+
+
+def test_the_card_of_an_opened_table_has_what_is_asked_first(shell):
+    shown = shell.ok(f"%snapshot open {samples.path('events')} as events").shown["text/plain"]
+
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert lines[1:-1] == [
+        "format paimon",
+        "newest version 15",
+        "versions 15",
+        "last commit append 2026-11-09 00:30:00.067Z",
+        "rows, before any merge 75",
+        "files 7, 11.0 kB",
+        "partition keys day",
+        "next %snapshot log, %snapshot diff, %snapshot explore",
+    ]
+
+
+def test_after_open_all_versions_are_offered_with_kind_and_time(shell, path):
+    shell.ok(f"%snapshot open {path} as orders")
+
+    kinds = [kind for text, kind in completed(shell, "%snapshot show ") if text[-1].isdigit() and "~" not in text]
+
+    assert kinds == [
+        "compact 2026-01-01 00:05:00.000Z",
+        "overwrite 2026-01-01 00:04:00.000Z",
+        "append 2026-01-01 00:03:00.000Z",
+        "append 2026-01-01 00:02:00.000Z",
+        "append 2026-01-01 00:01:00.000Z",
+    ]
+
+
+def test_a_table_whose_commits_cannot_be_read_is_opened_all_the_same(shell, written):
+    written.write("snapshot/snapshot-3", b"damaged")
+
+    shown = shell.ok(f"%snapshot open memory://{written.root} as orders").shown["text/plain"]
+
+    assert "newest version  5" in shown
+    assert "last commit" not in shown

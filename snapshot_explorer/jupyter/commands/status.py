@@ -17,8 +17,8 @@ def _status(invocation: Invocation) -> object:
 
 
 def with_schema(table: Table) -> Table:
-    """Return the table after reading its schema, so that its card and completion contain the columns."""
-    _ = table.current.schema
+    """Return the table after reading what its card shows and completion offers."""
+    table.read_overview()
     return table
 
 
