@@ -97,5 +97,5 @@ def test_the_help_tells_of_both_formats(shell):
 
     assert "DESCRIBE HISTORY" in manual
     assert "orders$files" in manual
-    assert "paimon or delta" in repr(shell.ok("%snapshot open --help").result)
+    assert "paimon, delta or iceberg" in repr(shell.ok("%snapshot open --help").result)
     assert "Paimon's own" not in repr(shell.ok("%snapshot help").result)

@@ -122,11 +122,11 @@ def _source_class(
     datasource: ModuleType, call: Callable[..., Any], reader_class: Any, storage_options: Mapping[str, Any]
 ) -> type[DataSource]:
     class SnapshotDataSource(datasource.DataSource):  # type: ignore[misc, name-defined] # loaded only where it is used
-        """Any version of a Paimon or Delta table, as `spark.read.format("snapshot")`.
+        """Any version of a Paimon, Delta or Iceberg table, as `spark.read.format("snapshot")`.
 
         `spark.dataSource.register(SnapshotDataSource)`, then `.option("version", "17").load(path)`. Options:
-        `version` (any ref; the newest version by default), `branch`, `format` (paimon or delta), `columns` (names
-        separated by commas), `where` (a condition in SQL, as in `to_arrow`) and `external_files` (allow or refuse, as
+        `version` (any ref; the newest version by default), `branch`, `format` (paimon, delta or iceberg),
+        `columns` (names separated by commas), `where` (a condition in SQL, as in `to_arrow`) and `external_files` (allow or refuse, as
         in `open_table`). Spark resolves a ref when it analyzes the query: when the DataFrame is created, and over
         Spark Connect again at each action. Pass storage options to `with_storage_options`, never as options: Spark may
         display those in plans and logs.

@@ -101,7 +101,9 @@ OPEN = Command(
             meaning="the name of the table; also plainly: as NAME. By default the last part of the path",
         ),
         Option(flags=("--branch",), metavar="B", meaning="open this branch instead of the main one"),
-        Option(flags=("--format",), metavar="F", value_type="format", meaning="require a format: paimon or delta"),
+        Option(
+            flags=("--format",), metavar="F", value_type="format", meaning="require a format: paimon, delta or iceberg"
+        ),
         Option(
             flags=("--options",),
             metavar="VARIABLE",

@@ -3,7 +3,7 @@
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import UnsupportedFeatureError
 from tests.support.iceberg.table_builder import ADDED, IcebergTable, entry
 
 
@@ -54,7 +54,7 @@ def test_changes_carry_the_columns_of_icebergs_changelog(table):
     ]
 
 
-def test_a_commit_with_delete_files_is_refused_by_its_version(table):
+def test_delete_files_are_no_changes_of_data_files_but_deletions_of_them(table):
     table.commit([(1, "a")])
     table.sequence += 1
     snapshot_id = next(table.ids)
@@ -71,33 +71,39 @@ def test_a_commit_with_delete_files_is_refused_by_its_version(table):
     table.manifests[snapshot_id] = [record, *table.manifests[head]]
     table.add_snapshot(snapshot_id, head, {"operation": "delete", "added-delete-files": "1"}, millis=1_767_226_000_000)
 
-    with pytest.raises(
-        UnsupportedFeatureError, match="Version 2 deleted rows by delete files, whose rows are not told"
-    ):
-        opened(table).row_changes(1, 2)
     assert opened(table).at(2).file_changes().num_rows == 0
     assert opened(table).at(2).manifests()["list"].to_pylist() == ["base", "index"]
     assert opened(table).current.files()["deletion_vector"].to_pylist() == ["data/deletes.parquet"]
 
 
-def test_changes_across_a_replacement_are_refused(table):
+def test_a_replacement_of_the_table_removes_its_rows(table):
     table.commit([(1, "a")])
     table.commit([(2, "b")], parent=False, operation="overwrite")
 
-    with pytest.raises(
-        UnsupportedFeatureError, match="Version 2 was not made from the version before it: the table was"
-    ):
-        opened(table).row_changes(1, 2)
+    assert changed(table, 1, 2) == [("+I", 2), ("-D", 1)]
 
 
-def test_other_modes_are_refused_with_what_there_is_instead(table):
+def test_changes_of_a_commit_whose_parent_has_expired_are_refused(table):
+    old = table.commit([(1, "a")])
+    for number in (2, 3):
+        table.commit([(number, "b")])
+    table.tag("kept", old)
+    del table.metadata["snapshots"][1]
+    table.metadata["snapshot-log"] = table.metadata["snapshot-log"][-1:]
+    table.write_metadata()
+
+    with pytest.raises(UnsupportedFeatureError, match="[vV]ersion 3"):
+        opened(table).row_changes(1, 3)
+
+
+def test_a_column_called_like_the_kind_of_a_change_is_refused(table):
     table.commit([(1, "a")])
-    table.commit([(2, "b")])
+    schema = table.metadata["schemas"][0]
+    fields = [{**field, "name": {"name": "rowkind"}.get(field["name"], field["name"])} for field in schema["fields"]]
+    table.write_metadata(schemas=[{**schema, "fields": fields}])
 
-    with pytest.raises(UnsupportedFeatureError, match="mode='diff' is not read for Iceberg tables. Use mode='delta'"):
-        opened(table).row_changes(1, 2, mode="diff")
-    with pytest.raises(InvalidArgumentError, match="Iceberg tables have no changelog: commits do not record the rows"):
-        opened(table).row_changes(1, 2, mode="changelog")
+    with pytest.raises(UnsupportedFeatureError, match="rowkind"):
+        opened(table).row_changes("earliest^", 1)
 
 
 def test_files_that_a_manifest_carries_over_are_existing(table):
