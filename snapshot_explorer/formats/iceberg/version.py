@@ -1,6 +1,6 @@
 """`IcebergVersion`: one version of an Iceberg table, as `formats.TableVersion` defines it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.formats.iceberg.changes.events import Events, read_events
+from snapshot_explorer.formats.iceberg.changes.events import Events, Part, read_events, read_part
+from snapshot_explorer.formats.iceberg.changes.file_changes import identity_without_deletes, rows_deleted
 from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
 from snapshot_explorer.formats.iceberg.inspections import inspect_version
 from snapshot_explorer.formats.iceberg.maintenance.settings import settings_of
@@ -199,6 +200,8 @@ class IcebergVersion:
         """Yield the rows of a split as Iceberg defines them, with these columns in this order."""
         if isinstance(split.detail, Events):
             return read_events(self._reader, split.detail, columns)
+        if isinstance(split.detail, Part):
+            return read_part(self._reader, split.detail, columns)
         return self._reader.read(split, columns)
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
@@ -217,6 +220,14 @@ class IcebergVersion:
         """Return for each split the deleted positions of its file. Reads delete files and deletion vectors."""
         del rows  # the metadata has the same numbers
         return deleted_positions(self._reader, parts)
+
+    def identity_without_vector(self, split: Split) -> Hashable | None:
+        """Return a value that is equal for splits of one file that differ at most in its deletes; else None."""
+        return identity_without_deletes(split)
+
+    def rows_deleted(self, before: Split, after: Split) -> Split | None:
+        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""
+        return rows_deleted(before, after)
 
     def _no_version(self) -> SnapshotNotFoundError:
         root = self._source.storage.root

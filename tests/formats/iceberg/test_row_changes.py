@@ -105,3 +105,22 @@ def test_equal_rows_have_equal_numbers_and_others_have_not():
     assert len(set(codes)) == len(rows) - 2
     sliced = row_codes([pa.array(rows, NESTED).slice(3, 6)], 6).tolist()
     assert len(set(sliced)) == 6
+
+
+@pytest.mark.parametrize("name", ["v3_dv", "v2_mor_partitioned", "v2_equality_deletes"])
+def test_of_a_file_in_two_versions_only_the_rows_between_their_deletes_are_read(name):
+    table = open_table(DATA / "iceberg" / name)
+    compared = 0
+    for first, last in pairwise(table.versions()):
+        a, b = table.at(first).resolved, table.at(last).resolved
+        before, after = ({v.identity_without_vector(split): split for split in v.plan().splits} for v in (a, b))
+        for key in before.keys() & after.keys():
+            old, new = (
+                [row for batch in v.read(one[key], ["_pos"]) for row in batch.to_pylist()]
+                for v, one in ((a, before), (b, after))
+            )
+            gone = a.rows_deleted(before[key], after[key])
+            found = [] if gone is None else [row for batch in a.read(gone, ["_pos"]) for row in batch.to_pylist()]
+            assert found == [row for row in old if row not in new]
+            compared += bool(found)
+    assert compared

@@ -115,6 +115,11 @@ def _changes(
         yield batch, np.full(batch.num_rows, kind, np.int8)
 
 
+def read_part(reader: RowReader, part: Part, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part with these columns, in this order; errors as `RowReader.read`."""
+    return _rows(reader, [part], fields_of(part.live.context, columns))
+
+
 def _rows(reader: RowReader, parts: Sequence[Part], fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
     for part in parts:
         if part.deleted is None:

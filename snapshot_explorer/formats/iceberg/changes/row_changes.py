@@ -15,7 +15,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, Events, Part
-from snapshot_explorer.formats.iceberg.deletes.index import Deletes
+from snapshot_explorer.formats.iceberg.changes.file_changes import covers
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, version_metadata
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles
 from snapshot_explorer.formats.iceberg.metadata.history import History
@@ -23,7 +23,7 @@ from snapshot_explorer.formats.iceberg.metadata.manifests import ADDED
 from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
 from snapshot_explorer.formats.iceberg.scan.planning import plan
-from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Plan
+from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
 from snapshot_explorer.formats.iceberg.scan.read import plan_of
 from snapshot_explorer.model import ChangeMode, Predicate, Split
 
@@ -203,25 +203,8 @@ def _gone(split: Split, other: Split | None) -> Iterator[Part]:
     live = plan_of(split)
     if other is None:
         yield Part(live=live)
-    elif not _covers(live, plan_of(other)):
+    elif not covers(live, plan_of(other)):
         yield Part(live=live, deleted=plan_of(other))
-
-
-def _covers(live: Plan, other: Plan) -> bool:
-    """Return whether all rows that the deletes of `live` leave are left by those of `other`, by their files alone."""
-    mine, theirs = live.deletes, other.deletes
-    if theirs.vector is not None and theirs.vector != mine.vector:
-        return False
-    positions = theirs.vector is not None or {*_locations(theirs)} <= {*_locations(mine)}
-    if mine.vector is not None and theirs.vector is None and theirs.positions:
-        return False
-    mine_equality = {(one.ids, file) for one in mine.equality for file in one.after(live.sequence_number)}
-    theirs_equality = {(one.ids, file) for one in theirs.equality for file in one.after(other.sequence_number)}
-    return positions and theirs_equality <= mine_equality
-
-
-def _locations(deletes: Deletes) -> Iterator[str]:
-    return (file.location for file in deletes.positions)
 
 
 def _split(splits: Sequence[Split], events: Events) -> Split:
