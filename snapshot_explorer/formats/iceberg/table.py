@@ -27,7 +27,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
     own_manifests,
 )
 from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame, files_frame
-from snapshot_explorer.formats.iceberg.metadata.history import History, history_of, not_in_history
+from snapshot_explorer.formats.iceberg.metadata.history import History, history_of, not_in_history, time_of
 from snapshot_explorer.formats.iceberg.metadata.locations import locations_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata, is_metadata_file
@@ -129,8 +129,16 @@ class Iceberg:
         return IcebergVersion(source, history.snapshots[version], version)
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return the commit time of each version, aware, UTC. Reads nothing if the metadata file has been read."""
-        history = self._history(versions)
+        """Return the commit time of each version, aware, UTC. Reads nothing if the metadata file has been read.
+
+        Versions that tags name in other histories are known too.
+        """
+        _, history = self._current()
+        if any(version not in history.snapshots for version in versions):
+            elsewhere = {one.sequence_number: one for one in history.metadata.snapshots.values() if one.sequence_number}
+            times = {one: elsewhere[one].timestamp_ms for one in versions if one in elsewhere}
+            history = self._history([version for version in versions if version not in times])
+            return [time_of(times[one]) if one in times else history.time_of(one) for one in versions]
         return [history.time_of(version) for version in versions]
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
@@ -190,16 +198,22 @@ class Iceberg:
         return files_frame(source.metadata, live)
 
     def tags(self) -> Mapping[str, int]:
-        """Return the version of each tag in this history, sorted by name. Tags of other snapshots are left out."""
+        """Return the version of each tag, sorted by name.
+
+        A tag may name a snapshot of another branch, or of none: its version is unique in the table, but not in this
+        history. A tag of a snapshot without a number of its own is left out.
+        """
         _, history, _ = self._read()
         return self._tags(history)
 
     def _tags(self, history: History) -> Mapping[str, int]:
-        return {
-            name: history.numbers[ref.snapshot_id]
+        snapshots = history.metadata.snapshots
+        numbers = {
+            name: history.numbers.get(ref.snapshot_id, snapshots[ref.snapshot_id].sequence_number or None)
             for name, ref in sorted(history.metadata.refs.items())
-            if not ref.is_branch and ref.snapshot_id in history.numbers
+            if not ref.is_branch
         }
+        return {name: number for name, number in numbers.items() if number is not None}
 
     def branches(self) -> Sequence[Branch]:
         """Return the other branches, sorted, with the version of this history that each forks from.

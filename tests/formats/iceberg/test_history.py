@@ -124,6 +124,43 @@ def test_a_snapshot_that_a_tag_kept_from_expiring_is_in_the_history(table):
         found.at(2)
 
 
+def test_a_tag_of_another_branch_says_how_to_open_its_version(table):
+    table.commit([(1, "a")])
+    table.metadata["refs"]["dev"] = dict(table.metadata["refs"]["main"])
+    tagged = table.commit([(2, "b")], branch="dev")
+    table.tag("candidate", tagged)
+
+    found = opened(table)
+
+    assert found.tags().to_arrow().select(["tag", "version"]).to_pylist() == [{"tag": "candidate", "version": 2}]
+    with pytest.raises(SnapshotNotFoundError, match="it belongs to the branch dev. Open it with branch='dev'"):
+        found.at("tag:candidate")
+    assert ids(opened(table, branch="dev").at("tag:candidate")) == [1, 2]
+
+
+def test_a_dropped_table_keeps_what_was_read_and_says_so(table):
+    table.commit([(1, "a")])
+    found = opened(table)
+    table.filesystem.rm(f"{table.root}/metadata", recursive=True)
+
+    with pytest.raises(TableNotFoundError, match="shows no version any more: its folder metadata is missing or empty"):
+        found.update()
+    assert found.current.version == 1
+
+
+def test_a_table_that_was_made_anew_is_read_anew(table, memory_root):
+    for number in (1, 2, 3):
+        table.commit([(number, "a")])
+    found = opened(table)
+    table.filesystem.rm(table.root, recursive=True)
+    again = IcebergTable(*memory_root)
+    again.metadata["table-uuid"] = "another"
+    again.commit([(9, "z")])
+
+    assert found.update().version == 1
+    assert ids(found.current) == [9]
+
+
 def test_versions_of_format_1_are_counted_and_keep_their_number_while_a_table_is_open(memory_root):
     table = IcebergTable(*memory_root, version=1)
     for number in (1, 2, 3):
