@@ -71,8 +71,35 @@ class Rows:
     """The requested columns in order."""
 
 
+class Layouts:
+    """The columns of the file that was read last: the next one often has the same schema, ids included.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._last: tuple[pa.Schema, IdRules, tuple[FileField, ...]] | None = None
+
+    def fields(self, schema: pa.Schema, rules: IdRules, path: str) -> tuple[FileField, ...]:
+        """Return the columns of a parquet file; see `file_fields`."""
+        last = self._last
+        if last is not None and last[1] is rules and last[0].equals(schema, check_metadata=True):
+            return last[2]
+        found = file_fields(schema, rules, path, by_position=True)
+        self._last = schema, rules, found
+        return found
+
+
 @contextmanager
-def opened(storage: Storage, file: File, rules: IdRules, *, dictionary: Sequence[str] = ()) -> Iterator[OpenFile]:
+def opened(
+    storage: Storage,
+    file: File,
+    rules: IdRules,
+    *,
+    dictionary: Sequence[str] = (),
+    layouts: Layouts | None = None,
+) -> Iterator[OpenFile]:
     """Open a file, and name it in errors until it is closed.
 
     Args:
@@ -80,6 +107,7 @@ def opened(storage: Storage, file: File, rules: IdRules, *, dictionary: Sequence
         file: The file.
         rules: How its columns get ids where it stores none.
         dictionary: Columns of a parquet file that are not decoded where they are stored as a dictionary.
+        layouts: Keeps the columns of parquet files.
 
     Raises:
         CorruptTableError: The file is missing or damaged, or its row count differs from its manifest's.
@@ -88,7 +116,7 @@ def opened(storage: Storage, file: File, rules: IdRules, *, dictionary: Sequence
     # The size that the manifest records may be wrong: that of the storage counts.
     with _translated(file), storage.open(file.location) as source:
         if file.format == "parquet":
-            found = _parquet(file, source, rules, dictionary)
+            found = _parquet(file, source, rules, dictionary, layouts or Layouts())
         else:
             found = _orc(file, source, rules) if file.format == "orc" else _avro(storage, file, source, rules)
         if found.rows != file.rows:
@@ -99,7 +127,9 @@ def opened(storage: Storage, file: File, rules: IdRules, *, dictionary: Sequence
         yield found
 
 
-def _parquet(file: File, source: pa.NativeFile, rules: IdRules, dictionary: Sequence[str]) -> OpenFile:
+def _parquet(
+    file: File, source: pa.NativeFile, rules: IdRules, dictionary: Sequence[str], layouts: Layouts
+) -> OpenFile:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     reader = pq.ParquetFile(source, read_dictionary=list(dictionary) or None, page_checksum_verification=True)
@@ -107,7 +137,7 @@ def _parquet(file: File, source: pa.NativeFile, rules: IdRules, dictionary: Sequ
     if _might_have_int96(schema) and _has_int96(reader):
         reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
         schema = reader.schema_arrow
-    fields = file_fields(schema, rules, file.location, by_position=True)
+    fields = layouts.fields(schema, rules, file.location)
     return OpenFile(file=file, rows=int(reader.metadata.num_rows), fields=fields, reader=reader)
 
 

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
-from snapshot_explorer.formats.iceberg.files.data_files import BATCH_ROWS, Rows, opened, read
+from snapshot_explorer.formats.iceberg.files.data_files import BATCH_ROWS, Layouts, Rows, opened, read
 from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
@@ -37,6 +37,7 @@ class RowReader:
         """Bind to a table. Reads nothing."""
         self._storage = storage
         self._deletes = DeleteReader(storage)
+        self._layouts = Layouts()
 
     def __reduce__(self) -> tuple[type["RowReader"], tuple[Storage]]:
         return RowReader, (self._storage,)
@@ -98,7 +99,7 @@ class RowReader:
 
     def _stored(self, plan: Plan, wanted: "_Wanted", keep: Positions | None) -> Iterator[Rows]:
         constants = {**plan.constants, **metadata_columns.constants(plan, wanted.fields)}
-        with opened(self._storage, plan.file, plan.context.rules) as source:
+        with opened(self._storage, plan.file, plan.context.rules, layouts=self._layouts) as source:
             yield from read(source, wanted.stored, constants, keep=keep, size=wanted.size)
 
     def _live(self, plan: Plan) -> "_Live":
@@ -131,11 +132,12 @@ class _Live:
 
     def mask(self, rows: Rows, wanted: "_Wanted") -> Mask | None:
         """Return for each row whether it is left; None where all are."""
-        first, last = np.searchsorted(self.deleted, (rows.start, rows.start + rows.count))
         kept: Mask | None = None
-        if first < last:
-            kept = np.ones(rows.count, np.bool_)
-            kept[self.deleted[first:last] - rows.start] = False
+        if len(self.deleted):
+            first, last = np.searchsorted(self.deleted, (rows.start, rows.start + rows.count))
+            if first < last:
+                kept = np.ones(rows.count, np.bool_)
+                kept[self.deleted[first:last] - rows.start] = False
         for lookup in self.lookups:
             found = lookup.rows.contains(wanted.keys(lookup, rows), self.sequence_number)
             if found.any():
