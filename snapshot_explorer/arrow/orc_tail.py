@@ -16,7 +16,8 @@ _TAIL = 16_384
 _MAX_FOOTER_BYTES = 64 * 2**20
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _STRIPES, _TYPES = 3, 4
-_KIND, _SUBTYPES, _PRECISION = 1, 2, 5
+_KIND, _SUBTYPES, _FIELD_NAMES, _PRECISION = 1, 2, 3, 5
+_ENCODINGS, _ZONE = 2, 3
 _DECIMAL = 14
 _MAX_DECIMAL_DIGITS = 38
 _MAX_DEPTH = 100
@@ -77,6 +78,64 @@ def check_types(source: pa.NativeFile) -> None:
             if number <= index or number in depths:
                 raise CorruptBytesError("its types are no tree")
             depths[number] = depth + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnStreams:
+    """The streams of one column in one stripe, unpacked."""
+
+    rows: int
+    """The number of rows of the stripe."""
+    encoding: int
+    """The number of the encoding."""
+    zone: str
+    """The zone of the writer's clock; "" where the writer left it out."""
+    streams: dict[int, bytes]
+    """The content of each stream by the number of its kind."""
+
+
+def column_streams(source: pa.NativeFile, stripe: int, name: str) -> ColumnStreams:
+    """Return the streams of a column of the outermost struct in a stripe. Reads the tail and the column's streams.
+
+    Raises:
+        CorruptBytesError: The file contradicts itself, or has no such column.
+        UnsupportedFeatureError: The file is packed with a codec that is not read.
+    """
+    footer, compression = _footer(source)
+    fields = list(_messages(footer))
+    stripes = [value for field, value in fields if field == _STRIPES and isinstance(value, bytes)]
+    types = [value for field, value in fields if field == _TYPES and isinstance(value, bytes)]
+    if not types or stripe >= len(stripes):
+        raise CorruptBytesError(f"it has no stripe {stripe}")
+    names = [
+        value.decode("utf-8", "replace")
+        for field, value in _messages(types[0])
+        if field == _FIELD_NAMES and isinstance(value, bytes)
+    ]
+    numbers = dict(zip(names, _subtypes(types[0]), strict=False))
+    if name not in numbers:
+        raise CorruptBytesError(f"it has no column {name!r}")
+    head = dict(_messages(stripes[stripe]))
+    start, column = _number(head, 1), numbers[name]
+    tail = start + _number(head, 2) + _number(head, 3)
+    parts = list(_messages(_unpack(_range(source, tail, _number(head, 4)), compression)))
+    encodings = [dict(_messages(value)) for field, value in parts if field == _ENCODINGS and isinstance(value, bytes)]
+    zone = next((value for field, value in parts if field == _ZONE and isinstance(value, bytes)), b"")
+    streams = {}
+    for value in (value for field, value in parts if field == 1 and isinstance(value, bytes)):
+        stream = dict(_messages(value))
+        length = _number(stream, 3)
+        if _number(stream, 2) == column and length:
+            streams[_number(stream, 1)] = _unpack(_range(source, start, length), compression)
+        start += length
+    if column >= len(encodings):
+        raise CorruptBytesError(f"the column {name!r} has no encoding")
+    return ColumnStreams(
+        rows=_number(head, 5),
+        encoding=_number(encodings[column], 1),
+        zone=zone.decode("utf-8", "replace"),
+        streams=streams,
+    )
 
 
 def _subtypes(kind: bytes) -> Iterator[int]:

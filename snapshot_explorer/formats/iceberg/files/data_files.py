@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow import int96, orc_tail
+from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.arrow.roaring import Positions
@@ -57,6 +57,8 @@ class OpenFile:
     """Its columns."""
     reader: "pq.ParquetFile | orc.ORCFile | Container"
     """Reads it."""
+    source: pa.NativeFile
+    """Its bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +140,7 @@ def _parquet(
         reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
         schema = reader.schema_arrow
     fields = layouts.fields(schema, rules, file.location)
-    return OpenFile(file=file, rows=int(reader.metadata.num_rows), fields=fields, reader=reader)
+    return OpenFile(file=file, rows=int(reader.metadata.num_rows), fields=fields, reader=reader, source=source)
 
 
 def _might_have_int96(schema: pa.Schema) -> bool:
@@ -155,7 +157,7 @@ def _orc(file: File, source: pa.NativeFile, rules: IdRules) -> OpenFile:
     orc_tail.check_types(source)
     reader = orc.ORCFile(source)
     fields = file_fields(reader.schema, rules, file.location, by_position=False)
-    return OpenFile(file=file, rows=int(reader.nrows), fields=fields, reader=reader)
+    return OpenFile(file=file, rows=int(reader.nrows), fields=fields, reader=reader, source=source)
 
 
 def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules) -> OpenFile:
@@ -163,7 +165,7 @@ def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules) -
 
     container = read_container(source.read(), file.location, {}, limits=storage.limits)
     fields = file_fields(avro_rows.arrow_schema(container), rules, file.location, by_position=False)
-    return OpenFile(file=file, rows=container.rows, fields=fields, reader=container)
+    return OpenFile(file=file, rows=container.rows, fields=fields, reader=container, source=source)
 
 
 def read(
@@ -239,18 +241,49 @@ def batches(
         # For few rows, threads cost more than they save.
         yield from reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
     else:
-        yield from _stripes(reader, how)
+        yield from _stripes(reader, open_file.source, how)
 
 
-def _stripes(reader: "orc.ORCFile", how: Projection) -> Iterator[pa.RecordBatch]:
+def _stripes(reader: "orc.ORCFile", source: pa.NativeFile, how: Projection) -> Iterator[pa.RecordBatch]:
     # pyarrow parses a dot in a name as a path into a struct: all columns are read then.
     wanted = None if any("." in name for name in how.names) else how.names
     for index in range(reader.nstripes):
-        batch = reader.read_stripe(index, columns=wanted)
+        try:
+            batch = reader.read_stripe(index, columns=wanted)
+        except pa.ArrowInvalid as error:
+            batch = _stripe_of_distant_times(reader, source, how, index, error)
         for name in how.names:
             if has_text(batch.schema.field(name).type):
                 batch.column(name).validate(full=True)  # the ORC reader does not check that text is UTF-8
         yield batch
+
+
+def _stripe_of_distant_times(
+    reader: "orc.ORCFile", source: pa.NativeFile, how: Projection, index: int, error: pa.ArrowInvalid
+) -> pa.RecordBatch:
+    """Return a stripe with timestamps that pyarrow's nanoseconds do not represent, in microseconds.
+
+    Raises:
+        pyarrow.ArrowInvalid: The given error, where that is not the reason for it, or the column is in another one.
+    """
+    if "out of range" not in str(error) or any("." in name for name in how.names):
+        raise error
+    found: dict[str, pa.Array] = {}
+    for field, stored in how.targets:
+        if (
+            stored is not None
+            and pa.types.is_timestamp(stored.type)
+            and field.type.root in ("timestamp", "timestamptz")
+        ):
+            times = orc_timestamps.timestamps(source, index, stored.name)
+            if times is None:
+                raise error
+            found[stored.name] = times
+    rest = [name for name in how.names if name not in found]
+    if rest:
+        batch = reader.read_stripe(index, columns=rest)
+        found |= {name: batch.column(name) for name in rest}
+    return pa.RecordBatch.from_arrays([found[name] for name in how.names], names=how.names)
 
 
 def has_text(kind: pa.DataType) -> bool:

@@ -1,0 +1,215 @@
+"""Timestamps of ORC files of any year, decoded with NumPy: pyarrow counts nanoseconds, which end in 1677 and 2262.
+
+Source: ORC specification v1, "Timestamp Columns", "Integer Run Length Encoding, version 2", "Boolean Run Length
+Encoding"; for times before 1970 the ORC C++ reader.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.orc_tail import ColumnStreams, column_streams
+
+_PRESENT, _DATA, _SECONDARY = 0, 1, 5
+_DIRECT_V2 = 2
+_EPOCH = 1_420_070_400
+"""2015-01-01, from which seconds are counted."""
+_UTC = frozenset(("", "UTC", "GMT", "Z", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))
+_WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
+"""Bits of packed numbers, by their code."""
+_SHORT_REPEAT, _DIRECT, _PATCHED = 0, 1, 2
+_MICRO = 1_000_000
+_LARGEST_NANO_BEFORE = 999_999
+
+Numbers = npt.NDArray[np.int64]
+
+
+def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArray | None:
+    """Return a timestamp column of a stripe in microseconds; None where the way it is stored is not read.
+
+    Args:
+        source: The file.
+        stripe: The number of the stripe.
+        name: The column, a field of the outermost struct.
+
+    Raises:
+        CorruptBytesError: The bytes are cut short or contradict themselves.
+    """
+    found = column_streams(source, stripe, name)
+    if found.encoding != _DIRECT_V2 or found.zone not in _UTC:
+        return None
+    valid = _present(found)
+    count = int(valid.sum())
+    seconds = integers(found.streams.get(_DATA, b""), count, signed=True) + _EPOCH
+    nanos = _nanos(integers(found.streams.get(_SECONDARY, b""), count, signed=False))
+    seconds -= (seconds < 0) & (nanos > _LARGEST_NANO_BEFORE)
+    if count and int(np.abs(seconds).max()) >= np.iinfo(np.int64).max // _MICRO:
+        raise CorruptBytesError("a timestamp is out of range for microseconds")
+    moments = np.zeros(found.rows, np.int64)
+    moments[valid] = seconds * _MICRO + nanos // 1000
+    return pa.array(moments, mask=~valid).view(pa.timestamp("us"))
+
+
+def _present(found: ColumnStreams) -> npt.NDArray[np.bool_]:
+    """Return which rows have a value."""
+    content = found.streams.get(_PRESENT)
+    if content is None:
+        return np.ones(found.rows, np.bool_)
+    parts, place, size = [], 0, 0
+    while place < len(content) and size * 8 < found.rows:
+        control = content[place]
+        if control < 128:  # noqa: PLR2004 - a run, otherwise literals
+            parts.append(content[place + 1 : place + 2] * (control + 3))
+            place += 2
+        else:
+            parts.append(content[place + 1 : place + 1 + 256 - control])
+            place += 257 - control
+        size += len(parts[-1])
+    bits = np.unpackbits(np.frombuffer(b"".join(parts), np.uint8))[: found.rows].astype(np.bool_)
+    if len(bits) < found.rows:
+        raise CorruptBytesError("the stream of nulls is cut short")
+    return bits
+
+
+def _nanos(stored: Numbers) -> Numbers:
+    """Return nanoseconds: of zeros at their end, the last three bits tell how many were left out, less one."""
+    zeros = stored & 7
+    factor = np.where(zeros > 0, 10 ** (zeros + 1), 1)
+    return (stored >> 3) * factor
+
+
+def integers(content: bytes, count: int, *, signed: bool) -> Numbers:
+    """Return the numbers of a stream.
+
+    Args:
+        content: The stream, unpacked.
+        count: How many numbers it holds.
+        signed: Whether they are stored as zigzag numbers.
+
+    Raises:
+        CorruptBytesError: The stream is cut short or damaged.
+    """
+    parts = [np.zeros(0, np.int64)]
+    total = 0
+    runs = _runs(content, signed=signed)
+    while total < count:
+        part = next(runs, None)
+        if part is None:
+            raise CorruptBytesError("a stream of numbers is cut short")
+        parts.append(part)
+        total += len(part)
+    if total > count:
+        raise CorruptBytesError("a stream of numbers is longer than its rows")
+    return np.concatenate(parts)
+
+
+def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
+    place = 0
+    try:
+        while place < len(content):
+            kind = content[place] >> 6
+            if kind == _SHORT_REPEAT:
+                width, count = (content[place] >> 3 & 7) + 1, (content[place] & 7) + 3
+                value = int.from_bytes(_part(content, place + 1, width), "big")
+                yield np.full(count, _unzigzag(value) if signed else _wrapped(value), np.int64)
+                place += 1 + width
+                continue
+            width = _WIDTHS[content[place] >> 1 & 31]
+            count = (content[place] & 1) << 8 | content[place + 1]
+            if kind == _DIRECT:
+                size = (width * (count + 1) + 7) // 8
+                packed = _unpacked(_part(content, place + 2, size), width, count + 1)
+                yield _signed(packed) if signed else packed.view(np.int64)
+                place += 2 + size
+            elif kind == _PATCHED:
+                values, place = _patched(content, place, width, count + 1)
+                yield values
+            else:
+                values, place = _deltas(content, place, count + 1, signed=signed)
+                yield values
+    except (IndexError, OverflowError, ValueError) as error:
+        if isinstance(error, CorruptBytesError):
+            raise
+        raise CorruptBytesError(f"a stream of numbers is damaged ({error})") from error
+
+
+def _patched(content: bytes, place: int, width: int, count: int) -> tuple[Numbers, int]:
+    """Return the numbers of a run with a base and patches for the largest of them, and where it ends."""
+    third, fourth = content[place + 2], content[place + 3]
+    base_bytes, patch_width = (third >> 5) + 1, _WIDTHS[third & 31]
+    gap_width, patches = (fourth >> 5) + 1, fourth & 31
+    place += 4
+    base = int.from_bytes(_part(content, place, base_bytes), "big")
+    sign = 1 << (8 * base_bytes - 1)
+    base = -(base & ~sign) if base & sign else base
+    place += base_bytes
+    size = (width * count + 7) // 8
+    values = _unpacked(_part(content, place, size), width, count)
+    place += size
+    bits = next(one for one in _WIDTHS if one >= gap_width + patch_width)
+    size = (bits * patches + 7) // 8
+    at = 0
+    for entry in _unpacked(_part(content, place, size), bits, patches).tolist():
+        at += entry >> patch_width
+        values[at] |= np.uint64((entry & ((1 << patch_width) - 1)) << width)
+    return values.view(np.int64) + base, place + size
+
+
+def _deltas(content: bytes, place: int, count: int, *, signed: bool) -> tuple[Numbers, int]:
+    """Return the numbers of a run of differences, and where it ends."""
+    code = content[place] >> 1 & 31
+    base, place = _varint(content, place + 2)
+    first, place = _varint(content, place)
+    base, step = _unzigzag(base) if signed else _wrapped(base), _unzigzag(first)
+    steps = np.full(count, step, np.int64)
+    steps[0] = base
+    if code and count > 2:  # noqa: PLR2004 - the base and the first difference are apart
+        width = _WIDTHS[code]
+        size = (width * (count - 2) + 7) // 8
+        rest = _unpacked(_part(content, place, size), width, count - 2).view(np.int64)
+        steps[2:] = -rest if step < 0 else rest
+        place += size
+    return np.cumsum(steps), place
+
+
+def _unpacked(content: bytes, width: int, count: int) -> npt.NDArray[np.uint64]:
+    """Return numbers of some bits each, the highest bit first."""
+    bits = np.unpackbits(np.frombuffer(content, np.uint8))[: width * count].reshape(count, width)
+    found = np.zeros(count, np.uint64)
+    for place in range(width):
+        found = (found << np.uint64(1)) | bits[:, place]
+    return found
+
+
+def _signed(values: npt.NDArray[np.uint64]) -> Numbers:
+    return (values >> np.uint64(1)).view(np.int64) ^ -(values & np.uint64(1)).view(np.int64)
+
+
+def _unzigzag(value: int) -> int:
+    return (value >> 1) ^ -(value & 1)
+
+
+def _wrapped(value: int) -> int:
+    """Return an unsigned number of 64 bits as a signed one, as readers in C++ do."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _varint(content: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 70:  # noqa: PLR2004 - bits of ten bytes
+        byte = content[place]
+        value |= (byte & 0x7F) << shift
+        place += 1
+        if byte < 0x80:  # noqa: PLR2004 - the flag for more bytes
+            return value, place
+        shift += 7
+    raise CorruptBytesError("a number is too long")
+
+
+def _part(content: bytes, place: int, size: int) -> bytes:
+    if place + size > len(content):
+        raise CorruptBytesError("a stream of numbers is cut short")
+    return content[place : place + size]

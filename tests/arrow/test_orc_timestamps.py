@@ -1,0 +1,91 @@
+"""Timestamps of ORC files that are decoded here, against what pyarrow wrote and, within nanoseconds, reads."""
+
+import io
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import orc
+
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.orc_timestamps import integers, timestamps
+
+FIRST, LAST = -62_135_596_800, 253_402_300_799
+"""The seconds of the years 1 to 9999."""
+RUNS = (
+    st.builds(lambda value, count: [value] * count, st.integers(FIRST, LAST), st.integers(1, 600)),
+    st.builds(
+        lambda start, step, count: [min(LAST, max(FIRST, start + step * place)) for place in range(count)],
+        st.integers(FIRST, LAST),
+        st.integers(-(10**6), 10**6),
+        st.integers(1, 600),
+    ),
+    st.lists(st.integers(FIRST, LAST) | st.integers(0, 1000), max_size=40),
+    st.lists(st.none() | st.integers(FIRST, LAST), max_size=40),
+)
+
+
+def written(micros, compression):
+    target = io.BytesIO()
+    table = pa.table({"n": pa.array([1] * len(micros), pa.int64()), "t": pa.array(micros, pa.timestamp("us"))})
+    orc.write_table(table, target, compression=compression)
+    return target.getvalue()
+
+
+def decoded(content):
+    stripes = orc.ORCFile(pa.BufferReader(content)).nstripes
+    parts = [timestamps(pa.BufferReader(content), stripe, "t").cast(pa.int64()) for stripe in range(stripes)]
+    return [value for part in parts for value in part.to_pylist()]
+
+
+@settings(max_examples=60)
+@given(
+    runs=st.lists(st.one_of(*RUNS), max_size=4),
+    micros=st.integers(0, 999_999),
+    compression=st.sampled_from(["uncompressed", "zlib", "snappy", "lz4", "zstd"]),
+)
+def test_timestamps_of_any_year_are_those_that_were_written(runs, micros, compression):
+    seconds = [second for run in runs for second in run]
+    # Before 1970, what a fraction means differs between writers.
+    moments = [None if one is None else one * 1_000_000 + (micros if one >= 0 else 0) for one in seconds]
+
+    assert decoded(written(moments, compression)) == moments
+
+
+@given(moments=st.lists(st.none() | st.integers(-(2**62) // 1000, 2**62 // 1000), max_size=30))
+def test_where_pyarrow_reads_nanoseconds_both_agree(moments):
+    content = written(moments, "uncompressed")
+
+    theirs = orc.ORCFile(pa.BufferReader(content)).read(columns=["t"])["t"].cast(pa.int64()).to_pylist()
+
+    assert decoded(content) == [None if one is None else one // 1000 for one in theirs]
+
+
+@pytest.mark.parametrize(
+    ("content", "count", "signed", "expected"),
+    [
+        (bytes([0x0A, 0x27, 0x10]), 5, False, [10_000] * 5),
+        (
+            bytes([0x5E, 0x03, 0x5C, 0xA1, 0xAB, 0x1E, 0xDE, 0xAD, 0xBE, 0xEF]),
+            4,
+            False,
+            [23_713, 43_806, 57_005, 48_879],
+        ),
+        (bytes([0xC6, 0x09, 0x02, 0x02, 0x22, 0x42, 0x42, 0x46]), 10, False, [2, 3, 5, 7, 11, 13, 17, 19, 23, 29]),
+        (
+            bytes.fromhex("8e132b2107d01e00147028323c46505a646e78828c96a0aab4befce8"),
+            20,
+            False,
+            [2030, 2000, 2020, 1_000_000, *range(2040, 2200, 10)],
+        ),
+    ],
+)
+def test_the_examples_of_the_specification_have_its_numbers(content, count, signed, expected):
+    assert integers(content, count, signed=signed).tolist() == expected
+
+
+@pytest.mark.parametrize("content", [b"", b"\x0a", b"\x5e\x03\x5c", b"\x8e\x13", b"\xc6\x09\x82", b"\x0a\x27\x10"])
+def test_numbers_that_are_cut_short_are_refused(content):
+    with pytest.raises(CorruptBytesError):
+        integers(content, 4, signed=False)
