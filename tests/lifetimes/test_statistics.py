@@ -13,7 +13,7 @@ from snapshot_explorer.storage import Storage
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])
-TABLES += [Path(samples.path(name)) for name in samples.names()]
+TABLES += [Path(samples.__file__).parent / name for name in samples.names()]
 
 
 class Plain:

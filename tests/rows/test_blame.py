@@ -20,7 +20,7 @@ from tests.support.row_histories import KINDS, STEPS, play
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted({*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()} - {DATA / "paimon" / "empty"})
-TABLES += [Path(samples.path(name)) for name in ("orders", "events", "payments")]
+TABLES += [Path(samples.__file__).parent / name for name in ("orders", "events", "payments")]
 
 
 def played(kind, steps):
