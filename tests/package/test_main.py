@@ -1,0 +1,28 @@
+"""`python -m snapshot_explorer` prints a table in a terminal."""
+
+import subprocess
+import sys
+
+from snapshot_explorer import samples
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "snapshot_explorer", *arguments], check=False, capture_output=True, text=True
+    )
+
+
+def test_the_card_and_the_newest_commits_are_printed():
+    answer = run(samples.path("orders"), "-n", "3")
+
+    assert answer.returncode == 0
+    assert "orders" in answer.stdout
+    assert "3 of 18 versions" in answer.stdout
+
+
+def test_a_table_that_cannot_be_read_is_an_error_in_one_line():
+    answer = run("/not/there", "--format", "delta")
+
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("No delta table at /not/there")
+    assert answer.stderr.count("\n") == 1
