@@ -1,7 +1,9 @@
 """Read and filter the commits of a table, newest first."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import get_args
 
@@ -14,9 +16,12 @@ from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Kind
 from snapshot_explorer.progress import Step, step
+from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.figures import last_part
 from snapshot_explorer.render.timeline import timeline
 
+_RECORDED = re.compile(r'"timestamp":\s*(\d{10,15})\b', re.ASCII)
+"""The time of Delta's commitInfo in `details`, in milliseconds."""
 _PAGE = 64
 """Commits per read if there are both a filter and a limit."""
 _LARGE_PAGE = 512
@@ -150,6 +155,35 @@ def _marks(versions: pa.ChunkedArray, anomalies: pa.Table) -> pa.Array:
     found = marked.aggregate([("word", "list")])
     texts = pc.binary_join(found["word_list"].combine_chunks(), ", ")
     return texts.take(pc.index_in(versions, found["version"].combine_chunks()).combine_chunks())
+
+
+def copied_note(commits: pa.Table) -> str | None:
+    """Return a sentence where commit times differ by a day or more from those that Delta's writers recorded.
+
+    That is so after the table was copied: without in-commit timestamps, commit times are the times of the log's files.
+    Only the newest of the COMMITS is compared. None for other commits, and for one with an in-commit timestamp.
+
+    Source: delta PROTOCOL.md, "Commit Provenance Information".
+    """
+    newest = commits.slice(0, 1).select(["version", "committed_at", "details"]).to_pylist()
+    if not newest or newest[0]["committed_at"] is None:
+        return None
+    details = newest[0]["details"] or ""
+    found = _RECORDED.search(details)
+    if found is None or '"inCommitTimestamp"' in details:
+        return None
+    try:
+        recorded = datetime.fromtimestamp(int(found[1]) / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    days = abs(newest[0]["committed_at"] - recorded).days
+    if not days:
+        return None
+    return (
+        f"Commit times are those of the log's files. The writer of version {newest[0]['version']} recorded "
+        f"{moment(recorded)}, {days:,} {'day' if days == 1 else 'days'} apart: the table was probably copied. "
+        "Refs by time follow the files, as in Delta; the column details has the recorded times."
+    )
 
 
 def _max_commits(versions: Sequence[int], commit_filter: CommitFilter, limit: int | None) -> int:

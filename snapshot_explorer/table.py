@@ -13,7 +13,7 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health, health_history, read_health
-from snapshot_explorer.history import CommitFilter, Known, history_frame, read_history
+from snapshot_explorer.history import CommitFilter, Known, copied_note, history_frame, read_history
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.overview import branches_frame, card, overview_facts, tags_frame
@@ -767,6 +767,7 @@ class Table:
             "versions": f"{len(known.versions):,}" if self._versions else None,
             **overview_facts(newest, commits=known.commits, schema=schema, files=files),
             "reads": None if self._storage is None else self._storage.outside,
+            "commit times": copied_note(known.commits) if self.format == "delta" else None,
             "next": None if newest is None else "%snapshot log, %snapshot diff, %snapshot explore",
         }
         return card(self.path, facts, known.columns)

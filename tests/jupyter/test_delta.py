@@ -99,3 +99,31 @@ def test_the_help_tells_of_both_formats(shell):
     assert "orders$files" in manual
     assert "paimon, delta or iceberg" in repr(shell.ok("%snapshot open --help").result)
     assert "Paimon's own" not in repr(shell.ok("%snapshot help").result)
+
+
+def test_a_table_that_was_copied_says_that_its_commit_times_are_those_of_the_copy(shell, tmp_path):
+    table = DeltaTable(None, tmp_path / "table")
+    table.commit(table.data("a.parquet", [(1, "a")]), info={"timestamp": 1_766_000_000_000})
+
+    shown = shell.ok(f"%snapshot open {table.url} as copied").shown["text/plain"]
+    said = [shell.ok("%snapshot log").said for _ in range(2)]
+
+    (note,) = said[0]
+    assert note.startswith(
+        "Commit times are those of the log's files. The writer of version 1 recorded 2025-12-17 19:33:20"
+    )
+    assert "14 days apart: the table was probably copied. Refs by time follow the files, as in Delta; " in note
+    assert said[1] == []
+    assert "the table was probably copied" in " ".join(shown.split())
+
+
+def test_a_table_with_times_of_its_own_says_nothing_of_a_copy(shell, tmp_path):
+    table = DeltaTable(None, tmp_path / "table")
+    table.commit(info={"timestamp": 1_766_000_000_000, "inCommitTimestamp": 1_766_000_000_000})
+    shell.ok(f"%snapshot open {table.url} as copied")
+
+    assert shell.ok("%snapshot log").said == []
+
+
+def test_a_table_that_was_not_copied_says_nothing_of_it(payments):
+    assert payments.ok("%snapshot log").said == []

@@ -1,6 +1,7 @@
 """`%snapshot log`: commits, newest first."""
 
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.history import copied_note
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, RANGE, read_commits
 
@@ -10,6 +11,8 @@ def _log(invocation: Invocation) -> Frame:
     frame, limit = read_commits(invocation, invocation.settings.display_limit)
     if invocation.arguments.get("limit") is not None:
         frame.limit = limit
+    if invocation.table()[1].format == "delta" and (note := copied_note(frame.to_arrow())):
+        invocation.show_once(note)
     return frame
 
 
