@@ -1,5 +1,6 @@
 """Lines as people write them, brought to the form of a command: `5`, `history`, `show tables`, `sql select ...`."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,6 +20,7 @@ ALIASES = MappingProxyType(
 """Other names of commands, and the words that each stands for."""
 _QUERY_STARTS = ("select", "with", "from", "values", "explain")
 """The first words of a query that `sql` may be left out before."""
+_SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
 _FLAGS = ("--yes", "--debug", "--help")
 _FLAGS_WITH_VALUE = ("--engine", "--out")
 """Options that may stand behind a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
@@ -53,6 +55,8 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
         words = _with_command(words, names, is_table)
     if not words or words[0].text != "sql":
         return Written(words=words, body=None if words and words[0].text == "help" else body)
+    if body is not None and _SHOW_TABLES.fullmatch(body) and (len(words) == 1 or words[1].text in ("-o", "--out")):
+        return Written(words=(Token("tables"), *words[1:]), body=None)
     return _with_query(line, words, body)
 
 
@@ -103,6 +107,8 @@ def _with_query(line: str, words: tuple[Token, ...], body: str | None) -> Writte
     if not query or is_one_word or asks_for_help:
         return Written(words=words, body=body)
     text = line[query[0].start : after[0].start if after else len(line)].strip()
+    if body is None and _SHOW_TABLES.fullmatch(text):
+        return Written(words=(Token("tables"), *before, *after), body=None, has_query=True)
     if body is not None:
         return Written(words=(command, *before, *after), body=f"{text}\n{body}", has_query=True)
     return Written(words=(command, *before, Token(text, quote='"'), *after), body=None, has_query=True)

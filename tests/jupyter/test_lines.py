@@ -291,7 +291,11 @@ def test_a_result_is_named_with_as(orders, line):
 
 
 def test_nouns_behind_show_and_other_names_are_commands(orders):
-    assert orders.ok("%snapshot show tables").result["name"].to_pylist() == ["orders"]
+    for line in ("show tables", "sql show tables", "sql SHOW TABLES;", "sql show tables --out found"):
+        found = orders.ok(f"%snapshot {line}").result
+        assert (orders["found"] if found is None else found)["name"].to_pylist() == ["orders"]
+    for head in ("%%snapshot", "%%snapshot sql"):
+        assert orders.ok(f"{head}\nshow tables;").result["name"].to_pylist() == ["orders"]
     assert orders.ok("%snapshot show tags").result["tag"].to_pylist() == ["v1"]
     assert [column.name for column in orders.ok("%snapshot describe 3").result.columns] == ["id", "name"]
     assert orders.fails("%snapshot hstory").startswith("%snapshot has no command hstory. Did you mean history?")
