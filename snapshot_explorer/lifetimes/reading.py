@@ -1,6 +1,6 @@
 """Read the `FileLifetimes` of a table from its log, incrementally."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from os import PathLike
@@ -176,7 +176,7 @@ def _extended(table_format: FileHistory, base: FileLifetimes, listing: Listing) 
         for run in listing.runs(unknown, listing.commitless):
             rest = run
             if not found.versions or listing.predecessor(run[0]) != found.versions[-1] or run[0] in listing.commitless:
-                found, rest = _with_first_state(table_format, found, run)
+                found, rest = _with_first_state(table_format, found, run, listing.commitless)
                 reading.advance(len(run) - len(rest))
             found = _with_later_changes(table_format, found, rest, reading)
     if unknown and not found.versions:
@@ -203,7 +203,7 @@ def _with_later_changes(
 
 
 def _with_first_state(
-    table_format: FileHistory, base: FileLifetimes, run: Sequence[int]
+    table_format: FileHistory, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
 ) -> tuple[FileLifetimes, Sequence[int]]:
     """Return lifetimes extended by the first version with known files of a run, and the versions after it."""
     for place, version in enumerate(run):
@@ -212,7 +212,9 @@ def _with_first_state(
         except SnapshotNotFoundError as error:
             log.debug("left out: %s", error)
             continue
-        return base.with_state(version, time_of(table_format, version), files), run[place + 1 :]
+        # An unknown time would stay in the folder of lifetimes: one of a damaged commit is an error.
+        time = time_of(table_format, version) if version in commitless else table_format.committed_at([version])[0]
+        return base.with_state(version, time, files), run[place + 1 :]
     return base, ()
 
 

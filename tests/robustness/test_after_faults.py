@@ -17,14 +17,14 @@ def stored():
         yield lambda name: Store(tables()[name], name.replace("/", "-"))
 
 
-def _plant(store, kind, pattern, call, *, table=None, lasts=False):
-    """Let the first request of a call whose operation and path match meet a fault."""
+def _plant(store, kind, pattern, call, *, table=None, lasts=False, nth=0):
+    """Let the first request of a call whose operation and path match, or the nth after it, meet a fault."""
     table = table or opened(store)
     fresh = opened(store)
     store.heed(None)
     call(fresh)
     asked = [one for one in store.requests() if re.search(pattern, f"{one.operation} {one.path}")]
-    store.heed(Fault(kind, asked[0], lasts=lasts))
+    store.heed(Fault(kind, asked[nth], lasts=lasts))
     return table
 
 
@@ -41,6 +41,17 @@ def test_lifetimes_know_a_version_that_was_not_found_when_it_was_read_first(stor
     table = _plant(store, "missing", "read .*/snapshot-1$", lambda one: one.lifetimes())
 
     assert table.lifetimes().versions == table.versions()
+
+
+def test_lifetimes_keep_no_unknown_time_of_a_commit_that_was_answered_wrongly(stored, tmp_path):
+    store = stored("samples/payments")
+    expected = opened(store).lifetimes().totals()
+    table = _plant(store, "halved", "read .*/0{20}.json$", lambda one: one.lifetimes(), nth=1)
+
+    with pytest.raises(errors.CorruptTableError, match="00000000000000000000.json"):
+        table.lifetimes(cache_dir=tmp_path)
+
+    assert opened(store).lifetimes(cache_dir=tmp_path).totals().equals(expected)
 
 
 def test_a_commit_is_counted_that_could_not_be_when_it_was_first_asked_for(stored):
