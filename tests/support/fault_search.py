@@ -1,4 +1,4 @@
-"""Plant a fault in every request of every public call of tables of both formats, and look what comes of it.
+"""Plant a fault in every request of every public call of tables of all formats, and look what comes of it.
 
     python -m tests.support.fault_search                      all: tables, calls, requests and faults
     python -m tests.support.fault_search --shard 0/2          one half of it, for two processes
@@ -41,6 +41,8 @@ from tests.support.faults import KINDS, LISTINGS, Fault, FaultyFileSystem, Store
 from tests.support.public_calls import Failed, answer, arguments_for, calls, drawings, notebook_calls, opened
 
 DATA = Path(__file__).parents[1] / "data"
+FORMATS = ("paimon", "delta", "iceberg")
+"""The folders of tables in tests/data; one that is not there is left out."""
 SECONDS = 60
 """How long a call may take until it hangs."""
 LASTING = ("fails", "page", "emptied", "missing", "list emptied")
@@ -93,7 +95,8 @@ class Finding:
 
 def tables():
     """Return the folders of the tables, by name."""
-    found = {f"{kind}/{path.name}": path for kind in ("paimon", "delta") for path in sorted((DATA / kind).iterdir())}
+    folders = [folder for kind in FORMATS if (folder := DATA / kind).is_dir()]
+    found = {f"{folder.name}/{path.name}": path for folder in folders for path in sorted(folder.iterdir())}
     home = Path(samples.__file__).parent
     return found | {f"samples/{name}": home / name for name in samples.names()}
 
