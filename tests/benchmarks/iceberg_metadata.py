@@ -1,0 +1,142 @@
+"""Measure Iceberg's metadata: opening, history, files, a plan and lifetimes, beside fastavro and pyiceberg.
+
+    python tests/benchmarks/iceberg_metadata.py [snapshots] [python with pyiceberg]
+
+Makes a table like those of fast appends: five files each, manifests merged every 100. fastavro only decodes the
+manifests of the newest version. Prints seconds, the best of several runs; asserts nothing.
+"""
+
+# ruff: noqa: T201 - it prints what it measured
+import json
+import logging
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import fsspec
+
+from snapshot_explorer import open_table
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.support.iceberg.table_builder import ADDED, EXISTING, IcebergTable, entry
+
+FILES, COLUMNS, MERGED = 5, 7, 100
+PEER = """
+import sys, time
+from pyiceberg.table import StaticTable
+def timed(function):
+    begin = time.perf_counter()
+    function()
+    return time.perf_counter() - begin
+table = StaticTable.from_metadata(sys.argv[1])
+print("pyiceberg: load", timed(lambda: StaticTable.from_metadata(sys.argv[1])))
+print("pyiceberg: history", timed(lambda: table.inspect.snapshots()))
+print("pyiceberg: plan of the newest version", timed(lambda: list(table.scan().plan_files())))
+"""
+
+
+class _Table(IcebergTable):
+    """A table whose metadata file is written once, at the end."""
+
+    def write(self, path, content):
+        (Path(self.root) / path).write_bytes(content)
+        return len(content)
+
+    def write_metadata(self, millis=None, **changed):
+        self.metadata["last-updated-ms"] = millis
+
+    def finish(self):
+        self.write("metadata/v1.metadata.json", json.dumps(self.metadata).encode())
+        self.write("metadata/version-hint.text", b"1")
+
+
+def data_file(table: IcebergTable, chance: random.Random) -> dict[str, Any]:
+    def pairs(value: Callable[[], object]) -> list[dict[str, object]]:
+        return [{"key": column, "value": value()} for column in range(1, COLUMNS + 1)]
+
+    return {
+        "content": 0,
+        "file_path": table.path(f"data/{chance.getrandbits(128):032x}-00001.parquet"),
+        "file_format": "PARQUET",
+        "partition": {},
+        "record_count": 20,
+        "file_size_in_bytes": chance.randint(600, 900),
+        "column_sizes": pairs(lambda: chance.randint(40, 300)),
+        "value_counts": pairs(lambda: 20),
+        "null_value_counts": pairs(lambda: 0),
+        "nan_value_counts": [],
+        "lower_bounds": pairs(lambda: struct.pack("<q", chance.getrandbits(40))),
+        "upper_bounds": pairs(lambda: struct.pack("<q", chance.getrandbits(40))),
+        "split_offsets": [4],
+        "sort_order_id": 0,
+    }
+
+
+def make(root: Path, snapshots: int) -> None:
+    (root / "metadata").mkdir()
+    chance = random.Random(1)
+    table = _Table(fsspec.filesystem("file"), str(root), location=str(root))
+    table.ids = iter([chance.getrandbits(62) for _ in range(snapshots)])
+    head, listed = None, []
+    for number in range(1, snapshots + 1):
+        table.sequence, snapshot_id = number, next(table.ids)
+        entries = [entry(ADDED, data_file(table, chance)) for _ in range(FILES)]
+        if len(listed) + 1 >= MERGED:
+            entries += [_carried(one, record) for record in listed for one in table.entries[record["manifest_path"]]]
+            listed = []
+        listed = [table.manifest(snapshot_id, entries), *listed]
+        table.manifests[snapshot_id] = listed
+        summary = {"operation": "append", "added-data-files": str(FILES), "total-records": str(100 * number)}
+        table.add_snapshot(snapshot_id, head, summary, millis=1_767_225_600_000 + 60_000 * number)
+        head = snapshot_id
+    table.finish()
+
+
+def _carried(one: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
+    owner = one["snapshot_id"] or record["added_snapshot_id"]
+    number = one["sequence_number"] or record["sequence_number"]
+    return entry(EXISTING, one["data_file"], owner, number, one["file_sequence_number"] or number)
+
+
+def best(name: str, function: Callable[[], object], runs: int = 3) -> None:
+    seconds = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - begin)
+    print(f"{name}: {min(seconds):.3f}")
+
+
+def main(snapshots: int, peer: str | None) -> None:
+    logging.disable(logging.WARNING)
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder), snapshots)
+        table = open_table(folder)
+        newest = table._format.version(snapshots)
+        manifests = [Path(folder) / path for path in newest.manifests()["path"].to_pylist()]
+        best("open", lambda: open_table(folder))
+        best("open and history", lambda: open_table(folder).history())
+        best("files of the newest version", newest.files)
+        best("files with statistics", lambda: newest.files(statistics=True))
+        best("plan of the newest version", newest.plan)
+        best("fastavro: manifests of the newest version", lambda: [list(_rows(path)) for path in manifests])
+        best("lifetimes of all versions", lambda: open_table(folder).lifetimes(), runs=1)
+        if peer is not None:
+            subprocess.run([peer, "-c", PEER, f"{folder}/metadata/v1.metadata.json"], check=True)
+
+
+def _rows(path: Path) -> list[Any]:
+    with path.open("rb") as file:
+        return list(fastavro.reader(file))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000, sys.argv[2] if len(sys.argv) > 2 else None)
