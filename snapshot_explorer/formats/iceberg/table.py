@@ -83,7 +83,7 @@ class Iceberg:
 
     @classmethod
     def recognises(cls, storage: Storage) -> bool:
-        """Return whether the folder has metadata files. One listing."""
+        """Return whether the folder has a version hint or metadata files. One request or, without a hint, two."""
         return has_metadata(storage)
 
     def listing(self, start: int | None = None) -> Listing:

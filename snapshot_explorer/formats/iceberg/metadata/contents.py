@@ -12,7 +12,7 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
-from snapshot_explorer.formats.iceberg.metadata.manifests import EXISTING, Entries, live, needed, read_manifests
+from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, read_manifests
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, TableMetadata
 from snapshot_explorer.storage import Storage
@@ -44,15 +44,24 @@ def manifests_of(source: Source, snapshots: Sequence[Snapshot]) -> pa.Table:
 
 
 def entries_of(
-    source: Source, manifests: pa.Table, *, statistics: bool, partitions: PartitionTuples | None = None
+    source: Source,
+    manifests: pa.Table,
+    *,
+    statistics: bool,
+    partitions: PartitionTuples | None = None,
+    changed: bool = False,
 ) -> Entries:
-    """Return the entries of manifests, deleted ones included. Reads the manifests concurrently.
+    """Return the entries of manifests, deleted ones included; existing ones unless only `changed` are requested.
+
+    Reads the manifests concurrently.
 
     Raises:
         CorruptTableError: A manifest is missing or damaged; the message names it.
     """
     try:
-        return read_manifests(source.storage, source.locations, manifests, statistics=statistics, partitions=partitions)
+        return read_manifests(
+            source.storage, source.locations, manifests, statistics=statistics, partitions=partitions, changed=changed
+        )
     except MissingFileError as error:
         raise _missing(source, error) from error
 
@@ -167,10 +176,10 @@ def is_own(manifests: pa.Table, snapshots: Sequence[Snapshot]) -> pa.Array:
 
 def _own_changes(source: Source, manifests: pa.Table, tuples: PartitionTuples, *, statistics: bool) -> pa.Table:
     """Return the entries of manifests that their own commits added or deleted, with the snapshot as `owner`."""
-    found = entries_of(source, manifests, statistics=statistics, partitions=tuples).rows
+    found = entries_of(source, manifests, statistics=statistics, partitions=tuples, changed=True).rows
     places = single_chunk(found.column("manifest"))
     writers = single_chunk(manifests.column("added_snapshot_id")).take(places)
-    changed = pc.and_(pc.not_equal(found.column("status"), EXISTING), pc.equal(found.column("snapshot_id"), writers))
+    changed = pc.equal(found.column("snapshot_id"), writers)
     owners = single_chunk(manifests.column("snapshot_id")).take(places)
     return found.append_column("owner", owners).filter(pc.fill_null(changed, fill_value=False))
 

@@ -126,7 +126,9 @@ def _manifest_files(
     names = [field.name for field in MANIFEST_FILES][3:]
     stored = ["501", "502", "517", "515", "516", "503", "504", "505", "506", "512", "513", "514", "507", "519", "520"]
     path = columns["500"]
-    arrays = [ids, path, locations.many(path)]
+    # Of many snapshots most manifests are in many lists.
+    encoded = path.dictionary_encode()
+    arrays = [ids, path, locations.many(encoded.dictionary).take(encoded.indices)]
     for name, field in zip(names, stored, strict=True):
         column = columns[field]
         if name in _DEFAULTS:
@@ -137,7 +139,7 @@ def _manifest_files(
             at = int(owners[np.argmax(column.is_null().to_numpy(zero_copy_only=False))])
             raise broken(str(paths[at]), f"a manifest in it has no {field.name}")
     table = pa.Table.from_arrays(arrays, schema=MANIFEST_FILES)
-    _check_unique(table, owners, paths)
+    _check_unique(encoded, owners, paths)
     return table
 
 
@@ -151,16 +153,17 @@ def _summaries(column: pa.ListArray) -> pa.ListArray:
 
 
 def _check_unique(
-    table: pa.Table, owners: np.ndarray[tuple[int], np.dtype[np.int64]], paths: Sequence[str | None]
+    manifests: pa.DictionaryArray, owners: np.ndarray[tuple[int], np.dtype[np.int64]], lists: Sequence[str | None]
 ) -> None:
     """Refuse a list that names a manifest twice: its files would count twice."""
-    keys = pa.table({"owner": pa.array(owners), "path": table.column("path")})
-    grouped = keys.group_by(["owner", "path"], use_threads=False).aggregate([([], "count_all")])
-    if len(grouped) < len(table):
-        twice = grouped.filter(pc.greater(grouped["count_all"], 1)).slice(0, 1).to_pylist()[0]
+    keys = np.sort(owners * len(manifests.dictionary) + manifests.indices.to_numpy())
+    twice = np.flatnonzero(keys[1:] == keys[:-1])
+    if len(twice):
+        owner, manifest = divmod(int(keys[twice[0]]), len(manifests.dictionary))
         raise CorruptTableError(
-            f"The manifest list {paths[twice['owner']]} names the manifest {twice['path']} twice, so that its files "
-            "would count twice. The list is damaged; compare it with a copy of the table, or choose another version."
+            f"The manifest list {lists[owner]} names the manifest {manifests.dictionary[manifest]} twice, so that its "
+            "files would count twice. The list is damaged; compare it with a copy of the table, or choose another "
+            "version."
         )
 
 

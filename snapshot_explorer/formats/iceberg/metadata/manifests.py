@@ -71,6 +71,7 @@ def read_manifests(
     *,
     statistics: bool,
     partitions: PartitionTuples | None = None,
+    changed: bool = False,
 ) -> Entries:
     """Return the entries of manifests, deleted ones included. Reads the manifests concurrently.
 
@@ -81,6 +82,7 @@ def read_manifests(
         statistics: Whether to decode the statistics of columns.
         partitions: Partition tuples that were read before, which are extended; tuples of all entries are numbered
             together.
+        changed: Whether to leave out existing files, which are most of a merged manifest.
 
     Raises:
         MissingFileError: A manifest does not exist.
@@ -95,7 +97,7 @@ def read_manifests(
     file = _FILE | (_STATISTICS if statistics else {})
     wanted = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
     decoded = read_avro(list(zip(paths, contents, strict=True)), wanted, storage.limits)
-    parts = [_entries(one, manifests, locations, tuples, statistics=statistics) for one in decoded]
+    parts = [_entries(one, manifests, locations, tuples, statistics=statistics, changed=changed) for one in decoded]
     schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
     if not parts:
         return Entries(rows=schema.empty_table(), partitions=tuples)
@@ -107,7 +109,13 @@ def read_manifests(
 
 
 def _entries(
-    one: Decoded, manifests: pa.Table, locations: Locations, tuples: PartitionTuples, *, statistics: bool
+    one: Decoded,
+    manifests: pa.Table,
+    locations: Locations,
+    tuples: PartitionTuples,
+    *,
+    statistics: bool,
+    changed: bool,
 ) -> pa.Table:
     """Return the entries of manifests of one schema."""
     places = np.repeat(np.array(one.files, np.int64), one.counts)
@@ -118,6 +126,13 @@ def _entries(
     content = pc.fill_null(file["134"], 0)
     _check(status, content, of)
     records = _required(file["103"], "record_count", of)
+    row_ids = _first_row_ids(file["142"], status, records, of)
+    if changed:
+        kept = pc.not_equal(status, EXISTING)
+        entry, file = ({name: column.filter(kept) for name, column in some.items()} for some in (entry, file))
+        status, content, records, row_ids = (column.filter(kept) for column in (status, content, records, row_ids))
+        places = places[kept.to_numpy(zero_copy_only=False)]
+        of = _Manifests(manifests, places)
     path = _required(file["100"], "file_path", of)
     spec_ids = of.column("spec_id")
     columns = {
@@ -134,7 +149,7 @@ def _entries(
         "snapshot_id": pc.coalesce(entry["1"], of.column("added_snapshot_id")),
         "sequence_number": _inherited(entry["3"], "sequence_number", status, of),
         "file_sequence_number": _inherited(entry["4"], "file_sequence_number", status, of),
-        "first_row_id": _first_row_ids(file["142"], status, records, of),
+        "first_row_id": row_ids,
         **{name: file[field] for name, field in _OPTIONAL.items()},
     }
     if statistics:

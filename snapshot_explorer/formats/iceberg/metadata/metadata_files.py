@@ -46,10 +46,10 @@ def is_metadata_file(name: str) -> bool:
 
 
 def has_metadata(storage: Storage) -> bool:
-    """Return whether a folder has metadata files or a hint. One listing."""
-    return any(
-        not entry.is_folder and (entry.name == HINT or is_metadata_file(entry.name)) for entry in storage.list(FOLDER)
-    )
+    """Return whether a folder has a hint or metadata files. One request; without a hint a listing too."""
+    if storage.exists(f"{FOLDER}/{HINT}"):
+        return True
+    return any(not entry.is_folder and is_metadata_file(entry.name) for entry in storage.list(FOLDER))
 
 
 class MetadataFiles:
