@@ -23,8 +23,9 @@ from snapshot_explorer.storage import Storage
 Mask = npt.NDArray[np.bool_]
 
 _LINEAGE_IDS = frozenset(field.id for field in LINEAGE)
-_EQUALITY_BATCH_ROWS = 1 << 18
-"""Rows that are looked up at once: some lookups number all deleted values each time."""
+_EQUALITY_BATCH_ROWS = 1 << 17
+"""Rows that are looked up at once. Some lookups number all deleted values each time; of more rows, the memory of
+intermediate results is not used again."""
 
 
 class RowReader:
