@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.formats.iceberg.scan import planning
+from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from tests.support.iceberg.live_files import RECORDED, Version, field, schema_of, struct_type
 
 ID, NAME = field(1, "id", "int"), field(2, "name", "string")
@@ -101,6 +104,27 @@ def test_identity_values_of_the_partition_count_not_those_of_the_file(tmp_path):
     assert version.rows() == [{"id": 5, "name": "a"}, {"id": None, "name": "b"}]
     assert [split.partition for split in version.plan().splits] == [{"id": "5"}, {"id": None}]
     assert not any(split.raw for split in version.plan().splits)
+
+
+def test_identity_values_are_read_under_an_older_schema(tmp_path):
+    spec = {
+        "spec-id": 0,
+        "fields": [
+            {"source-id": 1, "field-id": 1000, "name": "id", "transform": "identity"},
+            {"source-id": 2, "field-id": 1001, "name": "name", "transform": "identity"},
+        ],
+    }
+    version = Version(tmp_path, ID, NAME, specs={0: spec})
+    version.data("a.parquet", {"x": [1]}, schema=schema_of(field(9, "x", "int")), partition=(0, (5, "a")))
+    current = schema_of(field(1, "id", "long"), number=1)
+    metadata = replace(version.metadata(), current_schema=current, schemas={0: version.schema, 1: current})
+
+    (split,) = planning.plan(metadata).splits
+    (batch,) = RowReader(metadata.storage).read(split, ["name", "id"])
+
+    assert batch.to_pylist() == [{"name": "a", "id": 5}]
+    assert batch.schema.field("id").type == pa.int32()
+    assert split.partition == {"id": "5", "name": "a"}
 
 
 def test_the_source_of_an_identity_value_may_be_in_a_struct(tmp_path):

@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from tests.support.iceberg.live_files import Version, field, schema_of
+from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, native_files
+from snapshot_explorer.formats.iceberg.scan.read import RowReader
+from snapshot_explorer.storage import Storage
+from tests.support.iceberg.live_files import Version, field, schema_of, struct_type
 
 ID, NAME, SHARE = field(1, "id", "int"), field(2, "name", "string"), field(3, "share", "double")
 PACKED = {1: "<i", 3: "<d"}
@@ -121,6 +124,12 @@ def test_a_split_is_raw_only_where_any_reader_returns_its_rows(tmp_path):
         Version(tmp_path, field(1, "id", "long"), schemas=[schema_of(ID)]),
         Version(tmp_path, ID, field(2, "x", "int", **{"initial-default": 7}), format_version=3),
         Version(tmp_path, ID, field(2, "u", "uuid")),
+        Version(
+            tmp_path,
+            ID,
+            field(2, "s", struct_type(field(4, "a", "int"))),
+            schemas=[schema_of(ID, field(2, "s", struct_type(field(3, "a", "int"))))],
+        ),
         Version(tmp_path, ID, properties={"schema.name-mapping.default": "[]"}),
     ):
         other.data("b.parquet", {"id": [1]}, schema=schema_of(other.schema["fields"][0]))
@@ -138,6 +147,35 @@ def test_splits_are_picklable_and_equal_ones_have_equal_identities(tmp_path):
 
     version.equality_deletes("f.parquet", {"id": [5]}, number=3)
     assert version.plan().splits[0].identity != first.identity
+
+
+def test_other_readers_find_columns_by_name_and_check_their_ids(tmp_path):
+    version = Version(tmp_path, ID, NAME, specs=BY_NAME, format_version=3)
+    path = version.data("a.parquet", {"id": [1, 2], "name": ["a", "a"]}, partition=(0, ("a",)))
+    version.vector("v.puffin", path, [1], partition=(0, ("a",)))
+    reader = RowReader(Storage(tmp_path))
+    (split,) = version.plan().splits
+
+    found = native_files(Storage(tmp_path), split)
+
+    (file,) = found.files
+    assert (file.names, file.ids, file.deleted, file.rows) == ({"id": "id"}, {"id": 1}, 1, 2)
+    assert file.address == str(tmp_path / "a.parquet")
+    assert found.partition.to_pylist() == [{"name": "a"}]
+    assert [positions.tolist() for positions in deleted_positions(reader, [split])] == [[1]]
+
+    version.equality_deletes("e.parquet", {"id": [5]}, partition=(0, ("a",)))
+    assert native_files(Storage(tmp_path), version.plan().splits[0]) is None
+
+
+def test_other_readers_get_no_file_whose_columns_they_would_not_find(tmp_path):
+    renamed = Version(tmp_path, ID, field(2, "title", "string"), schemas=[schema_of(ID, NAME)])
+    renamed.data("a.parquet", {"id": [1]}, schema=schema_of(ID))
+    plain = Version(tmp_path, ID)
+    plain.data("a.avro", {"id": [1]})
+
+    assert native_files(Storage(tmp_path), renamed.plan().splits[0]) is None
+    assert native_files(Storage(tmp_path), plain.plan().splits[0]) is None
 
 
 CONDITIONS = (

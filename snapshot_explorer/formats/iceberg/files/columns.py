@@ -129,7 +129,10 @@ def projected(batch: pa.RecordBatch, how: Projection, rows: int) -> list[pa.Arra
 def _absent(field: Field, constants: Constants, rows: int) -> pa.Array:
     """Return a column that is not read from the file: its constant, its initial default, or nulls."""
     if field.id in constants:
-        return pa.repeat(constants[field.id], rows)
+        # A partition value has the column's current type, which an older schema may have in a narrower form.
+        value = constants[field.id]
+        target = arrow_type(field.type)
+        return pa.repeat(value if value.type == target else value.cast(target), rows)
     if field.initial_default is not None and field.type.root not in ("unknown", "variant"):
         return pa.repeat(default_value(field, field.initial_default), rows)
     return pa.nulls(rows, arrow_type(field.type))

@@ -145,24 +145,28 @@ class PartitionColumn:
     """A value per distinct partition."""
 
 
-def partition_columns(spec: Spec, schema: Schema, stored: pa.StructArray) -> list[PartitionColumn]:
+def partition_columns(
+    spec: Spec, schema: Schema, stored: pa.StructArray, others: Sequence[Schema] = ()
+) -> list[PartitionColumn]:
     """Return the fields of a spec with their values in the distinct partitions, typed.
 
     Args:
         spec: The spec.
         schema: The table's current schema, whose types partition values have.
         stored: The distinct partitions, as in `LiveFiles.partitions`.
+        others: Schemas that may have columns which the current one has no more.
 
     Raises:
         CorruptTableError: A value is not of the type of its field.
     """
-    return [_column(field, schema, stored) for field in spec.fields]
+    return [_column(field, (schema, *others), stored) for field in spec.fields]
 
 
-def _column(field: PartitionField, schema: Schema, stored: pa.StructArray) -> PartitionColumn:
+def _column(field: PartitionField, schemas: Sequence[Schema], stored: pa.StructArray) -> PartitionColumn:
     place = stored.type.get_field_index(str(field.id))
     values = pa.nulls(len(stored)) if place < 0 else stored.field(place)
-    path = schema.path(field.source_ids[0]) if len(field.source_ids) == 1 else ()
+    paths = (schema.path(field.source_ids[0]) for schema in schemas if len(field.source_ids) == 1)
+    path = next((path for path in paths if path), ())
     source = path[-1].type if path and not is_nested(path[-1].type) and is_read(path[-1].type) else None
     kind = None if source is None else result_type(field.transform, source)
     if kind is not None:

@@ -1,7 +1,7 @@
 """Which files a version's rows are read from, with which deletes, and which are skipped."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -59,8 +59,13 @@ class Partitions:
         return places
 
 
-def partitions_of(metadata: VersionMetadata, live: LiveFiles) -> Partitions:
+def partitions_of(metadata: VersionMetadata, schema: Schema, live: LiveFiles) -> Partitions:
     """Return the distinct partitions of a version's files.
+
+    Args:
+        metadata: The version.
+        schema: Its schema.
+        live: Its files.
 
     Raises:
         CorruptTableError: A spec or a partition value is damaged.
@@ -75,7 +80,7 @@ def partitions_of(metadata: VersionMetadata, live: LiveFiles) -> Partitions:
                 "be damaged; compare it with a copy of the table."
             )
         specs[spec_id] = parse_spec(metadata.specs[spec_id])
-        columns[spec_id] = partition_columns(specs[spec_id], current, stored)
+        columns[spec_id] = partition_columns(specs[spec_id], current, stored, [schema])
         starts[spec_id] = len(texts)
         texts.extend(partition_texts(columns[spec_id], len(stored)))
     return Partitions(specs=specs, columns=columns, texts=tuple(texts), starts=starts)
@@ -99,7 +104,7 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
     arrow_schema(schema)  # refuses types that are not read
     live = metadata.live(predicate is not None)
     _check_readable(live)
-    partitions = partitions_of(metadata, live)
+    partitions = partitions_of(metadata, schema, live)
     places = partitions.places(live.data)
     reasons = _reasons(live, schema, partitions, predicate)
     is_read = pa.array(reasons == None)  # noqa: E711 - element by element
@@ -174,18 +179,32 @@ def _equality_columns(live: LiveFiles, schema: Schema, schemas: Sequence[Schema]
 
 
 def _names_are_stored(schema: Schema, schemas: Sequence[Schema]) -> bool:
-    """Return whether no column of a schema ever had another name or type, and none has a default.
+    """Return whether the fields of a schema have no defaults and never had other names or types.
 
-    A name must not have been that of another column either.
+    Their names must not have been those of other fields either.
     """
-    known = {field.id: (field.name, field.type.root, field.type.precision) for field in walk(schema.fields)}
-    names = {field.name: field.id for field in schema.fields}
-    return not any(field.initial_default is not None for field in walk(schema.fields)) and all(
-        known.get(field.id, key) == key and (field not in one.fields or names.get(field.name, field.id) == field.id)
-        for one in schemas
-        for field in walk(one.fields)
-        for key in ((field.name, field.type.root, field.type.precision),)
-    )
+    if any(field.initial_default is not None for field in walk(schema.fields)):
+        return False
+    by_path = dict(_by_path(schema.fields))
+    by_id = {field.id: path for path, field in by_path.items()}
+    for one in schemas:
+        for path, field in _by_path(one.fields):
+            same = by_path.get(path)
+            if by_id.get(field.id, path) != path or (same is not None and not _is_alike(same, field)):
+                return False
+    return True
+
+
+def _by_path(fields: Sequence[Field], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    for field in fields:
+        path = (*above, field.name)
+        yield path, field
+        yield from _by_path(field.type.fields, path)
+
+
+def _is_alike(one: Field, other: Field) -> bool:
+    """Return whether two fields have one id and one type, those in them aside."""
+    return one.id == other.id and replace(one.type, fields=()) == replace(other.type, fields=())
 
 
 def _reasons(
