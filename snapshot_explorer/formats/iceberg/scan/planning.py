@@ -59,12 +59,12 @@ class Partitions:
         return places
 
 
-def partitions_of(metadata: VersionMetadata, schema: Schema, live: LiveFiles) -> Partitions:
+def partitions_of(metadata: VersionMetadata, schemas: Sequence[Schema], live: LiveFiles) -> Partitions:
     """Return the distinct partitions of a version's files.
 
     Args:
         metadata: The version.
-        schema: Its schema.
+        schemas: Schemas that may have columns which the current one has no more.
         live: Its files.
 
     Raises:
@@ -80,7 +80,7 @@ def partitions_of(metadata: VersionMetadata, schema: Schema, live: LiveFiles) ->
                 "be damaged; compare it with a copy of the table."
             )
         specs[spec_id] = parse_spec(metadata.specs[spec_id])
-        columns[spec_id] = partition_columns(specs[spec_id], current, stored, [schema])
+        columns[spec_id] = partition_columns(specs[spec_id], current, stored, schemas)
         starts[spec_id] = len(texts)
         texts.extend(partition_texts(columns[spec_id], len(stored)))
     return Partitions(specs=specs, columns=columns, texts=tuple(texts), starts=starts)
@@ -104,7 +104,8 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
     arrow_schema(schema)  # refuses types that are not read
     live = metadata.live(predicate is not None)
     _check_readable(live)
-    partitions = partitions_of(metadata, schema, live)
+    schemas = [parse_schema(raw) for _, raw in sorted(metadata.schemas.items())] or [schema]
+    partitions = partitions_of(metadata, (schema, *reversed(schemas)), live)
     places = partitions.places(live.data)
     reasons = _reasons(live, schema, partitions, predicate)
     is_read = pa.array(reasons == None)  # noqa: E711 - element by element
@@ -117,7 +118,7 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
             "size_bytes": live.data.column("size_bytes"),
         }
     )
-    context = context_of(metadata, schema, live)
+    context = context_of(metadata, schema, schemas, live)
     splits = _splits(live.data.filter(is_read), live, context, partitions)
     return ReadPlan(splits=tuple(splits), skipped=skipped_frame(listed, partitions.texts))
 
@@ -141,13 +142,18 @@ def _check_readable(live: LiveFiles) -> None:
             )
 
 
-def context_of(metadata: VersionMetadata, schema: Schema, live: LiveFiles) -> Context:
+def context_of(metadata: VersionMetadata, schema: Schema, schemas: Sequence[Schema], live: LiveFiles) -> Context:
     """Return what all splits of a version share.
 
+    Args:
+        metadata: The version.
+        schema: Its schema.
+        schemas: All schemas of the table, oldest first.
+        live: Its files.
+
     Raises:
-        CorruptTableError: A schema or the name mapping is damaged, or deletes compare a column that never was.
+        CorruptTableError: The name mapping is damaged, or deletes compare a column that never was.
     """
-    schemas = [parse_schema(raw) for _, raw in sorted(metadata.schemas.items())] or [schema]
     rules = id_rules(metadata.properties, schemas)
     return Context(
         schema=schema,
