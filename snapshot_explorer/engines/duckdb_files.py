@@ -110,6 +110,8 @@ def select(reader: object, splits: Sequence[Split], scan: Scan) -> pa.Table | No
         left = None if left is None else left - rows.num_rows
         if left == 0:
             break
+    if not scan.columns.names:  # tables without columns cannot be joined, but they do have rows
+        return _without_columns(sum(rows.num_rows for rows in found))
     return pa.concat_tables(found) if found else scan.columns.empty_table()
 
 
@@ -283,7 +285,8 @@ def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: in
         f"{_guarded(run[0], name)} AS {quoted(name)}" for name in (sorted(condition.columns) if condition else ())
     ]
     # Names are quoted, paths are plain, and the condition has been parsed as one expression without subqueries.
-    query = f"SELECT {', '.join(outputs) or 'count(*)'} FROM (SELECT {', '.join(inner)} FROM {_files(run)})"  # noqa: S608
+    chosen = "count(*)" if columns is None else ", ".join(outputs) or "true"
+    query = f"SELECT {chosen} FROM (SELECT {', '.join(inner)} FROM {_files(run)})"  # noqa: S608
     query += f" WHERE (\n{condition.text}\n)" if condition else ""
     query += "" if limit is None else f" LIMIT {limit}"
     with file_cursor() as cursor:
@@ -296,7 +299,13 @@ def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: in
         except duckdb.Error as error:
             log.debug("DuckDB does not read %s and %s more: %s", run[0].path, len(run) - 1, str(error).splitlines()[0])
             return None
-    return rows if columns is None else _typed(rows, columns)
+    if columns is None:
+        return rows
+    return _typed(rows, columns) if outputs else _without_columns(rows.num_rows)
+
+
+def _without_columns(rows: int) -> pa.Table:
+    return pa.table({"rows": pa.nulls(rows)}).select([])
 
 
 def _typed(rows: pa.Table, columns: pa.Schema) -> pa.Table | None:

@@ -148,14 +148,18 @@ class _Parser:
                 self._values[name] = "..".join(self._without_table(side) for side in sides)
 
     def _range_or_limit(self, values: list[str]) -> list[str]:
-        """Return the arguments with `3 4` as the range `3..4`; a single `5` or `-5` of a log is its limit."""
+        """Return the arguments with `3 4` as the range `3..4`; a single `5` or `-5` of a log is its limit.
+
+        It is a version where the command accepts a second one, as `diff` does.
+        """
         arguments, limit = self._command.arguments, self._command.option("--limit")
         if not arguments or arguments[0].value_type != "range" or any(".." in value for value in values):
             return values
         if len(values) == 2:  # noqa: PLR2004 - two sides
             return ["..".join(values)]
         number = (value_of_name(values[0], self._variables) or values[0]) if len(values) == 1 else ""
-        if limit is None or limit.name in self._values or not re.fullmatch(r"-?[0-9]{1,9}", number):
+        is_taken = limit is None or limit.name in self._values or len(arguments) > 1
+        if limit is None or is_taken or not re.fullmatch(r"-?[0-9]{1,9}", number):
             return values
         self._values[limit.name] = number.removeprefix("-")
         return []

@@ -71,7 +71,7 @@ def _names(given: Sequence[str] | None, schema: pa.Schema, argument: str) -> tup
         return None
     for name in given:
         if name not in schema.names:
-            raise InvalidArgumentError(f"{argument} names a {unknown_column(str(name), schema.names)}")
+            raise InvalidArgumentError(unknown_column(str(name), schema.names, place=f" in {argument}"))
     return tuple(dict.fromkeys(given))
 
 

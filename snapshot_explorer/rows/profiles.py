@@ -175,7 +175,7 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
     known = set(schema.names)
     for name in columns:
         if name not in known:
-            raise InvalidArgumentError(f"profile_over was asked for a {unknown_column(str(name), schema.names)}")
+            raise InvalidArgumentError(unknown_column(str(name), schema.names))
     return list(dict.fromkeys(columns))
 
 

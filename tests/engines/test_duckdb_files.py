@@ -161,6 +161,14 @@ def test_rows_come_in_the_order_of_files_up_to_a_limit(tmp_path):
     assert found["id"].to_pylist() == [*range(100, 150, 2), *range(0, 10, 2)]
 
 
+def test_rows_without_columns_are_counted_up_to_a_limit(tmp_path):
+    parts = [pa.table({"id": pa.array(range(start, start + 50), pa.int64())}) for start in (0, 50)]
+    snapshot = table_of(tmp_path, [with_nulls(part) for part in parts])
+
+    assert by_files(snapshot, [], "id >= 40").num_rows == 60
+    assert by_files(snapshot, [], "id >= 40", 20).num_rows == 20
+
+
 def with_nulls(rows):
     return pa.table(
         {name: rows[name] if name in rows.column_names else pa.nulls(len(rows), TYPES[name]) for name in TYPES}

@@ -49,8 +49,8 @@ def test_the_log_names_anomalies(payments):
 def test_what_does_not_fit_is_said_in_a_line(payments):
     assert "Did you mean amount" in payments.fails('%snapshot bisect "amuont > 3"')
     assert "needs CONDITION" in payments.fails("%snapshot blame")
-    assert "names no column" in payments.fails("%snapshot profile --columns ,")
-    assert "wants a whole number" in payments.fails("%snapshot anomalies --window x")
+    assert "contains no column" in payments.fails("%snapshot profile --columns ,")
+    assert "must be a whole number" in payments.fails("%snapshot anomalies --window x")
 
 
 def test_the_flags_are_completed(payments):

@@ -147,13 +147,13 @@ def test_versions_that_cannot_be_read_are_skipped_and_named(kind):
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("nam IS NULL", "names a column 'nam', which is not in the table. Did you mean name?"),
+        ("nam IS NULL", "Unknown column 'nam' in the condition 'nam IS NULL'. Did you mean name?"),
         ("name IS", "is not SQL"),
         ("", "is empty"),
         ("rows > 3 AND id > 1", "names metadata, rows, and a column, id"),
-        ("null_count.nam > 1", "names a column 'nam'"),
+        ("null_count.nam > 1", "Unknown column 'nam' in the condition"),
         ("max(id) > 'x'", "Could not convert"),
-        ("id IN (SELECT 1)", "holds a subquery"),
+        ("id IN (SELECT 1)", "contains a subquery"),
         (17, "The condition is a int. Give SQL"),
         (lambda _: None, "returned NoneType"),
         (lambda _: 1 / 0, "raised at version"),

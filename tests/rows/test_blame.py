@@ -198,11 +198,11 @@ def test_a_blame_says_what_it_opened_and_exports(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"where": "idd = 1"}, "names a column 'idd', which is not in the table. Did you mean id?"),
+        ({"where": "idd = 1"}, "Unknown column 'idd' in the condition 'idd = 1'. Did you mean id?"),
         ({"where": "id ="}, "is not SQL"),
         ({"where": "count(*) > 1"}, "aggregate"),
-        ({"key": "idd"}, "key names a column 'idd'"),
-        ({"columns": ["nam"]}, "columns names a column 'nam'"),
+        ({"key": "idd"}, "Unknown column 'idd' in key"),
+        ({"columns": ["nam"]}, "Unknown column 'nam' in columns"),
         ({"key": "name"}, "The key column 'name' is null in a row of version"),
     ],
 )

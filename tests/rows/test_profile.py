@@ -135,7 +135,7 @@ def test_a_profile_draws_lines_with_the_versions_marked_where_a_number_jumps():
 def test_bad_arguments_of_a_profile_are_refused_by_name(memory_root):
     table = open_table(samples.path("orders"))
 
-    with pytest.raises(InvalidArgumentError, match="column 'amont', which is not in the table. Did you mean amount?"):
+    with pytest.raises(InvalidArgumentError, match="Unknown column 'amont'. Did you mean amount?"):
         table.profile_over("amont")
     with pytest.raises(InvalidArgumentError, match="is not a range"):
         table.profile_over(between="7")
