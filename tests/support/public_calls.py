@@ -286,7 +286,7 @@ def _of_versions(given):
         "bisect metadata": lambda t: t.bisect("files > 1", good=first, bad=last) if first < last else None,
         "bisect rows": lambda t: t.bisect("count(*) >= 0"),
         "anomalies": lambda t: t.anomalies(),
-        "blame": lambda t: t.blame(given.where).to_arrow(),
+        "blame": lambda t: [list(found.notes), found.to_arrow()] if (found := t.blame(given.where)) else None,
         "profile": lambda t: t.profile_over().to_arrow(),
         "profile exact": lambda t: t.profile_over(exact=True).to_arrow(),
         "sql as of": lambda t: t.sql(f"select * from this version as of {middle}"),
