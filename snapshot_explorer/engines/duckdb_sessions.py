@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def file_cursor() -> duckdb.DuckDBPyConnection:
     return _instance(os.getpid(), tuple(_FILES.items())).cursor()
 
 
-@lru_cache(maxsize=2)
+@cache
 def _instance(process: int, settings: tuple[tuple[str, str], ...]) -> duckdb.DuckDBPyConnection:
-    del process  # a forked process must not use its parent's instance
+    del process  # a forked process must not use its parent's instance, nor close it, for lack of its threads
     return opened(dict(settings))
 
 

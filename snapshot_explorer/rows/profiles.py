@@ -286,7 +286,9 @@ def _as_text(name: str, rows: pa.Table) -> pa.Table:
 
 
 def _texts(values: pa.ChunkedArray) -> pa.Array:
-    """Return values as text: distinct ones are few, however many versions there are."""
+    """Return values as text: distinct ones are few, however many versions there are. Nested values have no order."""
+    if pa.types.is_nested(values.type):
+        return pa.nulls(len(values), pa.string())
     encoded = values.combine_chunks().dictionary_encode()
     words = pa.array([None if value is None else str(value) for value in encoded.dictionary.to_pylist()], pa.string())
     return words.take(encoded.indices)
