@@ -98,6 +98,11 @@ class RowDiffPlan:
         return pa.schema([self.aligned.schema.field(name) for name in self.columns])
 
     @property
+    def key_first(self) -> tuple[str, ...]:
+        """The columns that are compared, those of the key first, as they are drawn."""
+        return (*self.key, *(name for name in self.columns if name not in self.key))
+
+    @property
     def most_deleted(self) -> int | None:
         """The most rows of A that can be deleted or updated; None where the metadata does not tell."""
         return self.a.rows

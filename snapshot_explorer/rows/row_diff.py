@@ -32,7 +32,7 @@ from snapshot_explorer.rows.row_changes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     import pandas as pd
@@ -302,25 +302,13 @@ class RowDiff:
 
     def _grid(self) -> Grid:
         """Return the first changed rows: an updated one as one row, with what became of what in changed cells."""
-        key = self.plan.key
-        names = [*key, *(name for name in self.plan.columns if name not in key)]
         heads = self.changed.heads
         sizes = {kind: len(heads[kind]) for kind in (DELETED, INSERTED, AFTER) if kind in heads}
-        columns: list[list[str | None]] = [[] for _ in range(len(names) + 1)]
-        marked = set()
-        for kind, count in _shares(sizes, self.drawn_rows).items():
-            for place in range(count):
-                row = len(columns[0])
-                columns[0].append(_WORDS[kind])
-                for column, name in enumerate(names, 1):
-                    shown, is_changed = _shown(heads, kind, name, place)
-                    columns[column].append(shown)
-                    if is_changed:
-                        marked.add((row, column))
-        arrays = [pa.array(values, pa.string()) for values in columns]
-        rows = pa.Table.from_arrays(arrays, names=["change", *names])
+        shares = _shares(sizes, self.drawn_rows)
+        places = [(kind, place) for kind, count in shares.items() for place in range(count)]
+        rows, marked = drawn_changes(heads, self.plan.key_first, places)
         total = sum(self.counts.values())
-        return Grid(rows, total=total, noun="changed rows", limit=self.drawn_rows, marked=frozenset(marked))
+        return Grid(rows, total=total, noun="changed rows", limit=self.drawn_rows, marked=marked)
 
     def __repr__(self) -> str:
         return text(self.drawing())
@@ -344,6 +332,26 @@ def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
             shares[kind] += more
             left -= more
     return shares
+
+
+def drawn_changes(
+    heads: Mapping[str, pa.Table], names: Sequence[str], places: Sequence[tuple[str, int]]
+) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
+    """Return some changed rows as they are drawn, all text, and the cells that changed.
+
+    Args:
+        heads: Rows of each kind, as `Changes.heads`.
+        names: The columns to draw after `change`.
+        places: Which rows: their kind, of an updated one `AFTER`, and their place in the rows of that kind.
+    """
+    columns: list[list[str | None]] = [[_WORDS[kind] for kind, _ in places]]
+    marked: set[tuple[int, int]] = set()
+    for column, name in enumerate(names, 1):
+        cells = [_shown(heads, kind, name, place) for kind, place in places]
+        columns.append([shown for shown, _ in cells])
+        marked.update((row, column) for row, (_, is_changed) in enumerate(cells) if is_changed)
+    arrays = [pa.array(values, pa.string()) for values in columns]
+    return pa.Table.from_arrays(arrays, names=["change", *names]), frozenset(marked)
 
 
 def _shown(heads: Mapping[str, pa.Table], kind: str, name: str, place: int) -> tuple[str | None, bool]:

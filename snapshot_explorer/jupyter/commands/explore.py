@@ -24,6 +24,7 @@ EXPLORE = Command(
         TABLE,
     ),
     notes="A timeline with markers A and B, and views of the commit, manifests, differences, rows, files and "
-    "health, each with the equivalent line of Python. Works by keyboard; e.state controls it from code, "
+    "health, each with the equivalent line of Python. Compare shows the rows that differ, Data blames rows and bisects "
+    "a condition. Works by keyboard; e.state controls it from code, "
     "e.wait() waits for pending reads, e.close() ends it. Without widgets it is a table and a picture.",
 )

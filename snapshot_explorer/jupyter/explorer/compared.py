@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.jupyter.explorer.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.render import Drawing, Grid, Line
 
@@ -23,6 +24,8 @@ _NOTHING = {
 def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the requested part of the comparison."""
     a, b, part = request["a"], request["b"], request["compared"]
+    if part == "rows":
+        return changed_rows(cache, request)
     comparison = cache.compare(a, b)
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":

@@ -10,7 +10,7 @@ from traitlets import TraitError
 
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.panes import error_html
-from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, HEALTH, MEASURES
+from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, HEALTH, MEASURES, ROW_KINDS
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import cut, moment
 from snapshot_explorer.visible import visible
@@ -74,8 +74,11 @@ class Controls:
         self._bind(self.manifest, "manifest")
         self.loading = self._loading(act["load"])
         self.above: dict[str, tuple[widgets.Widget, ...]] = {
-            "compare": (self._choices("compared", [(name, name) for name in COMPARED], "Show"),),
-            "data": (self._reading(),),
+            "compare": (
+                self._choices("compared", [(name, name) for name in COMPARED], "Show"),
+                self.shown_with_rows(self._changed_rows()),
+            ),
+            "data": (self._reading(act["bisect"]),),
             "files": (self._files(),),
             "health": (
                 self._factory.row(
@@ -180,10 +183,31 @@ class Controls:
             ),
         )
 
-    def _reading(self) -> widgets.Widget:
+    def shown_with_rows(self, *children: widgets.Widget) -> widgets.Widget:
+        """Return a column of widgets that is seen only while the comparison shows rows."""
+        box = self._factory.column(*children)
+
+        def show(_: object = None) -> None:
+            self._factory.show(box, shown=self._state.compared == "rows")
+
+        self._watch("compared", show)
+        show()
+        return box
+
+    def _changed_rows(self) -> widgets.Widget:
+        return self._factory.row(
+            self._choices("row_kind", [(name, name) for name in ROW_KINDS], "Rows"),
+            self._names("key", "Key", "primary key, or a,b"),
+            self._toggle("hide_unchanged", "Hide unchanged columns", "Show only the key and columns that changed"),
+        )
+
+    def _reading(self, bisect: Callable[[], None]) -> widgets.Widget:
         limit = self._factory.make(widgets.BoundedIntText, description="Rows", min=0, max=1_000, width="180px")
         return self._factory.row(
-            self._columns(), self._text("where", "Where", "amount > 10"), self._bind(limit, "limit")
+            self._names("columns", "Columns", "all, or a,b"),
+            self._text("where", "Where", "amount > 10"),
+            self._factory.button("Bisect", "Find the first version, up to B, where the condition holds", bisect),
+            self._bind(limit, "limit"),
         )
 
     def _loading(self, load: Callable[[], None]) -> widgets.Widget:
@@ -340,16 +364,16 @@ class Controls:
         )
         return self._factory.row(self._factory.label(label), self._bind(made, trait), apart=True)
 
-    def _columns(self) -> widgets.Text:
+    def _names(self, trait: str, label: str, placeholder: str) -> widgets.Text:
         box = self._factory.make(
-            widgets.Text, description="Columns", placeholder="all, or a,b", continuous_update=False, width="300px"
+            widgets.Text, description=label, placeholder=placeholder, continuous_update=False, width="300px"
         )
 
         def typed(change: Bunch) -> None:
-            self._state.columns = [name.strip() for name in change.new.split(",") if name.strip()]
+            self._state.set_trait(trait, [name.strip() for name in change.new.split(",") if name.strip()])
 
         box.observe(typed, "value")
-        self._watch("columns", lambda change: setattr(box, "value", ",".join(change.new)))
+        self._watch(trait, lambda change: setattr(box, "value", ",".join(change.new)))
         return box
 
 

@@ -10,6 +10,8 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from traitlets import TraitError
 
+from snapshot_explorer.jupyter.explorer.bisecting import Bisector
+from snapshot_explorer.jupyter.explorer.blaming import Blamer
 from snapshot_explorer.jupyter.explorer.controls import Controls
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of
 from snapshot_explorer.jupyter.explorer.following import FollowErrors, Ticker, poll, rollback_message
@@ -32,7 +34,7 @@ from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory, fam
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import MutableMapping, Sequence
 
     from traitlets import Bunch
 
@@ -78,30 +80,34 @@ class Explorer(widgets.VBox):
         self._factory = WidgetFactory()
         self._head, self._line = self._factory.html(), self._factory.html()
         self._busy = Busy(self._factory, self._cancel)
-        self._controls = Controls(self._factory, self.state, {"refresh": self.refresh, "load": self.load}, self.choose)
-        self._views = Views(
-            self._factory,
-            self.state,
-            self._cache,
-            self._work,
-            name=name,
-            above=self._controls.above,
-            loaded=self._view_loaded,
-        )
+        parts = (self._factory, self.state, self._cache, self._work)
+        self._bisector = Bisector(*parts, name=name, found=partial(self._set_marker, "b"))
+        self._blamer = Blamer(*parts, name=name)
+        acts = {"refresh": self.refresh, "load": self.load, "bisect": self._bisector.bisect}
+        self._controls = Controls(self._factory, self.state, acts, self.choose)
+        above = self._controls.above
+        above["data"] = (*above["data"], self._bisector.box)
+        self._views = Views(*parts, name=name, above=above, loaded=self._view_loaded)
         self._loader = Loader(self._factory, self._cache, variables, self._work)
-        panes = self._views.panes
-        panes["data"].below.children = (self._controls.loading, self._loader.box)
-        panes["manifests"].below.children = (self._controls.manifest, panes["entries"].box)
+        self._fill_panes()
         titles = [tab.capitalize() for tab in TABS]
-        self._tabs = widgets.Tab([panes[tab].box for tab in TABS], titles=titles, selected_index=0)
+        tabs = [self._views.panes[tab].box for tab in TABS]
+        self._tabs = widgets.Tab(tabs, titles=titles, selected_index=0)
         filters = widgets.Accordion([self._controls.filters], titles=["Filters"])
-        above = [self._head, self._busy.box, self._timeline_pane, self._line, self._controls.top, filters]
-        super().__init__([*above, self._tabs])
+        top = [self._head, self._busy.box, self._timeline_pane, self._line, self._controls.top, filters]
+        super().__init__([*top, self._tabs])
         self.add_class(LIVE)
         self._tabs.observe(self._tab_clicked, "selected_index")
         self.state.observe(self._changed)
         self._draw_head()
         self.refresh()
+
+    def _fill_panes(self) -> None:
+        """Put what reads on request below what is shown."""
+        panes = self._views.panes
+        panes["compare"].append(self._controls.shown_with_rows(self._blamer.box))
+        panes["data"].append(self._blamer.box, self._controls.loading, self._loader.box)
+        panes["manifests"].append(self._controls.manifest, panes["entries"].box)
 
     def wait(self, seconds: float = 60) -> Explorer:
         """Return the explorer when nothing is being read; for cells, scripts and tests.
@@ -181,6 +187,7 @@ class Explorer(widgets.VBox):
         self._work.close()
         self.state.unobserve_all()
         self._controls.close()
+        self._blamer.close()
         self._timeline_pane.close()
         self._cache.forget()
         for widget in family(self):
@@ -234,7 +241,7 @@ class Explorer(widgets.VBox):
                 self._tick(self._follow, self.state.interval, on=self.state.follow)
             case "playing":
                 self._tick(self._play, _PLAY_SECONDS, on=change.new)
-            case "note" | "readable":
+            case "note" | "readable" | "blame":
                 return
         self._draw()
         self._load_front()
@@ -288,7 +295,14 @@ class Explorer(widgets.VBox):
         """Load the view in front, once the versions have been read."""
         if self._log is not None:
             self._loader.show(self._views.request("load", LOADS))
-            self._views.load_front(self._controls.offer_manifests)
+            self._views.load_front(self._offer)
+
+    def _offer(self, tab: str, choices: Sequence[tuple[str, str]]) -> None:
+        """Offer what can be chosen in a tab: manifests, or rows."""
+        if tab == "manifests":
+            self._controls.offer_manifests(choices)
+        elif tab == "data" or (tab == "compare" and self.state.compared == "rows"):
+            self._blamer.suggest(choices)
 
     def _cancel(self) -> None:
         """Stop reading the log; keep the cached versions."""

@@ -80,6 +80,23 @@ class Busy:
         self._factory.show(self.box, shown=False)
 
 
+class _Pages:
+    """Turns pages; hidden if there is only one."""
+
+    def __init__(self, factory: WidgetFactory, turn: Callable[[int], None]) -> None:
+        self._factory = factory
+        self.page = factory.label()
+        self.back = factory.button("Previous page", "Show the rows before these", lambda: turn(-1))
+        self.on = factory.button("Next page", "Show the rows after these", lambda: turn(1))
+        self.box = factory.row(self.back, self.page, self.on)
+
+    def show(self, page: int, pages: int) -> None:
+        at = min(page, pages - 1)
+        self._factory.show(self.box, shown=pages > 1)
+        self.page.value = f"page {at + 1:,} of {pages:,}" if pages > 1 else ""
+        self.back.disabled, self.on.disabled = at == 0, at == pages - 1
+
+
 class Pane:
     """Shows the result of a view: the drawing, pages, the code, the source; or what is going on, or what went wrong."""
 
@@ -87,31 +104,35 @@ class Pane:
         self,
         factory: WidgetFactory,
         *,
-        turn: Callable[[int], None],
+        turn: Callable[[int], None] | None,
         cancel: Callable[[], None],
-        above: tuple[widgets.Widget, ...],
+        above: tuple[widgets.Widget, ...] = (),
+        read: tuple[str, Callable[[], None]] | None = None,
     ) -> None:
         """Show nothing yet.
 
         Args:
             factory: Makes widgets.
-            turn: Takes by how many pages to turn.
+            turn: Takes by how many pages to turn; None where there is one page only.
             cancel: Stops the current work.
             above: Controls that stand above.
+            read: The label of the button that reads what a result only announces, and what it does.
         """
         self._factory = factory
         self.busy = Busy(factory, cancel)
         self.content = factory.html()
         self.footer = factory.html()
-        self.page = factory.label()
-        self._back = factory.button("Previous page", "Show the rows before these", lambda: turn(-1))
-        self._on = factory.button("Next page", "Show the rows after these", lambda: turn(1))
-        self._pages = factory.column(factory.row(self._back, self.page, self._on))
-        factory.show(self._pages, shown=False)
-        self.below = factory.column()
-        self.box = factory.column(*above, self.busy.box, self.content, self._pages, self.footer, self.below)
+        self.pages = None if turn is None else _Pages(factory, turn)
+        self.read = None if read is None else factory.button(read[0], "Read what is announced", read[1])
+        parts = (self.content, self.read, None if self.pages is None else self.pages.box, self.footer)
+        self.box = factory.column(*above, self.busy.box, *(part for part in parts if part is not None))
         self.result: ViewResult | None = None
         self.error = ""
+        self._show_below(pages=1)
+
+    def append(self, *children: widgets.Widget) -> None:
+        """Put widgets below."""
+        self.box.children += children
 
     def show(self, content: ViewResult, *, page: int = 0) -> None:
         """Show the result of a view."""
@@ -119,10 +140,7 @@ class Pane:
         self.result, self.error = content, ""
         self.content.value = html(content.drawing)
         self.footer.value = code_html(f"{content.code}\nSource: {content.source}")
-        self._factory.show(self._pages, shown=content.pages > 1)
-        at = min(page, content.pages - 1)
-        self.page.value = f"page {at + 1:,} of {content.pages:,}"
-        self._back.disabled, self._on.disabled = at == 0, at == content.pages - 1
+        self._show_below(pages=content.pages, page=page, is_announcement=content.is_announcement)
 
     def fail(self, sentence: str) -> None:
         """Show an error message in place of the result."""
@@ -136,7 +154,13 @@ class Pane:
         self.result, self.error = None, ""
         self.content.value = text_html(sentence)
         self.footer.value = ""
-        self._factory.show(self._pages, shown=False)
+        self._show_below(pages=1)
+
+    def _show_below(self, *, pages: int, page: int = 0, is_announcement: bool = False) -> None:
+        if self.pages is not None:
+            self.pages.show(page, pages)
+        if self.read is not None:
+            self._factory.show(self.read, shown=is_announcement, width="auto")
 
     @property
     def drawing(self) -> Drawing | None:

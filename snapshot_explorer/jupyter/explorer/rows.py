@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
+from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.view_requests import ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 
@@ -29,7 +30,13 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     drawing = Drawing(
         title=f"Some rows of version {version}", parts=(*notes, Grid(rows, noun="rows", limit=max(limit, 1)))
     )
-    return ViewResult(drawing=drawing, code=_call(request, engine="arrow", limit=limit), source=cache.cited(version))
+    conditions = row_conditions(rows, request["key"] or snapshot.schema.primary_keys)
+    return ViewResult(
+        drawing=drawing,
+        code=_call(request, engine="arrow", limit=limit),
+        source=cache.cited(version),
+        choices=tuple((one, one) for one in conditions),
+    )
 
 
 def load(cache: SnapshotCache, request: ViewRequest, limits: Limits | None) -> tuple[Cost, Any]:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 TABS = ("commit", "manifests", "compare", "data", "files", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
-COMPARED = ("overview", "partitions", "files", "schema", "properties", "commits")
+COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits")
+ROW_KINDS = ("all", "inserted", "deleted", "updated")
 HEALTH = ("health", "readability", "retention")
 FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance")
@@ -37,11 +38,12 @@ _UPKEEP = ("compact", "analyze", "maintenance")
 _DEPENDS = {
     "manifests": ("a", "b"),
     "entries": ("a", "b", "manifest"),
-    "compare": ("a", "b", "compared"),
+    "compare": ("a", "b", "compared", "row_kind", "key"),
     "files": ("b", "partition", "file_order", "descending", "statistics"),
     "health": ("b", "health", "keep", "keep_last"),
 }
 """Places whose rows come in pages, and what they depend on: when that changes, the first page is shown."""
+PAGED = tuple(_DEPENDS)
 
 
 class ExplorerState(HasTraits):
@@ -65,6 +67,11 @@ class ExplorerState(HasTraits):
     maintenance = Bool(default_value=True, help="Whether commits that change no data are shown.")
     manifest = Unicode("", help="The manifest whose entries are shown.")
     compared = Enum(COMPARED, "overview", help="The part of the comparison that is shown.")
+    row_kind = Enum(ROW_KINDS, "all", help="The kind of changed rows that the comparison of rows shows.")
+    hide_unchanged = Bool(default_value=False, help="Whether columns that no updated row changes are hidden.")
+    key = List(Unicode(), help="The columns that identify a row; the primary key if there are none.")
+    rows_read = AnyTrait(None, help="A, B and the key whose rows are compared though that reads much; see read_rows.")
+    blame = Unicode("", help="The condition on rows to blame, in SQL.")
     health = Enum(HEALTH, "health", help="The part of the table's health that is shown.")
     engine = Enum(ENGINES, "pandas", help="The engine that loads rows.")
     columns = List(Unicode(), help="The columns to load; all if there are none.")
@@ -173,6 +180,10 @@ class ExplorerState(HasTraits):
     def click(self, version: int, *, other: bool = False) -> None:
         """Set the marker that clicks set, or the other one."""
         self.set_trait({"a": "b", "b": "a"}[self.clicks] if other else self.clicks, version)
+
+    def read_rows(self) -> None:
+        """Compare the rows of A and B, however much that reads."""
+        self.rows_read = self.values("a", "b", "key")
 
     def reset_filters(self) -> None:
         """Show all commits again."""

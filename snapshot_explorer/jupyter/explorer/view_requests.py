@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.render.cells import moment
+from snapshot_explorer.rows.diff import row_diff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.compare import Comparison
     from snapshot_explorer.health import Health
     from snapshot_explorer.render import Drawing
+    from snapshot_explorer.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
@@ -58,7 +60,9 @@ class ViewResult:
     source: str
     """Where it comes from: path, version, time."""
     choices: tuple[tuple[str, str], ...] = ()
-    """What can be chosen in it to see more: as it is shown, and its value."""
+    """What can be chosen in it to see more, a manifest or a row: as it is shown, and its value."""
+    is_announcement: bool = False
+    """Whether it only says what would be read, which is much: a button reads it."""
     pages: int = 1
     """How many pages its rows have."""
 
@@ -70,6 +74,7 @@ class SnapshotCache:
     table: Table
     """The table."""
     _kept: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
+    _row_diff: tuple[Hashable, RowDiff] | None = None
     _times: dict[int, str] = field(default_factory=dict)
     _lock: RLock = field(default_factory=RLock)
 
@@ -88,9 +93,29 @@ class SnapshotCache:
         made: Health = self._keep(("health", version), lambda: self.table.health(version))
         return made
 
+    def diff_plan(self, a: int, b: int, key: tuple[str, ...]) -> RowDiffPlan:
+        """Return what a row diff of two versions reads; without a key by the primary key."""
+        made: RowDiffPlan = self._keep(("plan", a, b, key), lambda: self.table.diff_plan(a, b, key or None))
+        return made
+
+    def known_row_diff(self, a: int, b: int, key: tuple[str, ...]) -> RowDiff | None:
+        """Return the row diff if it is kept: only the last one is, since its rows may be many."""
+        kept = self._row_diff
+        return kept[1] if kept is not None and kept[0] == (a, b, key) else None
+
+    def row_diff(self, a: int, b: int, key: tuple[str, ...]) -> RowDiff:
+        """Return the row diff of two versions; reads rows unless it is kept."""
+        known = self.known_row_diff(a, b, key)
+        if known is None:
+            self._row_diff = None  # before the rows of another are held
+            known = row_diff(self.diff_plan(a, b, key))
+            self._row_diff = ((a, b, key), known)
+        return known
+
     def forget(self) -> None:
         """Keep nothing."""
         with self._lock:
+            self._row_diff = None
             self._kept.clear()
             self._times.clear()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.explorer import compared, lens, rows, version_views
 from snapshot_explorer.jupyter.explorer.panes import Pane
+from snapshot_explorer.jupyter.explorer.state import PAGED, ExplorerState
 from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
@@ -15,15 +16,14 @@ if TYPE_CHECKING:
 
     import ipywidgets as widgets
 
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
     "commit": (version_views.commit, ("b",)),
     "manifests": (lens.manifests, ("a", "b")),
     "entries": (lens.entries, ("a", "b", "manifest")),
-    "compare": (compared.compare, ("a", "b", "compared")),
-    "data": (rows.preview, ("b", "columns", "where", "limit")),
+    "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read")),
+    "data": (rows.preview, ("b", "columns", "where", "limit", "key")),
     "files": (version_views.files, ("b", "partition", "file_order", "descending", "statistics")),
     "health": (version_views.health, ("b", "health", "keep", "keep_last")),
 }
@@ -63,9 +63,10 @@ class Views:
         self.panes = {
             place: Pane(
                 factory,
-                turn=partial(state.turn, place),
+                turn=partial(state.turn, place) if place in PAGED else None,
                 cancel=partial(self._cancel, place),
                 above=above.get(place, ()),
+                read=("Compare rows", state.read_rows) if place == "compare" else None,
             )
             for place in _VIEWS
         }
@@ -90,17 +91,17 @@ class Views:
             commits=state.commits,
         )
 
-    def load_front(self, offer: Callable[[Sequence[tuple[str, str]]], None]) -> None:
+    def load_front(self, offer: Callable[[str, Sequence[tuple[str, str]]], None]) -> None:
         """Load the view in front.
 
         Args:
-            offer: Receives the manifests that can be opened, once they are read.
+            offer: Receives the tab, and the manifests or rows in it that can be chosen, once they are read.
         """
         state = self._state
         if state.b is None:
             self.front.clear("Nothing has been committed to the table yet.")
             return
-        self._load(state.tab, offer if state.tab == "manifests" else None)
+        self._load(state.tab, partial(offer, state.tab))
         if state.tab == "manifests":
             if state.manifest:
                 self._load("entries")
@@ -113,10 +114,12 @@ class Views:
         view, traits = _VIEWS[place]
         request = self.request(place, traits)
         key = (request.values, request.page, id(self._state.commits) if place in _OF_THE_LOG else None)
+        pane = self.panes[place]
         if self._shown.get(place) == key:
+            if offer is not None and pane.result is not None and not self._work.is_busy(place):
+                offer(pane.result.choices)
             return
         self._shown[place] = key
-        pane = self.panes[place]
 
         def done(content: ViewResult) -> None:
             pane.show(content, page=request.page)
@@ -136,3 +139,5 @@ class Views:
         self._work.cancel(place)
         self._shown.pop(place, None)
         self.panes[place].busy.hide()
+        if place == "compare":
+            self._state.rows_read = None

@@ -120,6 +120,46 @@ def _light(colour):
     return sum(parts) / 3
 
 
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(notebook, theme):
+    notebook = notebook(OPEN, "e.state.a = 9; e.state.b = 10", WHERE, name=f"rows_{theme}".lower(), theme=theme)
+    page, keys = notebook.page, notebook.page.keyboard
+    notebook.run(0)
+    notebook.says("41 rows in files")
+    notebook.run(1)
+    front(notebook, "Compare")
+    page.get_by_role("button", name="rows", exact=True).last.click()
+    notebook.says("Rows of version 9 and version 10")
+
+    page.get_by_label("A", exact=True).first.fill("7")
+    keys.press("Tab")
+    notebook.says("orders.diff_rows(7, 10)")
+    page.get_by_role("button", name="updated", exact=True).click()
+    page.get_by_label("Hide unchanged columns").check()
+    notebook.says("columns that no updated row changes.")
+    changed = page.locator("td.sx-changed", has_text="67.04 → -67.04")
+    plain = page.locator(".jupyter-widgets .sx-table td:not(.sx-changed)").locator("visible=true").first
+    marks = [one.evaluate("node => getComputedStyle(node).boxShadow") for one in (changed, plain)]
+    assert marks[0] != marks[1] == "none"
+
+    page.get_by_label("Blame", exact=True).locator("visible=true").fill('"order_id" = 16')
+    keys.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Blame rows"
+    keys.press("Space")
+    notebook.says("orders.blame(")
+    notebook.shot(f"rows_{theme}".lower())
+
+    front(notebook, "Data")
+    page.get_by_label("Where", exact=True).fill("amount < 0")
+    keys.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Bisect"
+    keys.press("Space")
+    notebook.says("amount < 0 holds first at version 8,")
+    notebook.shot(f"bisect_{theme}".lower())
+    notebook.run(2)
+    assert notebook.text(2) == ["7 8\n"]
+
+
 def test_new_commits_of_a_live_table_are_followed(notebook, lab):
     served = lab.served
     table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), f"{served}/live")

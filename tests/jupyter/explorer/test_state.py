@@ -273,3 +273,24 @@ def test_versions_past_what_a_browser_counts_stay_exact():
     state.previous()
 
     assert (state.b, state.versions) == (large, (large, large + 1))
+
+
+def test_what_is_agreed_to_be_read_is_one_comparison_of_rows():
+    state = knowing(1, 2, 3)
+    state.key = ["id"]
+
+    state.read_rows()
+    assert state.rows_read == (2, 3, ("id",))
+    state.b = 1
+
+    assert state.rows_read != state.values("a", "b", "key")
+
+
+@pytest.mark.parametrize(("trait", "value"), [("row_kind", "updated"), ("key", ["id"]), ("compared", "rows")])
+def test_another_choice_of_rows_begins_with_the_first_page(trait, value):
+    state = knowing(1, 2, 3)
+    state.turn("compare", 3)
+
+    state.set_trait(trait, value)
+
+    assert state.pages == {}

@@ -283,11 +283,11 @@ def test_files_are_filtered_and_sorted_a_page_at_a_time(memory_root):
     state.tab, state.file_order, state.descending = "files", "rows", True
     explorer.wait()
 
-    assert pane.page.value == "page 1 of 2"
-    assert pane._back.disabled
-    pane._on.click()
+    assert pane.pages.page.value == "page 1 of 2"
+    assert pane.pages.back.disabled
+    pane.pages.on.click()
     explorer.wait()
-    assert pane.page.value == "page 2 of 2"
+    assert pane.pages.page.value == "page 2 of 2"
     assert len(told(explorer, "files").splitlines()) == 3 + 10
     state.partition = "nothing"
     explorer.wait()

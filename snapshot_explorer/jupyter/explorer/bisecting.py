@@ -1,0 +1,131 @@
+"""Bisect the condition on rows: find the first version, up to B, where it holds, and move B there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.jupyter.cost import Cost
+from snapshot_explorer.jupyter.explorer.environment import load_limits
+from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
+from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.render.cells import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
+    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
+    from snapshot_explorer.rows import Bisection, Reading
+
+_PLACE = "bisect"
+
+
+class _MuchError(Exception):
+    """Ends a bisection that would read much, before it does; never raised to callers."""
+
+
+class Bisector:
+    """Bisects the condition of the state, and shows the outcome."""
+
+    def __init__(
+        self,
+        factory: WidgetFactory,
+        state: ExplorerState,
+        cache: SnapshotCache,
+        work: Work,
+        *,
+        name: str,
+        found: Callable[[int], None],
+    ) -> None:
+        """Read nothing yet.
+
+        Args:
+            factory: Makes widgets.
+            state: Contains the condition, and B.
+            cache: The table.
+            work: Runs what reads.
+            name: The variable that holds the table, for lines of code.
+            found: Receives the first version where the condition holds.
+        """
+        self._state, self._cache, self._work, self._name, self._found = state, cache, work, name, found
+        self._unconfirmed: object = None
+        self._announcement = ""
+        self.result = factory.html()
+        self.busy = Busy(factory, self._cancel)
+        self.box = factory.column(self.busy.box, self.result)
+
+    def bisect(self) -> None:
+        """Bisect; what reads much needs to be asked for again."""
+        condition, newest = self._state.where.strip(), self._state.versions[-1:]
+        if not condition or self._state.b is None:
+            self._fail("There is no condition to bisect. Write one under Where, such as amount < 0.")
+            return
+        bad = None if (self._state.b,) == newest else self._state.b
+        is_confirmed, self._unconfirmed = self._unconfirmed == (condition, bad), None
+        limits = load_limits()
+
+        def announce(reading: Reading) -> None:
+            cost = Cost(rows=None, files=reading.loads * reading.files, size_bytes=reading.loads * reading.size_bytes)
+            self._work.hand_over(job, lambda: None if job.stop.is_set() else self._announce(str(reading)))
+            if cost.exceeds(limits) and not is_confirmed:
+                raise _MuchError(str(reading))
+
+        def run() -> tuple[Bisection | None, str]:
+            try:
+                found = self._cache.table.bisect(condition, bad=bad, announce=announce)
+            except _MuchError as much:
+                return None, str(much)
+            return found, self._cache.cited(found.versions[0], found.versions[-1])
+
+        def take(answer: tuple[Bisection | None, str]) -> None:
+            found, text = answer
+            if found is None:
+                self._unconfirmed = (condition, bad)
+                self._fail(f"{text} Press Bisect again to read that much.")
+            else:
+                self._show(found, source=text)
+
+        job = Job(run=run, done=take, failed=self._fail, shown=self._progress)
+        self._announcement = self.result.value = ""
+        self._work.start(_PLACE, job)
+        self.busy.show("Bisecting ...")
+
+    def _announce(self, sentence: str) -> None:
+        self._announcement = sentence
+        self.busy.show(sentence)
+
+    def _progress(self, text: str) -> None:
+        self.busy.show(f"{self._announcement} {text}".strip())
+
+    def _show(self, bisection: Bisection, *, source: str) -> None:
+        self.busy.hide()
+        code = self._name + bisection.call.removeprefix("table")
+        self.result.value = text_html(outcome(bisection)) + code_html(f"{code}\nSource: {source}")
+        if bisection.version is not None:
+            self._found(bisection.version)
+
+    def _fail(self, sentence: str) -> None:
+        self.busy.hide()
+        self.result.value = error_html(sentence)
+
+    def _cancel(self) -> None:
+        if self._work.cancel(_PLACE):
+            self.busy.hide()
+            self.result.value = text_html("Nothing was bisected: that was cancelled.")
+
+
+def outcome(bisection: Bisection) -> str:
+    """Return what a bisection found, in a line."""
+    evaluated = len(bisection.evaluated) - len(bisection.skipped)
+    how = f"{evaluated:,} of {len(bisection.versions):,} versions were evaluated."
+    if bisection.version is None:
+        advice = "The search ends at B: move B to a version where it holds."
+        return " ".join([f"{bisection.condition}: found at no version. {how}", *bisection.notes, advice])
+    commit = bisection.commit
+    facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
+    facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []
+    told = " ".join(word for word in facts if word)
+    before = "" if bisection.last_good is None else f" At version {bisection.last_good} it does not hold."
+    first = f"{bisection.condition} holds first at version {bisection.version}" + (f", {told}." if told else ".")
+    return " ".join([f"{first}{before} {how} B is set to it.", *bisection.notes])

@@ -1,0 +1,128 @@
+"""The rows that differ between A and B: first what that reads, then a page of them; no widget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.jupyter.cost import Cost, Limits
+from snapshot_explorer.jupyter.explorer.environment import load_limits
+from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
+from snapshot_explorer.render import Drawing, Grid, Line
+from snapshot_explorer.rows.diff_plan import counted
+from snapshot_explorer.rows.row_changes import AFTER, DELETED, INSERTED
+from snapshot_explorer.rows.row_diff import drawn_changes
+
+if TYPE_CHECKING:
+    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.render import Part
+    from snapshot_explorer.rows import RowDiff, RowDiffPlan
+
+_SMALL = Limits(rows=100_000, size_bytes=10_000_000)
+"""What is read at once; for more there is a button."""
+_KINDS = {"updated": AFTER, "inserted": INSERTED, "deleted": DELETED}
+"""The kinds in the order in which their rows are shown."""
+_MOST_COLUMNS = 50
+
+
+def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return the rows that differ between A and B; where that reads much and is not confirmed, what it reads."""
+    a, b, key = (request[name] for name in ("a", "b", "key"))
+    arguments = f"{a}, {b}" + (f", key={list(key)!r}" if key else "")
+    code, source = f"{request.name}.diff_rows({arguments})", cache.cited(a, b)
+    diff = cache.known_row_diff(a, b, key)
+    if diff is None:
+        plan = cache.diff_plan(a, b, key)
+        if not _is_small(plan) and request["rows_read"] != (a, b, key):
+            return ViewResult(drawing=_announced(plan), code=code, source=source, is_announcement=True)
+        diff = cache.row_diff(a, b, key)
+    kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
+    heads = diff.changed.heads
+    places = [(kind, place) for kind in kinds if kind in heads for place in range(len(heads[kind]))]
+    pages = max(1, -(-len(places) // PAGE))
+    start = min(request.page, pages - 1) * PAGE
+    shown = places[start : start + PAGE]
+    names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
+    parts: list[Part] = [*_facts(diff.plan), *(Line(note) for note in [*_cut_off(diff, kinds), *notes])]
+    if shown:
+        rows, marked = drawn_changes(heads, names, shown)
+        parts.append(Grid(rows, noun="changed rows", limit=PAGE, marked=marked))
+    elif not diff.is_empty:
+        parts.append(Line(f"No row was {request['row_kind']}."))
+    conditions = [row_conditions(heads[kind].slice(place, 1), diff.plan.key) for kind, place in shown]
+    return ViewResult(
+        drawing=Drawing(title=_title(diff), parts=tuple(parts)),
+        code=code,
+        source=source,
+        choices=tuple((text, text) for texts in conditions for text in texts),
+        pages=pages,
+    )
+
+
+def _is_small(plan: RowDiffPlan) -> bool:
+    """Return whether the rows are read without being asked for: no more than the settings allow either."""
+    sides = [Cost(rows=side.rows, files=side.files, size_bytes=side.size_bytes) for side in (plan.a, plan.b)]
+    cost = sides[0] + sides[1]
+    return not cost.exceeds(_SMALL) and not cost.exceeds(load_limits())
+
+
+def _announced(plan: RowDiffPlan) -> Drawing:
+    bounds = [
+        f"At most {counted(most, 'row')} can have been {what}."
+        for most, what in ((plan.most_deleted, "deleted or updated"), (plan.most_inserted, "inserted or updated"))
+        if most is not None
+    ]
+    return Drawing(
+        title=f"Rows of version {plan.a.number} and version {plan.b.number}: not read yet",
+        parts=(Line(plan.announcement), *(Line(bound) for bound in bounds), *_key(plan)),
+    )
+
+
+def _title(diff: RowDiff) -> str:
+    counts = ", ".join(f"{count:,} {name}" for name, count in diff.counts.items())
+    found = "no row differs" if diff.is_empty else counts
+    return f"Rows of version {diff.plan.a.number} and version {diff.plan.b.number}: {found}"
+
+
+def _facts(plan: RowDiffPlan) -> list[Line]:
+    read = " and ".join(f"{counted(side.files, 'file')} of version {side.number}" for side in (plan.a, plan.b))
+    facts = [Line(f"Read: {read}; not read: {counted(plan.shared_files, 'file')} that both have."), *_key(plan)]
+    if plan.columns_only_a:
+        facts.append(Line(f"Only in version {plan.a.number}, not compared: {', '.join(plan.columns_only_a)}."))
+    return facts
+
+
+def _key(plan: RowDiffPlan) -> list[Line]:
+    if plan.key:
+        return [Line(f"Rows with the same {', '.join(plan.key)} are the same row.")]
+    return [Line("Whole rows are compared: there is no primary key. Name columns under Key to find updated rows.")]
+
+
+def _cut_off(diff: RowDiff, kinds: list[str]) -> list[str]:
+    """Return a note for each kind of which not all rows can be shown."""
+    heads, counts = diff.changed.heads, diff.counts
+    return [
+        f"The first {len(heads[kind]):,} of {counts[name]:,} {name} rows are shown; the line of code returns all."
+        for name, kind in _KINDS.items()
+        if kind in kinds and kind in heads and len(heads[kind]) < counts[name]
+    ]
+
+
+def _columns(diff: RowDiff, kinds: list[str], *, hide_unchanged: bool) -> tuple[list[str], list[str]]:
+    """Return the columns to show, those of the key first, and notes on others."""
+    names, notes = list(diff.plan.key_first), []
+    updated = diff.changed.heads.get(AFTER)
+    if hide_unchanged and AFTER in kinds and updated is not None:
+        changed = {name for names in updated.column(1).to_pylist() for name in names or ()}
+        kept = [name for name in names if name in changed or name in diff.plan.key]
+        if len(kept) < len(names):
+            hidden = counted(len(names) - len(kept), "column")
+            is_cut = len(updated) < diff.counts["updated"]
+            which = f"none of the first {len(updated):,} updated rows changes" if is_cut else "no updated row changes"
+            notes.append(f"Hidden: {hidden} that {which}.")
+        names = kept
+    elif hide_unchanged and not diff.is_empty:
+        notes.append("No column is hidden: inserted and deleted rows have no unchanged columns.")
+    if len(names) > _MOST_COLUMNS:
+        notes.append(f"{_MOST_COLUMNS} of {len(names):,} columns are shown.")
+    return names[:_MOST_COLUMNS], notes

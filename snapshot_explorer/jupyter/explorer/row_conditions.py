@@ -1,0 +1,56 @@
+"""Conditions in SQL that pick rows out by their key."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LONGEST = 200
+"""Characters of a text in a condition."""
+
+
+def row_conditions(rows: pa.Table, key: Sequence[str]) -> list[str]:
+    """Return a condition for each row that its key fulfils, in the order of the rows.
+
+    Rows are left out whose key is null or has a value that is not spelled here; all if there is no key.
+    """
+    if not key or any(name not in rows.column_names for name in key):
+        return []
+    columns = [[_equals(name, scalar) for scalar in rows.column(name)] for name in key]
+    terms = zip(*columns, strict=True)
+    return [" and ".join(term for term in row if term is not None) for row in terms if None not in row]
+
+
+def _equals(name: str, scalar: pa.Scalar) -> str | None:
+    literal = _literal(scalar)
+    column = '"' + name.replace('"', '""') + '"'
+    return None if literal is None else f"{column} = {literal}"
+
+
+def _literal(scalar: pa.Scalar) -> str | None:
+    """Return a value as SQL for DuckDB; None for null, and where that is not exact."""
+    kind = scalar.type
+    if not scalar.is_valid or (pa.types.is_timestamp(kind) and kind.unit == "ns"):
+        return None
+    match value := scalar.as_py():
+        case int():
+            return str(value).lower()  # true and false too
+        case float() if math.isfinite(value):
+            return f"cast('{value!r}' as double)" if pa.types.is_float64(kind) else None
+        case Decimal():
+            return f"{value:f}"
+        case str() if len(value) <= _LONGEST and "\0" not in value:
+            return "'" + value.replace("'", "''") + "'"
+        case datetime():
+            return f"{'timestamp' if value.tzinfo is None else 'timestamptz'} '{value.isoformat(' ')}'"
+        case date():
+            return f"date '{value.isoformat()}'"
+        case _:
+            return None

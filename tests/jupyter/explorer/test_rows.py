@@ -1,0 +1,378 @@
+"""Rows in an explorer: those that differ between A and B, blame, and bisecting a condition."""
+
+import html
+import threading
+import time
+
+import pytest
+
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer, bisecting, view_requests
+from snapshot_explorer.jupyter.explorer.static_view import static_text
+from snapshot_explorer.progress import step
+from snapshot_explorer.render import text
+from tests.support.delta.table_builder import DeltaTable, remove
+from tests.support.explorers import all_widgets, labelled, pressed, told
+from tests.support.paimon.table_builder import PaimonTable
+
+
+@pytest.fixture
+def compared(explorer):
+    """An explorer that shows the rows that differ between versions 7 and 8: eight amounts are negated."""
+    state = explorer.state
+    state.a, state.b, state.tab, state.compared = 7, 8, "compare", "rows"
+    return explorer.wait()
+
+
+@pytest.fixture
+def payments():
+    made = Explorer(open_table(samples.path("payments")), name="payments").wait()
+    yield made
+    made.close()
+
+
+def changes(explorer):
+    """Return the lines of the rows that are shown."""
+    return [line for line in told(explorer, "compare").splitlines() if line[:2] in ("~ ", "+ ", "- ")]
+
+
+def blamed(explorer):
+    pane = explorer._blamer.pane
+    return pane.error or text(pane.drawing)
+
+
+def bisected(explorer):
+    return html.unescape(explorer._bisector.result.value)
+
+
+def button(box, label):
+    return next(one for one in all_widgets(box) if getattr(one, "description", None) == label)
+
+
+def is_seen(widget):
+    return widget.layout.display != "none"
+
+
+def test_few_rows_are_compared_at_once_with_changed_cells_marked(compared, orders):
+    said, diff = told(compared, "compare"), orders.diff_rows(7, 8)
+
+    counts = ", ".join(f"{count} {name}" for name, count in diff.counts.items())
+    assert said.startswith(f"Rows of version 7 and version 8: {counts}\n")
+    assert "Rows with the same order_id are the same row." in said
+    assert len(changes(compared)) == sum(diff.counts.values())
+    assert "67.04 → -67.04" in said
+    assert compared._views.panes["compare"].content.value.count('sx-changed">') == said.count(" → ")
+    assert not is_seen(compared._views.panes["compare"].read)
+
+
+def test_the_line_of_code_gives_the_rows_that_are_shown_and_the_source_is_cited(compared, orders):
+    found = eval(compared.code, {"orders": orders})
+
+    assert compared.code == "orders.diff_rows(7, 8)"
+    assert sum(found.counts.values()) == len(changes(compared))
+    assert f"Source: {orders.path}, version 7 of " in compared._views.panes["compare"].footer.value
+
+
+@pytest.mark.parametrize(("kind", "sign"), [("inserted", "+"), ("deleted", "-"), ("updated", "~")])
+def test_changed_rows_are_filtered_by_kind(compared, orders, kind, sign):
+    compared.state.a, compared.state.b = 5, 18
+    labelled_kinds = [one for one in all_widgets(compared) if getattr(one, "options", ())[:1] == (("all", "all"),)]
+    labelled_kinds[0].value = kind
+    compared.wait()
+
+    shown = changes(compared)
+
+    assert len(shown) == orders.diff_rows(5, 18).counts[kind]
+    assert {line[0] for line in shown} == {sign}
+
+
+def test_columns_that_no_updated_row_changes_are_hidden(compared):
+    labelled(compared, "Hide unchanged columns").value = True
+    compared.wait()
+
+    said = told(compared, "compare")
+
+    assert "columns that no updated row changes." in said
+    head = next(line for line in said.splitlines() if line.startswith("change "))
+    assert head.split() == ["change", "order_id", "amount", "updated_at"]
+
+
+def test_inserted_rows_have_no_column_to_hide(compared):
+    compared.state.a, compared.state.b = 5, 18
+    compared.state.hide_unchanged, compared.state.row_kind = True, "inserted"
+    compared.wait()
+
+    said = told(compared, "compare")
+
+    assert "No column is hidden: inserted and deleted rows have no unchanged columns." in said
+    assert "channel" in said
+
+
+def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
+    payments.state.a, payments.state.tab, payments.state.compared = 5, "compare", "rows"
+    payments.wait()
+    assert "Whole rows are compared: there is no primary key." in told(payments, "compare")
+    assert payments.code == "payments.diff_rows(5, 21)"
+    assert payments.state.blame == ""
+
+    labelled(payments, "Key").value = "payment_id"
+    payments.wait()
+
+    assert "pending → settled" in told(payments, "compare")
+    assert payments.code == "payments.diff_rows(5, 21, key=['payment_id'])"
+    assert payments.state.blame == '"payment_id" = 4'
+
+
+def test_a_key_that_does_not_fit_is_told_in_a_line(compared):
+    compared.state.key = ["colour"]
+    compared.wait()
+
+    error = compared._views.panes["compare"].error
+    assert error.startswith("Unknown column 'colour'.")
+    assert "\n" not in error
+
+
+def test_versions_with_the_same_rows_are_told_as_such(compared):
+    compared.state.a = 8
+    compared.wait()
+
+    assert told(compared, "compare").startswith("Rows of version 8 and version 8: no row differs\n")
+
+
+def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders, shell):
+    shell.ok("%config SnapshotMagics.load_row_limit = 10")
+    explorer = Explorer(orders, name="orders").wait()
+    pane = explorer._views.panes["compare"]
+    explorer.state.a, explorer.state.tab, explorer.state.compared = 5, "compare", "rows"
+    explorer.wait()
+
+    said = told(explorer, "compare")
+    assert said.startswith("Rows of version 5 and version 18: not read yet\n")
+    assert orders.diff_plan(5, 18).announcement in " ".join(said.split())
+    assert is_seen(pane.read)
+
+    pressed(explorer, "Compare rows")
+    assert "24 inserted, 16 deleted, 8 updated" in told(explorer, "compare")
+    assert not is_seen(pane.read)
+
+    explorer.state.b = 17
+    explorer.wait()
+    assert "not read yet" in told(explorer, "compare")
+    explorer.state.tab = "commit"
+    explorer.close()
+
+
+def test_comparing_rows_is_cancelled_and_can_be_asked_for_again(orders, shell, monkeypatch):
+    shell.ok("%config SnapshotMagics.load_row_limit = 10")
+    compare, is_slow = view_requests.row_diff, [True]
+
+    def slowly(plan):
+        with step("Reading splits", total=1_000) as reading:
+            for _ in range(200 * is_slow.pop()):
+                time.sleep(0.05)
+                reading.advance()
+        return compare(plan)
+
+    monkeypatch.setattr(view_requests, "row_diff", slowly)
+    explorer = Explorer(orders).wait()
+    pane = explorer._views.panes["compare"]
+    explorer.state.a, explorer.state.tab, explorer.state.compared = 5, "compare", "rows"
+    explorer.wait()
+
+    button(pane.box, "Compare rows").click()
+    assert "not read yet" in told(explorer, "compare")
+    button(pane.busy.box, "Cancel").click()
+    explorer.wait()
+
+    assert explorer.state.rows_read is None
+    assert "not read yet" in told(explorer, "compare")
+    assert is_seen(pane.read)
+    is_slow.append(False)
+    pressed(explorer, "Compare rows")
+    assert "24 inserted" in told(explorer, "compare")
+    explorer.close()
+
+
+def test_many_changed_rows_come_in_pages_and_what_is_left_out_is_said(memory_root):
+    table = PaimonTable(*memory_root)
+    table.commit([(1, "a")])
+    table.commit([(key, "b") for key in range(1_200)])
+    explorer = Explorer(open_table(f"memory://{table.root}")).wait()
+    explorer.state.tab, explorer.state.compared = "compare", "rows"
+    explorer.wait()
+    pane = explorer._views.panes["compare"]
+
+    assert pane.pages.page.value.startswith("page 1 of 2")
+    assert "The first 1,000 of 1,2" in told(explorer, "compare")
+    assert len(changes(explorer)) == 50
+    explorer.close()
+
+
+def test_of_many_updated_rows_those_that_decide_what_is_hidden_are_named(tmp_path):
+    table = DeltaTable(None, tmp_path, fields=[("id", "long"), ("name", "string"), ("amount", "double")])
+    table.commit(table.data("a.parquet", [(key, "a", 1.0) for key in range(1_200)]))
+    table.commit(remove("a.parquet"), table.data("b.parquet", [(key, "a", 2.0) for key in range(1_200)]))
+    explorer = Explorer(open_table(str(tmp_path))).wait()
+    state = explorer.state
+    state.a, state.b, state.tab, state.compared, state.row_kind = 1, 2, "compare", "rows", "updated"
+    state.key, state.hide_unchanged = ["id"], True
+    explorer.wait()
+
+    said = told(explorer, "compare")
+
+    assert "The first 1,000 of 1,200 updated rows are shown" in said
+    assert "Hidden: 1 column that none of the first 1,000 updated rows changes." in said
+    assert explorer._views.panes["compare"].pages.page.value == "page 1 of 20"
+    explorer.close()
+
+
+def test_controls_of_rows_are_seen_with_rows_only(explorer):
+    key = labelled(explorer, "Key")
+    box = next(one for one in all_widgets(explorer) if key in [*inner(one)])
+    explorer.state.tab = "compare"
+    explorer.wait()
+
+    assert not is_seen(box)
+    explorer.state.compared = "rows"
+    explorer.wait()
+    assert is_seen(box)
+
+
+def inner(widget):
+    return [one for child in getattr(widget, "children", ()) for one in getattr(child, "children", ())]
+
+
+def test_a_saved_notebook_shows_the_rows_that_differ(compared):
+    said = static_text(compared.drawing())
+
+    assert "Rows of version 7 and version 8" in said
+    assert "67.04 → -67.04" in said
+    assert "orders.diff_rows(7, 8)" in said
+
+
+def test_a_row_is_blamed_by_its_key(compared, orders):
+    box = labelled(compared, "Blame")
+    assert box.value == compared.state.blame == box.options[0]
+    box.value = '"order_id" = 16'
+
+    pressed(compared, "Blame rows")
+
+    assert "67.04 → -67.04" in blamed(compared)
+    footer = html.unescape(compared._blamer.pane.footer.value)
+    assert "orders.blame('\"order_id\" = 16')" in footer
+    assert f"Source: {orders.path}, version 1 of " in footer
+
+
+def test_rows_of_data_are_offered_to_be_blamed_unless_a_condition_was_typed(explorer):
+    explorer.state.tab, explorer.state.where = "data", "amount > 250"
+    explorer.wait()
+    box = labelled(explorer, "Blame")
+    first = box.options[0]
+    assert explorer.state.blame == first
+    assert first.startswith('"order_id" = ')
+
+    explorer.state.blame = "amount < 0"
+    explorer.state.where = "amount > 200"
+    explorer.wait()
+
+    assert box.value == "amount < 0"
+    assert len(box.options) > 2
+
+
+def test_a_condition_that_does_not_fit_is_blamed_in_a_line(explorer):
+    explorer.state.blame = "colour = 'red'"
+
+    pressed(explorer, "Blame rows")
+
+    assert "colour" in blamed(explorer)
+    assert "\n" not in blamed(explorer)
+
+
+def test_without_a_condition_nothing_is_blamed(explorer):
+    pressed(explorer, "Blame rows")
+
+    assert blamed(explorer) == "There is no condition to blame rows by. Write one, such as order_id = 42."
+
+
+def test_a_condition_is_bisected_and_the_result_is_b(explorer, orders):
+    explorer.state.tab, explorer.state.where, explorer.state.b = "data", "amount < 0", 10
+    explorer.wait()
+
+    pressed(explorer, "Bisect")
+
+    assert explorer.state.b == orders.bisect("amount < 0", bad=10).version == 8
+    assert "amount < 0 holds first at version 8, " in bisected(explorer)
+    assert "At version 7 it does not hold." in bisected(explorer)
+    assert "orders.bisect('amount < 0', bad=10)" in bisected(explorer)
+    assert f"Source: {orders.path}, version 1 of " in bisected(explorer)
+    assert explorer.code.startswith("orders.at(8)")
+
+
+def test_a_condition_on_metadata_is_bisected(explorer, orders):
+    explorer.state.tab, explorer.state.where = "data", "rows > 30"
+    explorer.wait()
+
+    pressed(explorer, "Bisect")
+
+    assert explorer.state.b == orders.bisect("rows > 30").version
+    assert "rows > 30 holds first at version" in bisected(explorer)
+
+
+def test_a_condition_that_holds_nowhere_leaves_b(explorer):
+    explorer.state.tab, explorer.state.where = "data", "amount > 1000000"
+    explorer.wait()
+
+    pressed(explorer, "Bisect")
+
+    assert "amount > 1000000: found at no version." in bisected(explorer)
+    assert explorer.state.b == 18
+
+
+@pytest.mark.parametrize(("where", "said"), [("", "There is no condition to bisect."), ("colour = 1", "colour")])
+def test_what_cannot_be_bisected_is_told_in_a_line(explorer, where, said):
+    explorer.state.tab, explorer.state.where = "data", where
+    explorer.wait()
+
+    pressed(explorer, "Bisect")
+
+    assert said in bisected(explorer)
+    assert 'role="alert"' in bisected(explorer)
+    assert explorer.state.b == 18
+
+
+def test_a_bisection_that_reads_much_is_announced_and_asked_for_again(orders, shell):
+    shell.ok("%config SnapshotMagics.load_size_limit = 1000")
+    explorer = Explorer(orders, name="orders").wait()
+    explorer.state.tab, explorer.state.where, explorer.state.b = "data", "amount < 0", 10
+    explorer.wait()
+
+    pressed(explorer, "Bisect")
+    assert "Bisecting 10 versions: at most 5 loads of amount" in bisected(explorer)
+    assert "Press Bisect again to read that much." in bisected(explorer)
+    assert explorer.state.b == 10
+
+    pressed(explorer, "Bisect")
+    assert explorer.state.b == 8
+    explorer.close()
+
+
+def test_a_bisection_announces_what_it_reads_and_is_cancelled(explorer, monkeypatch):
+    gate, shown = threading.Event(), []
+    bisect = type(explorer.table).bisect
+    monkeypatch.setattr(bisecting.Busy, "show", lambda _, what: shown.append(what))
+    explorer.state.tab, explorer.state.where, explorer.state.b = "data", "amount < 0", 10
+    explorer.wait()
+    pressed(explorer, "Bisect")
+    assert any(what.startswith("Bisecting 10 versions: at most 5 loads of amount") for what in shown)
+
+    monkeypatch.setattr(
+        type(explorer.table), "bisect", lambda *given, **named: gate.wait(30) and bisect(*given, **named)
+    )
+    explorer.state.b = 10
+    explorer._bisector.bisect()
+    button(explorer._bisector.box, "Cancel").click()
+    gate.set()
+    explorer.wait()
+
+    assert explorer.state.b == 10
+    assert "Nothing was bisected: that was cancelled." in bisected(explorer)
