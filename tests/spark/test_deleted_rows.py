@@ -27,8 +27,8 @@ def test_chunks_are_small_where_few_rows_are_deleted_and_large_where_many_are():
     tenth, few = np.arange(0, 2**20, 10), np.arange(0, 2**20, 5000)
 
     assert (deleted_rows._chunk([tenth]), deleted_rows._chunk([few]), deleted_rows._chunk([few[:0]])) == (16, 6, 6)
-    assert deleted_rows.held_bytes([tenth]) == 16 * (8192 + 64)
-    assert deleted_rows.held_bytes([few]) == len(few) * (8 + 64)
+    assert deleted_rows.bitmap_bytes([tenth]) == 16 * (8192 + 64)
+    assert deleted_rows.bitmap_bytes([few]) == len(few) * (8 + 64)
 
 
 @pytest.mark.parametrize("width", [6, 10, 16])

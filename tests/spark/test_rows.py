@@ -427,10 +427,10 @@ def test_scans_past_the_most_are_left_to_the_formats_own_reader(spark, tmp_path,
 def test_sparks_readers_get_few_files_or_large_ones():
     mega = 2**20
 
-    assert native._is_worth([part(32, files=32)])
-    assert not native._is_worth([part(33 * mega, files=33)])
-    assert native._is_worth([part(128 * mega)] * 5000)
-    assert not native._is_worth([part(128 * mega)] * 20_001)
+    assert native._is_worthwhile([part(32, files=32)])
+    assert not native._is_worthwhile([part(33 * mega, files=33)])
+    assert native._is_worthwhile([part(128 * mega)] * 5000)
+    assert not native._is_worthwhile([part(128 * mega)] * 20_001)
 
 
 def test_a_missing_file_is_told_before_any_job(spark, numbers):
