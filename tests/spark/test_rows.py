@@ -384,7 +384,7 @@ def test_rows_that_paimons_vectors_delete_are_left_out_at_each_version(spark, na
         assert canonical_rows(snapshot.to_spark(spark).toArrow()) == canonical_rows(snapshot.to_arrow()), version
 
 
-@pytest.mark.parametrize("limit", ["_MOST_DELETED", "_MOST_HELD"])
+@pytest.mark.parametrize("limit", ["_MOST_DELETED", "_MAX_BITMAP_BYTES"])
 def test_more_deleted_rows_than_can_be_held_are_left_to_the_formats_own_reader(spark, deleted, monkeypatch, limit):
     monkeypatch.setattr(native, limit, 154)
     snapshot = open_table(str(deleted)).current
