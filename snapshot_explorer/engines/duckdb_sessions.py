@@ -17,12 +17,18 @@ _OFFLINE = {
     "python_enable_replacements": "false",
 }
 _LOCKED = {**_OFFLINE, "enable_external_access": "false", "threads": "1"}
+_PLANNING = {**_LOCKED, "errors_as_json": "true", "python_scan_all_frames": "false"}
 _FILES = {**_OFFLINE, "temp_directory": ""}
 
 
 def locked_cursor() -> duckdb.DuckDBPyConnection:
     """Return a new connection that reaches no file, no network and no Python variable; one thread works for it."""
     return _instance(os.getpid(), tuple(_LOCKED.items())).cursor()
+
+
+def planning_cursor() -> duckdb.DuckDBPyConnection:
+    """Return a new connection like `locked_cursor` that explains queries and runs none; its errors are JSON."""
+    return _instance(os.getpid(), tuple(_PLANNING.items())).cursor()
 
 
 def file_cursor() -> duckdb.DuckDBPyConnection:

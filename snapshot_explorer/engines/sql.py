@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines import duckdb_files, pushdown
 from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.duckdb_sessions import planning_cursor
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.visible import logger_of
 
@@ -104,23 +105,29 @@ def run(
         InvalidArgumentError: DuckDB refuses the query, or fails to run it.
         UnsupportedFeatureError: The result has a type that Arrow does not have.
     """
-    with _translated(query, failure), _connected() as connection:
-        views = [_RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
-        for view in views:
-            view.show(connection, as_it_is=explain)
-        if not explain:
+    views = [_RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
+    with _translated(query, failure):
+        if explain:
+            with _connected() as connection:
+                for view in views:
+                    view.show(connection, as_it_is=True)
+                return _result(connection, query)
+        with planning_cursor() as cursor:
+            for view in views:
+                view.show(cursor, as_it_is=False)
             # The names of the query could be confused with those of the plan.
-            plan = None if whole or pushdown.PREFIX in query.lower() else _planned(connection, query, failure)
-            required = [view.required(plan) for view in views]
-            if before is not None:
-                before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
-            files = [view.files(what) for view, what in zip(views, required, strict=True)]
-            found = _result_from_files(query, views, required, files) if any(files) else None
-            if found is not None:
-                return found
+            plan = None if whole or pushdown.PREFIX in query.lower() else _planned(cursor, query, failure)
+        required = [view.required(plan) for view in views]
+        if before is not None:
+            before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
+        files = [view.files(what) for view, what in zip(views, required, strict=True)]
+        found = _result_from_files(query, views, required, files) if any(files) else None
+        if found is not None:
+            return found
+        with _connected() as connection:
             for view, what in zip(views, required, strict=True):
                 view.fill(connection, what)
-        return _result(connection, query)
+            return _result(connection, query)
 
 
 def _result_from_files(
