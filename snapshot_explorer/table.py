@@ -742,16 +742,19 @@ class Table:
         )
 
     def read_overview(self) -> None:
-        """Read what `drawing` shows: the schema, one listing, the newest commits, and the sizes of the live files.
+        """Read what `drawing` shows: the schema, one listing, the newest commit, and the sizes of the live files.
 
-        Sizes are left out where there are more than 10,000 live files, and so is what cannot be read.
+        Of a local table the newest 50 commits are read, for completion. Sizes are left out where there are more than
+        10,000 live files, and so is what cannot be read.
         """
         current = self.current
         _ = current.schema
         with suppress(SnapshotExplorerError):
             versions = self.listing().versions
             if versions and not set(versions[-1:]) <= set(self._commits["version"].to_pylist()):
-                self.commits(versions[: -OVERVIEW_COMMITS - 1 : -1])
+                # On an object store each commit is one or more requests, and opening takes a handful.
+                is_local = self._storage is not None and self._storage.local_address("") is not None
+                self.commits(versions[: -(OVERVIEW_COMMITS if is_local else 1) - 1 : -1])
         with suppress(SnapshotExplorerError):
             if current.version is not None and current.live_files() <= OVERVIEW_FILES:
                 current.files()
