@@ -142,7 +142,9 @@ def test_queries_over_files_return_what_they_return_over_rows_in_memory(tmp_path
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("this", whole)
         for where in CONDITIONS:
-            query = f"select count(*) n, count(x), max(x), min(y), bool_or(x > 5), max(name) from this where {where}"
+            query = (
+                f"select count(*) n, count(x), max(x + 0), min(y), bool_or(x > 5), max(name) from this where {where}"
+            )
             assert repr(table.sql(query).to_dict("list")) == repr(as_pandas(connection.sql(query)).to_dict("list")), (
                 where
             )
