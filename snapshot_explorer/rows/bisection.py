@@ -294,7 +294,7 @@ class _Function:
     columns: tuple[str, ...] | None = None
     predicate: Predicate | None = None
 
-    def __init__(self, function: Callable[..., object], snapshot: Callable[[int], object]) -> None:
+    def __init__(self, function: Callable[..., object], snapshot: Callable[[int | None], object]) -> None:
         self._function = function
         self._snapshot = snapshot
 
@@ -302,7 +302,7 @@ class _Function:
         """Return what the function returns for a version."""
         number = version.number
         try:
-            answer = self._function(self._snapshot(number if number is not None else -1))
+            answer = self._function(self._snapshot(number))
         except _UNREADABLE:
             raise
         except Exception as error:

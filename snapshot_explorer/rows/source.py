@@ -38,7 +38,7 @@ class Source:
     """Its history."""
     lifetimes: Callable[[], FileLifetimes]
     """Returns when each data file came and went; read when it is first needed."""
-    snapshot: Callable[[int], object]
+    snapshot: Callable[[int | None], object]
     """Returns the snapshot of a version, for a user's function."""
 
     def listing(self) -> Listing:

@@ -23,7 +23,7 @@ BISECT = Command(
     run=_bisect,
     python='orders.bisect("amount < 0", good=5, bad="latest")',
     examples=(
-        '%snapshot bisect "amount < 0"',
+        '%snapshot bisect "amount < 0" --bad 8',
         '%snapshot bisect "count(*) filter (where buyer is null) > 0" --good 3 --bad latest',
         '%snapshot bisect "rows > 1000000"',
         "b = %snapshot bisect \"'channel' in columns\"",
