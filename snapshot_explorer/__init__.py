@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from snapshot_explorer.data_source import SnapshotDataSource as SnapshotDataSource
+    from snapshot_explorer.discovery import find_tables
     from snapshot_explorer.jupyter.explorer import explore
     from snapshot_explorer.limits import Limits
     from snapshot_explorer.opening import open_table
@@ -30,6 +31,7 @@ __all__ = [
     "Table",
     "errors",
     "explore",
+    "find_tables",
     "load_ipython_extension",
     "open_table",
     "samples",
@@ -43,6 +45,7 @@ _HOMES = {
     "SnapshotDataSource": "data_source",  # not in __all__: it needs pyspark, which `import *` does not
     "Table": "table",
     "explore": "jupyter.explorer",
+    "find_tables": "discovery",
     "open_table": "opening",
     "show_progress": "progress",
     "sql": "queries",

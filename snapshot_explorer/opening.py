@@ -70,14 +70,14 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     try:
         table_format = bind(storage, format, branch=branch, metadata_file=metadata_file, relocate=relocate)
     except TableNotFoundError as error:
-        hint = "" if branch or storage.list("") else _nearest_folder(os.fspath(path), storage_options)
+        hint = "" if branch or storage.list("") else nearest_folder(os.fspath(path), storage_options)
         if not hint:
             raise
         raise TableNotFoundError(f"{error} {hint}") from None
     return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage)
 
 
-def _nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
+def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
     """Return a sentence with the folder whose name is nearest to a missing one, and how many more are beside it.
 
     Empty where there is none. One listing of the parent folder, or of the one above it if that is missing too.

@@ -330,6 +330,19 @@ READABILITY = pa.schema(
     ]
 )
 
+FOUND_TABLES = pa.schema(
+    [
+        _column("name", pa.string(), "the table's folder, below the folder that was searched"),
+        _column("format", pa.string(), "paimon, delta or iceberg; null if the folder could not be listed"),
+        _column("version", pa.int64(), "the newest version; null without commits"),
+        _column("committed_at", UTC_MILLIS, "when that version was committed"),
+        _column("files", pa.int64(), "live data files of that version", "files"),
+        _column("size_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("path", pa.string(), "the path for `open_table`"),
+        _column("problem", pa.string(), "why the table cannot be opened, or the folder not listed; null otherwise"),
+    ]
+)
+
 BISECTED = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at")),

@@ -133,6 +133,18 @@ def test_tables_marks_the_current_one(orders, path):
     assert orders.ok("%snapshot tables").result["current"].to_pylist() == ["*", None]
 
 
+def test_tables_with_a_path_lists_the_tables_below_that_folder(orders, path):
+    orders["folder"] = path.rpartition("/")[0]
+
+    found = orders.ok(f"%snapshot tables {orders['folder']} --depth 1").result
+
+    row = next(one for one in found.to_dict() if path.endswith(one["name"]))
+    assert (row["format"], row["version"]) == ("paimon", 5)
+    assert row["size_bytes"] > 0
+    assert orders.ok("%snapshot tables folder --no-sizes").result["size_bytes"].null_count == found.num_rows
+    assert "--depth" in orders.fails("%snapshot tables folder --depth few")
+
+
 def test_log_is_history_newest_first(orders):
     cell = orders.ok("%snapshot log")
 

@@ -1,12 +1,10 @@
 """`%snapshot open`: open a table by its path."""
 
-from collections.abc import Mapping
-
 from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, storage_options_of
 from snapshot_explorer.jupyter.commands.status import with_schema
-from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.storage import parse_external_files
 from snapshot_explorer.table import Table
@@ -28,7 +26,7 @@ def _open(invocation: Invocation) -> Table:
             path,
             branch=arguments.get("branch"),
             format=arguments.get("format"),
-            storage_options=_storage_options(invocation),
+            storage_options=storage_options_of(invocation),
             external_files=parse_external_files(arguments.get("external-files") or "allow"),
         )
     )
@@ -62,19 +60,6 @@ def _identifier(name: str) -> str:
     return kept if kept.isidentifier() else f"table_{kept}".rstrip("_")
 
 
-def _storage_options(invocation: Invocation) -> Mapping[str, object] | None:
-    """Return the dict of `--options`. No message contains the dict or the name."""
-    name = invocation.arguments.get("options")
-    if name is None:
-        return None
-    value = invocation.variables.get(name)
-    if isinstance(value, Mapping):
-        return value
-    dicts = dict_variables(invocation.variables)
-    have = f"Variables with a dict: {', '.join(dicts)}." if dicts else "No variable contains a dict."
-    raise UsageError(f"--options must be a variable that contains a dict. {have} Define it first: options = {{...}}.")
-
-
 OPEN = Command(
     name="open",
     summary="Open a table by its path",
@@ -104,14 +89,7 @@ OPEN = Command(
         Option(
             flags=("--format",), metavar="F", value_type="format", meaning="require a format: paimon, delta or iceberg"
         ),
-        Option(
-            flags=("--options",),
-            metavar="VARIABLE",
-            value_type="dict",
-            is_secret=True,
-            meaning="a variable with a dict of storage options; the dict itself is refused, "
-            "since notebooks store the line",
-        ),
+        STORAGE_OPTIONS,
         Option(
             flags=("--external-files",),
             metavar="RULE",

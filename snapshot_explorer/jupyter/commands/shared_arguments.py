@@ -1,14 +1,24 @@
 """Arguments that several commands accept, and the parsing of their values."""
 
+from collections.abc import Mapping
+
 from IPython.core.error import UsageError
 
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import Argument, Invocation, Option
+from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.snapshot import Snapshot
 
 REF = Argument(name="REF", value_type="ref", meaning="the version; by default latest")
 WHERE = Option(
     flags=("--where",), metavar='"SQL"', value_type="condition", meaning="only rows for which the condition is true"
+)
+STORAGE_OPTIONS = Option(
+    flags=("--options",),
+    metavar="VARIABLE",
+    value_type="dict",
+    is_secret=True,
+    meaning="a variable with a dict of storage options; the dict itself is refused, since notebooks store the line",
 )
 RANGE = Argument(
     name="A..B", value_type="range", meaning="from version A to version B, both included; either can be left out"
@@ -103,3 +113,16 @@ def column_names(text: str, flag: str = "--columns") -> list[str]:
     if not names:
         raise UsageError(f"{flag} contains no column. Separate names with commas: {flag} id,amount.")
     return names
+
+
+def storage_options_of(invocation: Invocation) -> Mapping[str, object] | None:
+    """Return the dict of `--options`. No message contains the dict or the name."""
+    name = invocation.arguments.get("options")
+    if name is None:
+        return None
+    value = invocation.variables.get(name)
+    if isinstance(value, Mapping):
+        return value
+    dicts = dict_variables(invocation.variables)
+    have = f"Variables with a dict: {', '.join(dicts)}." if dicts else "No variable contains a dict."
+    raise UsageError(f"--options must be a variable that contains a dict. {have} Define it first: options = {{...}}.")

@@ -1,13 +1,27 @@
-"""`%snapshot tables`: the open tables."""
+"""`%snapshot tables`: the open tables, or the tables below a folder."""
 
 import pyarrow as pa
 
+from snapshot_explorer.discovery import find_tables
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.command import Command, Invocation
+from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, storage_options_of, whole_number
 
 
 def list_tables(invocation: Invocation) -> Frame:
-    """Return the open tables: current (`*`), name, version, format, branch, path. Reads nothing."""
+    """Return the open tables: current (`*`), name, version, format, branch, path. Reads nothing.
+
+    With a path, the tables below that folder instead.
+    """
+    arguments = invocation.arguments
+    if path := arguments.get("path"):
+        value = invocation.variables.get(path)
+        return find_tables(
+            str(value) if isinstance(value, str) or hasattr(value, "__fspath__") else path,
+            depth=whole_number("--depth", arguments.get("depth") or "3") or 0,
+            sizes=not arguments.has("no-sizes"),
+            storage_options=storage_options_of(invocation),
+        )
     known = invocation.tables.all()
     versions = [table.current.version for table in known.values()]
     rows = pa.table(
@@ -25,8 +39,21 @@ def list_tables(invocation: Invocation) -> Frame:
 
 TABLES = Command(
     name="tables",
-    summary="The open tables; * marks the current one",
+    summary="The open tables; with PATH, the tables below it",
     run=list_tables,
-    python="orders.path, orders.format, orders.branch, orders.current.version",
-    examples=("%snapshot tables",),
+    python='snapshot_explorer.find_tables("PATH", depth=3)',
+    examples=(
+        "%snapshot tables",
+        "%snapshot tables s3://lake/shop.db --options minio",
+        "%snapshot tables /data --depth 5 --no-sizes",
+    ),
+    arguments=(Argument(name="PATH", value_type="path", meaning="a folder or URL; or a variable with the path"),),
+    options=(
+        Option(
+            flags=("--depth",), metavar="N", value_type="number", meaning="levels of folders to search, by default 3"
+        ),
+        Option(flags=("--no-sizes",), meaning="do not read which files are live: faster, without files and size_bytes"),
+        STORAGE_OPTIONS,
+    ),
+    notes="Of the open tables * marks the current one. At most 1,000 folders are listed; the title says how many were.",
 )

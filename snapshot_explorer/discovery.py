@@ -1,0 +1,183 @@
+"""`find_tables`: the tables below a folder."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.formats import bind, detect
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.opening import nearest_folder
+from snapshot_explorer.progress import step
+from snapshot_explorer.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
+    from typing import TypeVar
+
+    A = TypeVar("A")
+    B = TypeVar("B")
+
+_THREADS = 16
+"""Folders listed, or tables opened, at once: nearly all of the time is spent waiting for storage."""
+_METADATA_FOLDERS = frozenset({"_delta_log", "metadata", "schema", "snapshot"})
+"""Subfolders of which every table has one. A folder without any of them needs no second request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folder:
+    """A folder that was listed."""
+
+    name: str
+    """Its path below the folder that is searched; empty for that folder."""
+    format: str | None = None
+    """The format of the table that it is; None if it is none."""
+    subfolders: Sequence[str] = ()
+    """The folders below it that might be tables or contain some."""
+    problem: str | None = None
+    """Why it could not be listed."""
+
+
+def find_tables(
+    path: str | PathLike[str],
+    *,
+    depth: int = 3,
+    max_listings: int = 1000,
+    sizes: bool = True,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Frame:
+    """Return the tables below a folder as a FOUND_TABLES frame, sorted by name. Reads no rows.
+
+    Folders are listed level by level, 16 at a time, each once. Not listed are folders inside of a table, folders of
+    Hive partitions (`day=2026-11-01`), and those whose names begin with `.` or `_`. The title of the frame says how
+    many folders were listed, and whether the search stopped at `max_listings`. Each table then costs as many requests
+    as opening it. A table that cannot be opened has its error in `problem`.
+
+    Args:
+        path: A local folder or a URL such as `s3://lake/shop.db`. If it is a table, the result is that table.
+        depth: The levels of folders to search. With 3, the table `shop.db/2026/orders` is found.
+        max_listings: The maximum number of folders to list.
+        sizes: Whether to read the live files of each newest version, for their number and size. Without, `files` and
+            `size_bytes` are null, and no manifest or checkpoint is read.
+        storage_options: Credentials and settings for fsspec. They are never shown.
+
+    Raises:
+        TableNotFoundError: The folder is missing or empty.
+        InvalidArgumentError: `depth` is negative, or `max_listings` is not positive.
+        StorageError: The storage refused the request or did not respond.
+        MissingDependencyError: The storage needs a package that is not installed.
+    """
+    if depth < 0 or max_listings < 1:
+        wrong = f"depth must be 0 or more, got {depth}" if depth < 0 else "max_listings must be 1 or more"
+        raise InvalidArgumentError(f"{wrong}. find_tables(path, depth=3) searches three levels of folders.")
+    root = Storage(path, storage_options)
+    if not root.list(""):
+        hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
+        raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
+
+    def storage_of(name: str) -> Storage:
+        return Storage(_join(os.fspath(path), name), storage_options)
+
+    with ThreadPoolExecutor(_THREADS, "snapshot-tables") as threads:
+        folders, unlisted = _search(root, storage_of, threads, depth, max_listings)
+        found = [folder for folder in folders if folder.format is not None or folder.problem is not None]
+        with step("Opening tables", total=len(found)) as opening:
+
+            def read(folder: _Folder) -> dict[str, object]:
+                row = _row(folder, root.root, storage_of, sizes=sizes)
+                opening.advance()
+                return row
+
+            rows = _concurrently(threads, read, found)
+    rows.sort(key=lambda row: str(row["name"]))
+    table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
+    listed = f"{len(folders):,} {'folder' if len(folders) == 1 else 'folders'} listed"
+    if unlisted:
+        listed += f", {unlisted:,} more not listed: raise max_listings, or search a folder below"
+    return Frame(
+        table, title=f"Tables below {root.root} ({listed})", noun="tables", drawn=frames.non_empty_columns(table)
+    )
+
+
+def _search(
+    root: Storage, storage_of: Callable[[str], Storage], threads: ThreadPoolExecutor, depth: int, max_listings: int
+) -> tuple[list[_Folder], int]:
+    """Return the folders that were listed, and the number of known folders that were not."""
+    folders: list[_Folder] = []
+    level = [""]
+    unlisted = 0
+    with step("Listing folders") as listing:
+
+        def look(name: str) -> _Folder:
+            folder = _look(name, root, storage_of)
+            listing.advance()
+            return folder
+
+        for _ in range(depth + 1):
+            allowed = max_listings - len(folders)
+            unlisted += len(level[allowed:])
+            looked_at = _concurrently(threads, look, level[:allowed])
+            folders += looked_at
+            level = [_join(folder.name, name) for folder in looked_at for name in folder.subfolders]
+    return folders, unlisted
+
+
+def _look(name: str, root: Storage, storage_of: Callable[[str], Storage]) -> _Folder:
+    """Return a folder with the format of the table that it is, or with its subfolders."""
+    try:
+        subfolders = root.folders(name)
+        if not _METADATA_FOLDERS.isdisjoint(subfolders):
+            try:
+                return _Folder(name=name, format=detect(storage_of(name)).name)
+            except TableNotFoundError:
+                pass  # a folder that happens to have a subfolder of that name
+    except SnapshotExplorerError as error:
+        if not name:
+            raise
+        return _Folder(name=name, problem=str(error))
+    return _Folder(
+        name=name, subfolders=[one for one in subfolders if not one.startswith((".", "_")) and "=" not in one]
+    )
+
+
+def _row(folder: _Folder, root: str, storage_of: Callable[[str], Storage], *, sizes: bool) -> dict[str, object]:
+    """Return the row of FOUND_TABLES of a table, with the error where it cannot be opened."""
+    path = _join(root, folder.name)
+    row: dict[str, object] = {"name": folder.name or path.rpartition("/")[2], "format": folder.format, "path": path}
+    if folder.problem is not None:
+        return row | {"problem": folder.problem}
+    try:
+        table = bind(storage_of(folder.name), folder.format)
+        versions = table.listing().versions
+        if not versions:
+            return row
+        row["version"] = versions[-1]
+        row["committed_at"] = table.committed_at(versions[-1:])[0]
+        if sizes:
+            files = table.version(versions[-1]).files()
+            row |= {"files": files.num_rows, "size_bytes": pc.sum(files["size_bytes"], min_count=0).as_py()}
+    except SnapshotExplorerError as error:
+        row["problem"] = str(error)
+    return row
+
+
+def _concurrently(threads: ThreadPoolExecutor, work: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """Return the results in order. After an error or an interrupt, what has not begun is cancelled."""
+    futures = [threads.submit(work, item) for item in items]
+    try:
+        return [future.result() for future in futures]
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}{'' if folder.endswith('/') else '/'}{name}" if folder and name else folder or name
