@@ -1,6 +1,6 @@
-"""Every refusal of a format is declared, README's tables are those declarations, and each refusal has its test.
+"""Every refusal of a format is declared, the guide's tables are those declarations, and each refusal has its test.
 
-Run this file as a script to write README's tables anew: `python tests/formats/test_features.py`.
+Run this file as a script to write the guide's tables anew: `python tests/formats/test_features.py`.
 """
 
 import ast
@@ -32,7 +32,7 @@ from snapshot_explorer.frames import SKIPPED
 from snapshot_explorer.model import ReadPlan, Split
 
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
+PAGE = ROOT / "notebooks" / "guide" / "formats.md"
 PACKAGE = Path(snapshot_explorer.__file__).parent
 MODULES = {"paimon": paimon, "delta": delta, "iceberg": iceberg, "formats": shared}
 FORMATS = {"paimon": paimon.FEATURES, "delta": delta.FEATURES, "iceberg": iceberg.FEATURES}
@@ -471,21 +471,21 @@ def test_partitions_beside_hidden_ones_are_refused():
 
 
 def rewritten(text: str) -> str:
-    """Return README with the tables of today."""
+    """Return the page with the tables of today."""
     for name, features in FORMATS.items():
         for kind, table in (("features", summary(features)), ("all features", listing(features))):
             begin, end = f"<!-- {kind}: {name} -->\n\n", "\n\n<!-- end -->"
             pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
             text, count = pattern.subn(lambda _, new=begin + table + end: new, text)
-            assert count == 1, f"README has {count} places for {begin.strip()}"
+            assert count == 1, f"{PAGE.name} has {count} places for {begin.strip()}"
     return text
 
 
-def test_the_tables_of_the_readme_are_those_of_the_features():
-    text = README.read_text(encoding="utf-8")
+def test_the_tables_of_the_guide_are_those_of_the_features():
+    text = PAGE.read_text(encoding="utf-8")
 
     assert text == rewritten(text), "Run python tests/formats/test_features.py"
 
 
 if __name__ == "__main__":
-    README.write_text(rewritten(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

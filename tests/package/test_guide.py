@@ -1,0 +1,86 @@
+"""The guide's code runs, its generated pages are current, and what it links to or names exists."""
+
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import errors
+from tests.scripts import guide_commands
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "notebooks" / "guide"
+PAGES = sorted(GUIDE.glob("*.md"))
+LINKED = [*PAGES, ROOT / "README.md", ROOT / "snapshot_explorer" / "ARCHITECTURE.md"]
+
+
+def without_code(text):
+    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+
+
+def anchors(text):
+    """Return the anchors that GitHub and JupyterLab make of the headings."""
+    titles = re.findall(r"^#+ (.+)$", without_code(text), flags=re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", unicodedata.normalize("NFC", title).lower()) for title in titles]
+    return {one.replace(" ", "-") for one in plain}
+
+
+def test_the_page_of_commands_is_what_the_code_says():
+    assert guide_commands.PAGE.read_text("utf-8") == guide_commands.page(), "Run python -m tests.scripts.guide_commands"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```python\n" in page.read_text("utf-8")], ids=lambda p: p.stem
+)
+def test_the_python_of_a_page_runs(page, capsys):
+    names = {}
+
+    for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL):
+        exec(compile(block, page.name, "exec"), names)
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
+def test_every_link_leads_somewhere(page):
+    text = page.read_text("utf-8")
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(text)):
+        if link.startswith("https://"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text("utf-8"))):
+            broken.append(link)
+
+    assert broken == []
+
+
+def test_every_error_is_explained():
+    explained = set(re.findall(r"^## (\w+Error)$", (GUIDE / "troubleshooting.md").read_text("utf-8"), re.MULTILINE))
+    raised = {
+        name
+        for name, one in vars(errors).items()
+        if isinstance(one, type) and issubclass(one, errors.SnapshotExplorerError)
+    }
+
+    assert explained == raised - {"SnapshotExplorerError"}
+
+
+def test_every_test_and_benchmark_that_is_named_exists():
+    text = "\n".join(page.read_text("utf-8") for page in PAGES)
+    named = set(re.findall(r"`(?:python )?(tests/[\w/]+(?:\.py|/))", text))
+    benchmarks = set(re.findall(r"`([a-z_]+\.py)[` ]", (GUIDE / "performance.md").read_text("utf-8")))
+
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert benchmarks
+    assert [name for name in benchmarks if not (ROOT / "tests" / "benchmarks" / name).exists()] == []
+
+
+def test_the_front_page_lists_every_page_and_the_ten_questions():
+    text = (GUIDE / "index.md").read_text("utf-8")
+    questions = text.split("## Ten questions")[1]
+
+    assert set(re.findall(r"^\| \[[^\]]+\]\((\w+\.md)\)", text, re.MULTILINE)) == {
+        page.name for page in PAGES if page.stem != "index"
+    }
+    assert len(re.findall(r"^\| .*\]\(\w+\.md", questions, re.MULTILINE)) == 10

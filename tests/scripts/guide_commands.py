@@ -1,0 +1,160 @@
+"""Write `notebooks/guide/commands.md` from the commands of `%snapshot`, with an example of each and its output.
+
+    python -m tests.scripts.guide_commands
+
+The examples run in a real IPython shell on a copy of a sample in fsspec's memory: its path is the same everywhere.
+`tests/package/test_guide.py` fails where the page differs from what this writes.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import fsspec
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from snapshot_explorer import samples
+from snapshot_explorer.jupyter.command import Command, Option
+from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.jupyter.help_text import usage
+
+PAGE = Path(__file__).parents[2] / "notebooks" / "guide" / "commands.md"
+
+EXAMPLES = {
+    "open": "%snapshot open {path} as orders",
+    "status": "%snapshot",
+    "tables": "%snapshot tables memory://lake",
+    "log": "%snapshot log -n 5",
+    "timeline": "%snapshot timeline 5..9",
+    "explore": "%snapshot explore",
+    "diff": "%snapshot diff 7..8",
+    "blame": '%snapshot blame "order_id = 42" --columns status,amount',
+    "bisect": '%snapshot bisect "amount < 0" --good 5 --bad 8',
+    "profile": "%snapshot profile 6..9 --columns amount",
+    "anomalies": "%snapshot anomalies",
+    "health": "%snapshot health",
+    "show": "%snapshot show 8",
+    "schema": "%snapshot schema",
+    "manifests": "%snapshot manifests 8",
+    "entries": "%snapshot entries {manifest} 8",
+    "files": "%snapshot files 8",
+    "plan": '%snapshot plan 8 --where "order_id = 42"',
+    "inspect": "%snapshot inspect buckets 8",
+    "retention": "%snapshot retention --keep 0d --keep-last 3",
+    "readability": "%snapshot readability",
+    "tags": "%snapshot tags",
+    "branches": "%snapshot branches",
+    "load": '%snapshot load 8 --where "amount < 0" --limit 3',
+    "sql": '%snapshot sql "select status, count(*) as n from orders version as of 8 group by all order by all"',
+    "use": "%snapshot use orders",
+    "close": "%snapshot close orders",
+    "help": "%snapshot help close",
+}
+"""A line for each command, as it is typed on a table that was opened by the first one."""
+
+_ROOT = "/lake/shop.db/orders"
+_LINES = 14
+"""The lines of an output that the page shows."""
+
+_HEAD = """# Commands
+
+`%load_ext snapshot_explorer` brings `%snapshot`, or `%snap` for short. A command is a short spelling of one Python
+call, and returns what the call returns. Every command has `--help`, examples and tab completion. This page is generated
+by `python -m tests.scripts.guide_commands`. Its outputs are from a copy of the sample table `orders`.
+
+A line is accepted as people usually write it: `%snapshot 17` shows a version, `%snapshot 3..4` and `%snapshot diff 3 4`
+compare two, `log 5` and `log -5` return five commits, `load 8 as df` assigns, and `%snapshot sql select ...`,
+`%snapshot select ...` or `%%snapshot` with a query below it need no quotes. `history` and `versions` are `log`,
+`describe` is `schema`, `watch` is `explore --follow`, and `show tables` is `tables`.
+
+`{variable}` and `$variable` stand for their values. A semicolon at the end of the line shows nothing; `NAME << ...`,
+`... as NAME` or `-o NAME` put the result into a variable. `%config SnapshotMagics` lists the settings, such as how many
+rows are drawn, and from which size on `load` requires `--limit` or `--yes`. Work that takes longer than a second shows
+its progress.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    with _shell() as run:
+        parts = [_section(command, run) for command in COMMANDS]
+    contents = "\n".join(f"| [`{one.name}`](#{one.name}) | {_cell(one.summary)} |" for one in COMMANDS)
+    return "\n".join([_HEAD, "| command | |\n|---|---|", contents, "", *parts])
+
+
+@contextmanager
+def _shell() -> Iterator[Callable[[str], str]]:
+    """Return a function that runs a line in a shell of its own and returns what it shows."""
+    shell = InteractiveShell()
+    memory = fsspec.filesystem("memory")
+    memory.put(samples.path("orders"), _ROOT, recursive=True)
+
+    def run(line: str) -> str:
+        with capture_output() as shown:
+            shell.run_cell(line).raise_error()
+            texts = [shown.stdout, *(output.data.get("text/plain", "") for output in shown.outputs)]
+        text = "\n".join(one.rstrip() for one in texts if one.strip())
+        return re.sub(r"^Out\[\d+\]: ?\n?", "", text, flags=re.MULTILINE)
+
+    run("%load_ext snapshot_explorer")
+    shell.user_ns["path"] = f"memory:/{_ROOT}"
+    try:
+        yield run
+    finally:
+        shell.extension_manager.unload_extension("snapshot_explorer")
+        shell.history_manager.end_session()
+        shell.restore_sys_module_state()
+        memory.rm("/lake", recursive=True)
+
+
+def _section(command: Command, run: Callable[[str], str]) -> str:
+    line = EXAMPLES[command.name]
+    if "{manifest}" in line:
+        listed = run("found = %snapshot manifests 8\nprint(found['path'].to_pylist()[-1])")
+        line = line.replace("{manifest}", listed.splitlines()[-1])
+    if command.name == "explore":
+        run("explorer = %snapshot explore\nexplorer.close()")
+        shown = ""
+    else:
+        shown = run(line)
+    rows = [(item.name, item.meaning) for item in command.arguments]
+    rows += [(_flags(item), item.meaning) for item in command.options]
+    parts = [
+        f"## {command.name}",
+        f"{command.summary}.",
+        f"```text\n{usage(command)}\n```",
+    ]
+    if rows:
+        parts.append(
+            "\n".join(["| | |", "|---|---|", *(f"| `{_cell(name)}` | {_cell(meaning)} |" for name, meaning in rows)])
+        )
+    if command.notes:
+        parts.append(_escaped(command.notes))
+    parts += [f"In Python: `{command.python}`", f"```ipython\n{line}\n```"]
+    if shown:
+        parts.append(f"```text\n{_shortened(shown)}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _flags(option: Option) -> str:
+    return ", ".join(option.flags) + (f" {option.metavar}" if option.metavar else "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("*", "\\*").replace("<", "&lt;")
+
+
+def _shortened(text: str) -> str:
+    lines = [line.rstrip() for line in text.splitlines()]
+    more = len(lines) - _LINES
+    return "\n".join([*lines[:_LINES], f"... {more} more lines"] if more > 1 else lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
