@@ -16,6 +16,7 @@ from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Kind
 from snapshot_explorer.progress import Step, step
+from snapshot_explorer.render.anomaly_marks import with_marks
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.figures import last_part
 from snapshot_explorer.render.timeline import timeline
@@ -123,14 +124,15 @@ def history_frame(
 ) -> Frame:
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
 
-    With ANOMALIES there is a further column `anomalies`, which names what jumps at each version.
+    With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
     """
     of_branch = f", branch {branch}" if branch else ""
     names = _STAT if stat else frames.drawn_of_commits(rows)
     if anomalies is not None:
-        rows = rows.append_column(_ANOMALIES, _marks(rows["version"], anomalies))
+        jumps = with_marks(rows, anomalies)["jumps"]
+        rows = rows.append_column(_ANOMALIES, jumps)
         names = (*names[:3], _ANOMALIES.name, *names[3:])
-    depict = partial(timeline, heading=f"History of {last_part(path)}{of_branch}")
+    depict = partial(timeline, heading=f"History of {last_part(path)}{of_branch}", anomalies=anomalies)
     return Frame(
         rows,
         title=f"History of {path}{of_branch}",
@@ -143,18 +145,6 @@ def history_frame(
 
 
 _ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps at the version; null if nothing does"})
-
-
-def _marks(versions: pa.ChunkedArray, anomalies: pa.Table) -> pa.Array:
-    """Return for each version what jumps at it, as text."""
-    columns = pc.if_else(
-        anomalies["column"].is_valid(), pc.binary_join_element_wise(" of ", anomalies["column"], ""), ""
-    )
-    words = pc.binary_join_element_wise(anomalies["measure"], columns, "")
-    marked = pa.table({"version": anomalies["version"], "word": words}).group_by("version", use_threads=False)
-    found = marked.aggregate([("word", "list")])
-    texts = pc.binary_join(found["word_list"].combine_chunks(), ", ")
-    return texts.take(pc.index_in(versions, found["version"].combine_chunks()).combine_chunks())
 
 
 def copied_note(commits: pa.Table) -> str | None:

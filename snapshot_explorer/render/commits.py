@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.render.anomaly_marks import rule_lines
 from snapshot_explorer.render.cells import moment, size
 from snapshot_explorer.render.drawing import Grid
 from snapshot_explorer.render.figures import (
@@ -78,6 +79,7 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
     ]
     lines += [name_line(noun, row[noun]) for noun in ("tags", "branches") if row[noun]]  # type: ignore[arg-type]  # a list of names
     lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []
+    lines += rule_lines(row.get("rules"))  # type: ignore[arg-type]  # a list of texts
     lines += [name for word, name, _ in UNREADABLE if row["readable"] == word]
     return lines
 
@@ -105,6 +107,7 @@ def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
     names += [
         noun for noun in ("tags", "branches") if pc.any(pc.greater(pc.list_value_length(commits[noun]), 0)).as_py()
     ]
+    names += ["jumps"] if commits["jumps"].null_count < len(commits) else []
     field = pa.field(y, pa.string(), metadata={"meaning": f"{y} added, then removed, to scale; ? where not known"})
     return Grid(
         commits.select(names).add_column(3, field, pa.array(_signs(commits, y), pa.string())),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.render.anomaly_marks import listed_rules, rule_lines, with_marks
 from snapshot_explorer.render.commits import (
     OTHER,
     STYLES,
@@ -25,9 +26,11 @@ from snapshot_explorer.render.figures import (
     INK,
     PURPLE,
     SHADE,
+    VERMILLION,
     Picture,
     Style,
     axis,
+    escaped,
     gaps,
     layout,
     numbers,
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
 _MAX_BARS = 1_000
 """The maximum number of commits drawn as bars with complete tooltips. More are thin lines, drawn by WebGL, with their
 time and counts."""
+_JUMP_HEIGHT = 0.32
+"""Where versions are marked whose numbers jump: between the bars and the line of totals."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class History:
     """COMMITS, oldest first, as arrays."""
 
     rows: pa.Table
-    """COMMITS, and the names of the branches that begin with each."""
+    """COMMITS, the names of the branches that begin with each, and the columns of `with_marks`."""
     y: Measure
     """The measure: rows, files or bytes."""
 
@@ -120,6 +125,7 @@ def timeline(
     total: int | None = None,
     heading: str | None = None,
     branches: Mapping[int, Sequence[str]] | None = None,
+    anomalies: pa.Table | None = None,
 ) -> Picture:
     """Return commits as a picture: bars up for what each added and down for what it removed, by version.
 
@@ -130,14 +136,17 @@ def timeline(
         total: The total number of versions, if these are only some of them.
         heading: The heading of the figure, which has a line for it; without it the same.
         branches: The names of the branches that begin with a version, by version.
+        anomalies: ANOMALIES: the versions to mark, with their rules.
 
     Raises:
         InvalidArgumentError: Nothing is counted by that name.
     """
-    newest_first = _with_branches(commits.sort_by([("version", "descending")]), branches or {})
+    rows = with_marks(_with_branches(commits, branches or {}), anomalies)
+    newest_first = rows.sort_by([("version", "descending")])
     history = History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), _measure(y))
     some = total if total is not None and total > len(commits) else None
-    drawing = Drawing(title=title, parts=(commit_table(newest_first, history.y, total),))
+    grid = commit_table(newest_first, history.y, total)
+    drawing = Drawing(title=title, parts=(grid, *listed_rules(newest_first)))
     return Picture(drawing, lambda: _figure(history, heading or title, some))
 
 
@@ -148,9 +157,12 @@ def _measure(y: str) -> Measure:
     return measure
 
 
-def history_of(commits: pa.Table, y: str, branches: Mapping[int, Sequence[str]]) -> History:
-    """Return commits as arrays, oldest first, with the names of the branches that begin with each."""
-    return History(_with_branches(commits.sort_by([("version", "ascending")]), branches), _measure(y))
+def history_of(
+    commits: pa.Table, y: str, branches: Mapping[int, Sequence[str]], anomalies: pa.Table | None = None
+) -> History:
+    """Return commits as arrays, oldest first, with the names of the branches that begin with each, and their marks."""
+    rows = with_marks(_with_branches(commits, branches), anomalies)
+    return History(rows.sort_by([("version", "ascending")]), _measure(y))
 
 
 def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> pa.Table:
@@ -204,6 +216,7 @@ def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
     yield _total(history)
     yield from _schema_changes(history)
     version_template = _version_template(history) if history.is_long else None
+    yield from _jumps(history)
     yield from (draw(flags, version_template=version_template) for flags in history.flags)
     if not history.is_long:
         yield _hover(history)
@@ -377,6 +390,30 @@ def changed_schema(rows: pa.Table) -> _Mask:
         differs = pc.fill_null(pc.not_equal(ids[1:], ids[:-1]), False)  # noqa: FBT003 - unknown values are not shown
         changed = changed | np.concatenate([[False], differs.to_numpy(zero_copy_only=False)])
     return changed
+
+
+def _jumps(history: History) -> Iterator[go.Scatter | go.Scattergl]:
+    """Yield a mark between bars and totals for each version where a number jumps."""
+    import plotly.graph_objects as go
+
+    marked = history.rows["rules"].is_valid().to_numpy()
+    if not marked.any():
+        return
+    rules = history.rows["rules"].filter(pa.array(marked)).to_pylist()
+    kind = go.Scattergl if len(rules) > _MAX_BARS else go.Scatter
+    yield kind(
+        x=history.x[marked],
+        y=np.full(len(rules), _JUMP_HEIGHT),
+        yaxis="y3",
+        mode="markers",
+        marker={"symbol": "diamond", "size": 9, "color": VERMILLION, "line": {"width": 1, "color": INK}},
+        name="jump",
+        customdata=["<br>".join(map(escaped, rule_lines(some))) for some in rules] if history.is_long else None,
+        hovertemplate=f"version {_version_template(history)}<br>%{{customdata}}<extra></extra>"
+        if history.is_long
+        else None,
+        hoverinfo=None if history.is_long else "skip",
+    )
 
 
 def _hover(history: History) -> go.Scatter:

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames import COMMITS, COMPARED, COMPARED_PARTITIONS
+from snapshot_explorer.frames import ANOMALIES, COMMITS, COMPARED, COMPARED_PARTITIONS
 from snapshot_explorer.render import text
 from snapshot_explorer.render.commits import MINUS
 from snapshot_explorer.render.differences import difference_figure
@@ -371,3 +371,15 @@ def test_totals_are_stepped_lines_with_gaps():
     assert [str(one) for one in made.data[1].y] == ["5.0", "nan"]
     assert {trace.line.shape for trace in made.data} == {"hv"}
     assert len(totals_figure(totals.slice(0, 0), title="Nothing").data) == 3
+
+
+def test_marks_have_their_rule_on_hover_in_a_long_history_too():
+    marks = [{"version": 5, "measure": one, "column": "<b>", "rule": f"{one} of <b> changed"} for one in ("min", "max")]
+    marks += [{"version": at, "measure": "rows", "rule": "rows changed"} for at in range(100, 130)]
+
+    found = timeline(many(1_001), y="rows", title="History", anomalies=pa.Table.from_pylist(marks, ANOMALIES))
+
+    (mark,) = [trace for trace in found.figure.data if trace.name == "jump"]
+    assert list(mark.x) == [5, *range(100, 130)]
+    assert mark.customdata[0] == "jump: min of &lt;b&gt; changed<br>jump: max of &lt;b&gt; changed"
+    assert "11 more versions are marked; `table.anomalies()` has the rules of all." in repr(found)

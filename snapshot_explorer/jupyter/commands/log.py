@@ -3,7 +3,7 @@
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.history import copied_note
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, RANGE, read_commits
+from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
 
 
 def _log(invocation: Invocation) -> Frame:
@@ -37,7 +37,7 @@ LOG = Command(
         ),
         *COMMIT_FILTERS,
         Option(flags=("--stat",), meaning="show the files, rows and bytes that each commit added and removed"),
-        Option(flags=("--anomalies",), meaning="name what jumps at each version: rows, files, a null rate, a range"),
+        MARKED,
         TABLE,
     ),
     notes="Reads only the commits that it returns, unless it filters by kind or text. Rows are counted in files, "

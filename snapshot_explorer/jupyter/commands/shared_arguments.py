@@ -40,6 +40,7 @@ COMMIT_FILTERS = (
     Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
 )
 """Which commits `log` and `timeline` return."""
+MARKED = Option(flags=("--anomalies",), meaning="mark what jumps at each version: rows, files, a null rate, a range")
 
 
 def ref_of(invocation: Invocation) -> str:

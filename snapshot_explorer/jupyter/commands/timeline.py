@@ -5,7 +5,7 @@ from typing import get_args
 from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, RANGE, read_commits
+from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
 from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
 
@@ -31,6 +31,7 @@ TIMELINE = Command(
         "%snapshot timeline",
         "%snapshot timeline 100..200 -y files",
         "%snapshot timeline --since @7d --no-maintenance",
+        "%snapshot timeline --anomalies",
         "p = %snapshot timeline -y bytes -n all",
     ),
     arguments=(RANGE,),
@@ -43,9 +44,11 @@ TIMELINE = Command(
             meaning=f"the number of newest commits, or all; by default {TIMELINE_COMMITS:,}",
         ),
         *COMMIT_FILTERS,
+        MARKED,
         TABLE,
     ),
     notes="Bars up show what a commit added, bars down what it removed, by kind; the line is the total. Tags are "
-    "flags, dotted lines are new schemas; versions on grey can no longer be loaded. Without figures, only the table is "
-    "shown. p.figure is the plotly figure; rows are counted in files, before any merge.",
+    "flags, dotted lines are new schemas; versions on grey can no longer be loaded. --anomalies marks versions where a "
+    "number jumps, with the rule on hover and below the table; it reads the statistics of all files. Without figures, "
+    "only the table is shown. p.figure is the plotly figure; rows are counted in files, before any merge.",
 )
