@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 from fsspec.registry import _registry
 
+from snapshot_explorer.storage import retries
 from tests.support import filesystems
 
 # A loaded machine is slow now and then: how long an example takes is no property of the code.
@@ -36,6 +37,15 @@ def pytest_sessionfinish(session):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("SNAPSHOT_EXPLORER_NO_SKIPS") and reporter and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def first_wait():
+    """Wait a hundredth of the time before a request to a storage is tried again; the value is the real mean wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        real = retries.FIRST_WAIT
+        patch.setattr(retries, "FIRST_WAIT", real / 100)
+        yield real
 
 
 @pytest.fixture

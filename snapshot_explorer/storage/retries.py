@@ -11,7 +11,7 @@ TRIES = 5
 """Attempts in all, after transient errors."""
 LAST_START = 30.0
 """Seconds after the first attempt; no attempt starts later."""
-_FIRST_WAIT = 0.1
+FIRST_WAIT = 0.1
 """Mean seconds before the second attempt; each further wait is twice as long."""
 _STATUSES = frozenset({408, 429, 500, 502, 503, 504, 509})
 _ERRNOS = frozenset(
@@ -58,7 +58,7 @@ class Attempts:
         if self._made >= TRIES or not is_transient(error):
             return False
         # Random, so that many clients throttled at once do not retry at the same time.
-        pause = _FIRST_WAIT * 2 ** (self._made - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - no secret hangs on it
+        pause = FIRST_WAIT * 2 ** (self._made - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - no secret hangs on it
         if time.monotonic() + pause - self._began > LAST_START:
             return False
         time.sleep(pause)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage, retries
 from snapshot_explorer.storage.failures import Mask, masked_cause
 from tests.support import filesystems
 from tests.support.outputs import shown_by
@@ -28,9 +28,10 @@ class FakeClientError(OSError):
 
 
 @pytest.fixture
-def hurried(monkeypatch):
+def hurried(monkeypatch, first_wait):
     """No wait before a storage is asked again; the waits that there would have been, in seconds."""
     waits = []
+    monkeypatch.setattr(retries, "FIRST_WAIT", first_wait)
     monkeypatch.setattr(time, "sleep", waits.append)
     return waits
 

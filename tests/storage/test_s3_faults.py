@@ -172,7 +172,7 @@ def test_an_endpoint_that_is_always_slow_fails_within_the_bounds(s3, proxy):
     start = time.perf_counter()
 
     with pytest.raises(StorageError, match="Check the endpoint in storage_options and the network, then try again."):
-        Storage(f"s3://{bucket}/t", hasty(proxy, options, read_timeout=1)).read("a")
+        Storage(f"s3://{bucket}/t", hasty(proxy, options, read_timeout=0.3)).read("a")
 
     assert len(proxy.requests) == 5
     assert time.perf_counter() - start < 15
