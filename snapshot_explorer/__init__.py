@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.data_source import SnapshotDataSource as SnapshotDataSource
     from snapshot_explorer.discovery import find_tables
+    from snapshot_explorer.environment import show_versions
     from snapshot_explorer.jupyter.explorer import explore
     from snapshot_explorer.limits import Limits
     from snapshot_explorer.opening import open_table
@@ -36,6 +37,7 @@ __all__ = [
     "open_table",
     "samples",
     "show_progress",
+    "show_versions",
     "sql",
     "unload_ipython_extension",
 ]
@@ -48,6 +50,7 @@ _HOMES = {
     "find_tables": "discovery",
     "open_table": "opening",
     "show_progress": "progress",
+    "show_versions": "environment",
     "sql": "queries",
 }
 """The modules of public names that are loaded at first use, so that importing the package is fast."""
