@@ -68,17 +68,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 import snapshot_explorer
 
-url, how, path, out, conf = sys.argv[1:]
+url, paths, outs, conf = sys.argv[1], *map(json.loads, sys.argv[2:])
 builder = SparkSession.builder.master(url)
-for name, value in json.loads(conf).items():
+for name, value in conf.items():
     builder = builder.config(name, value)
 spark = builder.config("spark.executor.memory", "512m").getOrCreate()
-if how == "to_spark":
-    rows = snapshot_explorer.open_table(path).current.to_spark(spark)
-else:
-    spark.dataSource.register(snapshot_explorer.SnapshotDataSource)
-    rows = spark.read.format("snapshot").load(path)
-pq.write_table(rows.toArrow(), out)
+rows = snapshot_explorer.open_table(paths[0]).current.to_spark(spark)
+pq.write_table(rows.toArrow(), outs[0])
+spark.dataSource.register(snapshot_explorer.SnapshotDataSource)
+rows = spark.read.format("snapshot").load(paths[1])
+pq.write_table(rows.toArrow(), outs[1])
 spark.stop()
 """
 
@@ -103,48 +102,43 @@ def cluster(knows_held, tmp_path_factory):
         yield found
 
 
-@pytest.fixture
-def table(tmp_path):
-    """The folder of a table with six files, each of them a split."""
-    written = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"))
+def written(folder):
+    """Write a table with six files, each of them a split; return its folder."""
+    table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(folder))
     for number in range(6):
-        written.commit([(row, f"name {row}") for row in range(100 * number, 100 * number + 100)])
-    return Path(written.root)
+        table.commit([(row, f"name {row}") for row in range(100 * number, 100 * number + 100)])
+    return folder
 
 
-@pytest.mark.parametrize(("how", "killed"), [("to_spark", "executor"), ("source", "worker")])
-def test_a_load_gives_the_same_rows_when_its_process_is_killed(cluster, knows_held, table, tmp_path, how, killed):
-    """The worker last: the cluster goes on without it."""
-    out, opened = tmp_path / "rows.parquet", table / "bucket-0" / f"{HELD}.opened"
-    command = [
-        sys.executable,
-        "-c",
-        DRIVER,
-        cluster.url,
-        how,
-        f"held://{table}",
-        str(out),
-        json.dumps(spark_clusters.CONF),
-    ]
+def test_a_load_gives_the_same_rows_when_its_process_is_killed(cluster, knows_held, tmp_path):
+    """An executor during to_spark, then a worker, with its executor, during a load of the source: one driver for both.
+
+    The worker last: the cluster goes on without it.
+    """
+    tables = [written(tmp_path / name) for name in ("to_spark", "source")]
+    opened = [table / "bucket-0" / f"{HELD}.opened" for table in tables]
+    outs = [tmp_path / f"{table.name}.parquet" for table in tables]
+    arguments = ([f"held://{table}" for table in tables], list(map(str, outs)), spark_clusters.CONF)
 
     with subprocess.Popen(
-        command,
+        [sys.executable, "-c", DRIVER, cluster.url, *map(json.dumps, arguments)],
         env=spark_clusters.environment(**knows_held),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     ) as driver:
-        executor, worker = ancestors(first_reader(opened, driver))
+        executor, _ = ancestors(first_reader(opened[0], driver))
+        os.kill(executor, signal.SIGKILL)
+        _, worker = ancestors(first_reader(opened[1], driver))
         assert worker in [one.process.pid for one in cluster.workers]
-        if killed == "executor":
-            os.kill(executor, signal.SIGKILL)
-        else:
-            os.killpg(worker, signal.SIGKILL)  # and with it its executor
+        os.killpg(worker, signal.SIGKILL)  # and with it its executor
         said, _ = driver.communicate(timeout=PATIENCE)
 
     assert driver.returncode == 0, said
-    assert canonical_rows(pq.read_table(out)) == canonical_rows(snapshot_explorer.open_table(table).current.to_arrow())
-    assert len(set(opened.read_text().split())) > 1, "another process has read the file again"
+    for table, out, readers in zip(tables, outs, opened, strict=True):
+        expected = canonical_rows(snapshot_explorer.open_table(table).current.to_arrow())
+        assert canonical_rows(pq.read_table(out)) == expected, table.name
+        assert len(set(readers.read_text().split())) > 1, "another process has read the file again"
 
 
 def first_reader(opened, driver):
