@@ -106,7 +106,7 @@ class Frame:
 
     def to_json(self) -> str:
         """Return the rows as JSON text, a list with an object per row; times as ISO 8601 in UTC."""
-        return orjson.dumps(self.to_dict(), option=orjson.OPT_UTC_Z, default=str).decode()
+        return orjson.dumps(self.to_dict(), option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS, default=str).decode()
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the rows to a CSV file. Structs become a column per field, lists and maps JSON text."""
@@ -118,7 +118,10 @@ class Frame:
         for place, field in enumerate(rows.schema):
             if pa.types.is_nested(field.type):
                 values = rows.column(place).to_pylist(maps_as_pydicts="strict")
-                texts = [None if one is None else orjson.dumps(one, default=str).decode() for one in values]
+                texts = [
+                    None if one is None else orjson.dumps(one, option=orjson.OPT_NON_STR_KEYS, default=str).decode()
+                    for one in values
+                ]
                 rows = rows.set_column(place, field.name, pa.array(texts, pa.string()))
         pa_csv.write_csv(rows, str(path))
 

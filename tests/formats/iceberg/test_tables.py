@@ -60,7 +60,9 @@ def test_every_metadata_table_is_of_every_version(path):
 
     for one in table.inspections:
         for ref in table.versions() if one.at_version else (None,):
-            table.inspect(one.name, ref).to_arrow().validate(full=True)
+            found = table.inspect(one.name, ref)
+            found.to_arrow().validate(full=True)
+            assert len(json.loads(found.to_json())) == found.num_rows
     assert table.inspect("data_files").num_rows == table.current.files().num_rows
 
 
