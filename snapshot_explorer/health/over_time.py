@@ -15,6 +15,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.groups import Ints, Mask, is_valid, mergeable, numbers, only_several
 from snapshot_explorer.health.medians import medians
 from snapshot_explorer.health.result import with_health
+from snapshot_explorer.lifetimes.reading import SupportsLifetimeFiles
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -55,7 +56,8 @@ def health_history(
     title = f"Health of {path} over its versions"
     if not lifetimes.versions:
         return Frame(frames.HEALTH_HISTORY.empty_table(), title=title, noun="versions", drawn=_DRAWN)
-    rows = over_frame(lifetimes, with_health(table_format.version(None)).maintenance_settings())
+    settings = with_health(table_format.version(None)).maintenance_settings()
+    rows = over_frame(lifetimes, settings, has_deletions=not isinstance(table_format, SupportsLifetimeFiles))
     known = np.asarray(lifetimes.versions, np.int64)
     chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
     rows = rows.take(pa.array(chosen[::-1]))
@@ -64,15 +66,16 @@ def health_history(
     return Frame(rows, title=title, noun="versions", total=total, drawn=drawn)
 
 
-def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings) -> pa.Table:
+def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings, *, has_deletions: bool = True) -> pa.Table:
     """Return HEALTH_HISTORY of all versions that are known, oldest first.
 
-    `vector_files` and `deleted_rows` are null if files have levels (Paimon): deletion vectors then change during the
-    lifetime of a file, and lifetimes do not contain them.
+    `vector_files` and `deleted_rows` are null if files have levels (Paimon), or without `has_deletions` (Iceberg):
+    deletions then change during the lifetime of a file, and lifetimes do not contain them.
 
     Args:
         lifetimes: The lifetimes of the files.
         settings: The settings, for all versions.
+        has_deletions: Whether a file whose deletions change has another lifetime.
     """
     file_intervals = _intervals_of(lifetimes)
     count = file_intervals.count
@@ -105,7 +108,7 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings) -> pa.Ta
     }
     if settings.runs_trigger is not None:
         columns["most_sorted_runs"] = file_intervals.most_runs(levels)
-    if no_level.all():
+    if has_deletions and no_level.all():
         has_vector = is_valid(file_intervals.intervals, "deletion_vector")
         columns["vector_files"] = file_intervals.running(has_vector.astype(np.int64))
         columns["deleted_rows"] = file_intervals.known("deleted_rows", has_vector)

@@ -5,10 +5,11 @@
 | `orders` | a primary-key table (deduplicate, two buckets) with upserts, deletes, compactions, tags and a branch |
 | `events` | an append table partitioned by day, with an overwritten partition, deletes and schema changes |
 | `payments` | a Delta table with updates, deletes by vectors, merges, a restore, checkpoints and a renamed column |
+| `shipments` | an Iceberg table with a branch, a tag, deletes of both kinds, a rollback, new partitions and an expiry |
 
-Apache Paimon 0.9.0 wrote the first two, through its connector for Spark 3.5, and Delta Lake 4.4.0 the third, through
-its connector for Spark 4.1 (`README.md` lists the commits, version by version). Nothing in them was
-written or changed by this package.
+Apache Paimon 0.9.0 wrote the first two, through its connector for Spark 3.5, Delta Lake 4.4.0 the third and Apache
+Iceberg 1.12.0 the fourth, through their connectors for Spark 4.1 (`README.md` lists the commits, version by version).
+Nothing in them was written or changed by this package.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def names() -> tuple[str, ...]:
         sorted(
             entry.name
             for entry in resources.files(__name__).iterdir()
-            if entry.joinpath("schema").is_dir() or entry.joinpath("_delta_log").is_dir()
+            if any(entry.joinpath(folder).is_dir() for folder in ("schema", "_delta_log", "metadata"))
         )
     )
 

@@ -75,6 +75,8 @@ def test_every_version_over_time_is_as_it_is_by_itself(name):
     for version, row in over.items():
         health = table.health(version)
         expected = version_by_hand(table.at(version).files().to_arrow().to_pylist(), health.settings)
+        if table.format == "iceberg":  # whose lifetimes are without deletions
+            expected |= {"vector_files": None, "deleted_rows": None}
         assert {name: row[name] for name in expected} == expected
         totals = {key: sum(health.partitions[key].to_pylist()) for key in ("files", "small_files", "mergeable_files")}
         assert {key: row[key] for key in totals} == totals

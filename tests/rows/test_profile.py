@@ -79,7 +79,7 @@ def test_only_some_columns_and_versions_are_profiled():
     assert found.call == "table.profile_over('amount', between='7..9')"
 
 
-@pytest.mark.parametrize("name", ["orders", "events", "payments"])
+@pytest.mark.parametrize("name", ["orders", "events", "payments", "shipments"])
 def test_numbers_of_samples_agree_with_their_rows(name):
     table = open_table(samples.path(name))
 

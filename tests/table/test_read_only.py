@@ -37,7 +37,9 @@ def use_everything(table):
     for thing in (table.health(), table.health_history()):
         thing._repr_mimebundle_(), thing.to_dict()
     for mode in ("auto", "delta", "changelog", "diff"):
-        with contextlib.suppress(UnsupportedFeatureError):  # where files were rewritten
+        with contextlib.suppress(
+            UnsupportedFeatureError, InvalidArgumentError
+        ):  # files rewritten, or no changelog kept
             table.row_changes(versions[0], "latest", mode=mode)
     for ref in refs:
         snapshot = table.at(ref)
