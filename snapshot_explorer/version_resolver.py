@@ -39,6 +39,19 @@ class SupportsTimeTravelRanges(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsCurrentVersions(Protocol):
+    """A format that records which version was current when, also after a rollback."""
+
+    def current_at(self, time: datetime) -> int | None:
+        """Return the version that was current at a time; None if that is not recorded.
+
+        Raises:
+            SnapshotNotFoundError: It is not in this history.
+        """
+        ...
+
+
 class VersionSource(Protocol):
     """A table that caches its listing and tags."""
 
@@ -93,6 +106,9 @@ class VersionResolver:
 
     def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return the range of these versions that is searched for the last one committed at or before a time."""
+        if self._given is None and isinstance(self._format, SupportsCurrentVersions):
+            current = self._format.current_at(time)
+            return versions if current is None or current not in versions else [current]
         if isinstance(self._format, SupportsTimeTravelRanges):
             return self._format.candidates_at(time, versions)
         return versions

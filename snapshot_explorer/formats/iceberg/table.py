@@ -27,7 +27,13 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
     own_manifests,
 )
 from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame, files_frame
-from snapshot_explorer.formats.iceberg.metadata.history import History, history_of, not_in_history, time_of
+from snapshot_explorer.formats.iceberg.metadata.history import (
+    History,
+    current_at,
+    history_of,
+    not_in_history,
+    time_of,
+)
 from snapshot_explorer.formats.iceberg.metadata.locations import locations_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata, is_metadata_file
@@ -140,6 +146,20 @@ class Iceberg:
             history = self._history([version for version in versions if version not in times])
             return [time_of(times[one]) if one in times else history.time_of(one) for one in versions]
         return [history.time_of(version) for version in versions]
+
+    def current_at(self, time: datetime) -> int | None:
+        """Return the version that was current in main at a time; None if the snapshot log does not contain it.
+
+        Raises:
+            SnapshotNotFoundError: It was rolled back since; the message says how to open it.
+        """
+        _, history = self._current()
+        snapshot = current_at(history, time)
+        if snapshot is None:
+            return None
+        if snapshot.id not in history.numbers:
+            raise not_in_history(history, snapshot)
+        return history.numbers[snapshot.id]
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`, from the metadata file; see `commits_frame`.

@@ -67,6 +67,38 @@ def test_a_rolled_back_version_says_when_main_left_it_and_opens_by_its_id(table)
     assert ids(opened(table, branch=str(second)).at(2)) == [1, 2]
 
 
+def test_a_time_is_the_version_that_was_current_then_also_if_it_was_rolled_back(table):
+    first = table.commit([(1, "a")])
+    second = table.commit([(2, "b")])
+    table.rollback(first, 1_767_226_000_000)
+    found = opened(table)
+    times = found.committed_at(found.versions()), opened(table, branch=str(second)).committed_at([2])
+
+    assert (
+        found.at(times[0][0]).version
+        == found.at("@2026-01-01T00:06:40Z").version
+        == found.at("@2100-01-01").version
+        == 1
+    )
+    with pytest.raises(
+        SnapshotNotFoundError, match=r"Version 2 .* main left it at 2026-01-01 00:06:40 UTC, by a rollback"
+    ):
+        found.at(times[1][0])
+    assert found.history(since=times[1][0]).num_rows == 0
+
+
+def test_a_commit_counts_from_the_time_when_a_branch_became_main(table):
+    table.commit([(1, "a")])
+    table.metadata["refs"]["dev"] = dict(table.metadata["refs"]["main"])
+    published = table.commit([(2, "b")], branch="dev")
+    table.rollback(published, 1_767_226_000_000)
+    found = opened(table)
+
+    assert found.versions() == (1, 2)
+    assert found.at("@2026-01-01T00:06:39Z").version == 1
+    assert found.at("@2026-01-01T00:06:40Z").version == 2
+
+
 def test_latest_is_a_lower_number_after_a_rollback(table):
     first = table.commit([(1, "a")])
     table.commit([(2, "b")])

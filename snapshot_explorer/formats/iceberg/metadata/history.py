@@ -245,6 +245,22 @@ def _no_history(metadata: TableMetadata, found: str) -> CorruptTableError:
     )
 
 
+def current_at(history: History, time: datetime) -> Snapshot | None:
+    """Return the snapshot that was current in main at a time, by the snapshot log, whether or not it still is in main.
+
+    None if the log does not go back that far, and for other branches, of which there is no log.
+
+    Source: iceberg specification, "Point in Time Reads (Time Travel)"; SnapshotUtil.nullableSnapshotIdAsOfTime.
+    """
+    metadata = history.metadata
+    if history.branch not in (None, MAIN):
+        return None
+    millis = (time - _EPOCH) // timedelta(milliseconds=1)
+    found = next((one for moment, one in reversed(metadata.snapshot_log) if moment <= millis), None)
+    snapshot = None if found is None else metadata.snapshots.get(found)
+    return None if snapshot is None or snapshot.timestamp_ms > millis else snapshot
+
+
 def not_in_history(history: History, snapshot: Snapshot) -> SnapshotNotFoundError:
     """Return the error for a snapshot that is in the table, but not in a history: what it is, and how to open it."""
     number = (
