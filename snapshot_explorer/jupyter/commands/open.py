@@ -3,7 +3,7 @@
 from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, storage_options_of
+from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of
 from snapshot_explorer.jupyter.commands.status import with_schema
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.storage import parse_external_files
@@ -26,7 +26,8 @@ def _open(invocation: Invocation) -> Table:
             path,
             branch=arguments.get("branch"),
             format=arguments.get("format"),
-            storage_options=storage_options_of(invocation),
+            storage_options=dict_of(invocation, "options"),
+            relocate=dict_of(invocation, "relocate"),
             external_files=parse_external_files(arguments.get("external-files") or "allow"),
         )
     )
@@ -69,6 +70,7 @@ OPEN = Command(
         "%snapshot open s3://lake/shop.db/orders as orders",
         "%snapshot open /data/shop.db/orders --branch dev --as orders_dev",
         "%snapshot open {path} as orders --options minio",
+        "%snapshot open s3://lake/shop/shipments/metadata/v7.metadata.json as shipments",
     ),
     arguments=(
         Argument(
@@ -91,11 +93,19 @@ OPEN = Command(
         ),
         STORAGE_OPTIONS,
         Option(
+            flags=("--relocate",),
+            metavar="VARIABLE",
+            value_type="dict",
+            meaning="a variable with a dict of folders that an Iceberg table records and where they are now, such as "
+            "{'s3://old': '/new'}; a table that was moved as a whole needs none",
+        ),
+        Option(
             flags=("--external-files",),
             metavar="RULE",
             meaning="allow (the default) or refuse files outside the table's folder that its metadata references",
         ),
     ),
     notes="Makes the table the current one, and assigns it to a variable NAME: NAME.history() works at once. "
-    "Tables remain open after %reload_ext as long as their variables exist.",
+    "Tables remain open after %reload_ext as long as their variables exist. The PATH of an Iceberg table may also be one "
+    "of its metadata files, for the table as it was then.",
 )

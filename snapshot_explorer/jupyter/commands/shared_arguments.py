@@ -1,6 +1,7 @@
 """Arguments that several commands accept, and the parsing of their values."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from IPython.core.error import UsageError
 
@@ -116,9 +117,9 @@ def column_names(text: str, flag: str = "--columns") -> list[str]:
     return names
 
 
-def storage_options_of(invocation: Invocation) -> Mapping[str, object] | None:
-    """Return the dict of `--options`. No message contains the dict or the name."""
-    name = invocation.arguments.get("options")
+def dict_of(invocation: Invocation, option: str) -> Mapping[str, Any] | None:
+    """Return the dict in the variable of an option; None without it. No message contains the dict or the name."""
+    name = invocation.arguments.get(option)
     if name is None:
         return None
     value = invocation.variables.get(name)
@@ -126,4 +127,4 @@ def storage_options_of(invocation: Invocation) -> Mapping[str, object] | None:
         return value
     dicts = dict_variables(invocation.variables)
     have = f"Variables with a dict: {', '.join(dicts)}." if dicts else "No variable contains a dict."
-    raise UsageError(f"--options must be a variable that contains a dict. {have} Define it first: options = {{...}}.")
+    raise UsageError(f"--{option} must be a variable that contains a dict. {have} Define it first: {option} = {{...}}.")

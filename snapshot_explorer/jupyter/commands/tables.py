@@ -5,7 +5,7 @@ import pyarrow as pa
 from snapshot_explorer.discovery import find_tables
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, storage_options_of, whole_number
+from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of, whole_number
 
 
 def list_tables(invocation: Invocation) -> Frame:
@@ -20,7 +20,7 @@ def list_tables(invocation: Invocation) -> Frame:
             str(value) if isinstance(value, str) or hasattr(value, "__fspath__") else path,
             depth=whole_number("--depth", arguments.get("depth") or "3") or 0,
             sizes=not arguments.has("no-sizes"),
-            storage_options=storage_options_of(invocation),
+            storage_options=dict_of(invocation, "options"),
         )
     known = invocation.tables.all()
     versions = [table.current.version for table in known.values()]
