@@ -133,6 +133,7 @@ class Controls:
         return self._factory.column(
             self._factory.row(
                 *(control for marker in _MARKERS for control in (self.markers[marker], self.movers[marker])),
+                self._toggle("pinned", "Pin A", "Keep A where it is; otherwise A is the version before B"),
                 self._factory.button("Previous", "Move B one version back", state.previous),
                 self._factory.button("Next", "Move B one version on", state.next),
                 self._factory.button("Swap A and B", "Compare the other way round", state.swap),
@@ -282,7 +283,7 @@ class Controls:
 
         def moved(change: Bunch) -> None:
             if change.new < len(self._shown) and change.new != self._place(marker):
-                self._state.set_trait(marker, self._shown[change.new])
+                self._state.mark(marker, self._shown[change.new])
 
         slider.observe(moved, "value")
         self._watch(marker, lambda _: setattr(slider, "value", self._place(marker)))

@@ -259,7 +259,7 @@ class Explorer(widgets.VBox):
 
     def _set_marker(self, marker: str, version: int | None) -> None:
         try:
-            self.state.set_trait(marker, version)
+            self.state.mark(marker, version)
         except TraitError as error:
             self.state.note = str(error)
         else:

@@ -52,8 +52,9 @@ class ExplorerState(HasTraits):
     Nothing here reads: `set_versions` receives what was read of the log.
     """
 
-    a = Int(None, allow_none=True, help="The version that B is compared with.")
+    a = Int(None, allow_none=True, help="The version that B is compared with; the one before B until it is set.")
     b = Int(None, allow_none=True, help="The version that is shown.")
+    pinned = Bool(default_value=False, help="Whether A stays when B moves; otherwise A is the version before B.")
     clicks = Enum(("b", "a"), "b", help="The marker that a click on a commit sets.")
     tab = Enum(TABS, "commit", help="The view that is in front.")
     measure = Enum(MEASURES, "rows", help="What the timeline's bars and line count.")
@@ -109,12 +110,12 @@ class ExplorerState(HasTraits):
             self.versions, self.readable, self.commits = tuple(versions), tuple(readable), commits
             if not versions:
                 self.a = self.b = None
-                self.window, self.playing = None, False
+                self.window, self.playing, self.pinned = None, False, False
                 return
             if was_newest or self.b not in self.versions:
                 self.b = (self.readable or self.versions)[-1]
-            if self.a not in self.versions:
-                self.a = self._beside(self.b, -1, self.versions) or self.b
+            if not self.pinned or self.a not in self.versions:
+                self.a, self.pinned = self.before_b, False
             self.window = self._window(follows=was_open)
 
     def _window(self, *, follows: bool) -> tuple[int, int]:
@@ -164,6 +165,12 @@ class ExplorerState(HasTraits):
         given += [] if self.maintenance or self.kind in _UPKEEP else ["maintenance=False"]
         return f"history({', '.join(given)})"
 
+    @property
+    def before_b(self) -> int | None:
+        """Return the version before B; B itself if it is the first."""
+        found = self._beside(self.b, -1, self.versions)
+        return self.b if found is None else found
+
     def previous(self) -> None:
         """Move B to the version before it among those shown."""
         self._step(-1)
@@ -177,9 +184,15 @@ class ExplorerState(HasTraits):
         with self.hold_trait_notifications():
             self.a, self.b = self.b, self.a
 
+    def mark(self, marker: str, version: int | None) -> None:
+        """Set a marker; a marker A that is set stays where it is."""
+        self.set_trait(marker, version)
+        if marker == "a":
+            self.pinned = version is not None
+
     def click(self, version: int, *, other: bool = False) -> None:
         """Set the marker that clicks set, or the other one."""
-        self.set_trait({"a": "b", "b": "a"}[self.clicks] if other else self.clicks, version)
+        self.mark({"a": "b", "b": "a"}[self.clicks] if other else self.clicks, version)
 
     def read_rows(self) -> None:
         """Compare the rows of A and B, however much that reads."""
@@ -220,6 +233,16 @@ class ExplorerState(HasTraits):
         stale = {place for place, names in _DEPENDS.items() if change.name in names}
         if stale & set(self.pages):
             self.pages = {place: page for place, page in self.pages.items() if place not in stale}
+
+    @observe("a")
+    def _pin(self, _change: Bunch) -> None:
+        if self.a != self.before_b:
+            self.pinned = True
+
+    @observe("b", "pinned")
+    def _follow_b(self, _change: Bunch) -> None:
+        if not self.pinned:
+            self.a = self.before_b
 
     @validate("a", "b")
     def _check_version(self, proposal: Bunch) -> int | None:

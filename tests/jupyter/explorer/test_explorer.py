@@ -145,7 +145,7 @@ def test_sliders_move_the_markers_among_the_versions_shown(explorer):
     mover.value = 0
     explorer.wait()
 
-    assert (explorer.state.a, explorer.state.b) == (17, 5)
+    assert (explorer.state.a, explorer.state.b) == (4, 5)
     assert explorer._controls.markers["b"].value == "5"
     explorer.state.reset_filters()
     assert (mover.value, mover.max, explorer.state.b) == (4, 17, 5)
@@ -156,11 +156,11 @@ def test_a_marker_that_is_not_shown_stays_though_its_slider_cannot_stand_there(e
 
     labelled(explorer, "Kind").value = "overwrite"
     explorer.wait()
-    assert (explorer.state.a, explorer.state.b) == (17, 10)
+    assert (explorer.state.a, explorer.state.b) == (9, 10)
     labelled(explorer, "Kind").value = "delete"
     explorer.wait()
 
-    assert (explorer.state.a, explorer.state.b) == (17, 10)
+    assert (explorer.state.a, explorer.state.b) == (9, 10)
     assert [mover.max for mover in explorer._controls.movers.values()] == [0, 0]
 
 
@@ -298,7 +298,7 @@ def test_refresh_finds_new_commits(growing):
     table.commit([(4, "d")])
     pressed(explorer, "Refresh")
 
-    assert (explorer.state.a, explorer.state.b) == (1, 3)
+    assert (explorer.state.a, explorer.state.b) == (2, 3)
 
 
 def test_new_commits_are_followed_until_that_is_stopped(growing):

@@ -206,7 +206,7 @@ def test_in_notebook_a_click_on_a_commit_changes_the_view(notebook):
     notebook.shot("notebook")
     notebook.run(1)
 
-    assert notebook.text(1) == ["17 6\n"]
+    assert notebook.text(1) == ["5 6\n"]
 
 
 def test_in_voila_a_click_on_a_commit_changes_the_view(notebook):

@@ -50,6 +50,36 @@ def test_a_table_without_versions_has_no_markers():
     assert shown(state) == []
 
 
+def test_the_version_before_one_may_be_zero():
+    assert (knowing(0, 1).a, knowing(0).a) == (0, 0)
+
+
+def test_a_is_the_version_before_b_until_it_is_set():
+    state = knowing(1, 2, 5, 7)
+
+    state.b = 5
+    assert (state.a, state.pinned) == (2, False)
+    state.click(1)
+    assert (state.a, state.b) == (1, 1)
+    state.click(2, other=True)
+    state.click(7)
+    assert (state.a, state.b, state.pinned) == (2, 7, True)
+    state.pinned = False
+    assert (state.a, state.b) == (5, 7)
+    state.mark("a", 5)
+    state.previous()
+    assert (state.a, state.b) == (5, 5)
+
+
+def test_an_a_that_is_set_stays_with_new_commits():
+    state = knowing(1, 2, 3)
+    state.a = 1
+
+    state.set_versions((1, 2, 3, 4), (1, 2, 3, 4), commits(1, 2, 3, 4))
+
+    assert (state.a, state.b) == (1, 4)
+
+
 def test_b_is_the_newest_version_that_can_be_loaded():
     assert knowing(1, 2, 3, readable=(1, 2)).b == 2
 
@@ -59,7 +89,7 @@ def test_b_moves_on_with_new_commits_if_it_was_the_newest():
 
     state.set_versions((1, 2, 3, 4), (1, 2, 3, 4), commits(1, 2, 3, 4))
 
-    assert (state.a, state.b, state.window) == (2, 4, (1, 4))
+    assert (state.a, state.b, state.window) == (3, 4, (1, 4))
 
 
 def test_b_stays_with_new_commits_if_it_was_set_to_an_older_version():
@@ -139,7 +169,7 @@ def test_a_click_sets_the_marker_that_clicks_set():
     state = knowing(1, 2, 3)
 
     state.click(2)
-    assert (state.a, state.b) == (2, 2)
+    assert (state.a, state.b) == (1, 2)
     state.clicks = "a"
     state.click(1)
     assert (state.a, state.b) == (1, 2)
