@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,38 +16,51 @@ from snapshot_explorer.render.timeline import changed_schema, commit_records, hi
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
     import pyarrow as pa
 
     from snapshot_explorer.render.timeline import History
 
 _READABLE = {"metadata": 1, "no": 2}
+_LONGEST_RULE = 300
 _MAX_FULL_NAMES = 1_000
 """The maximum number of commits with tags or branches whose names are included."""
 
 
-def timeline_columns(
-    commits: pa.Table, *, y: str, branches: Mapping[int, Sequence[str]] | None = None
-) -> dict[str, object]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFacts:
+    """What is known of a table beside its commits."""
+
+    branches: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """The names of the branches that begin with a version, by version."""
+    totals: pa.Table | None = None
+    """The size of the table at versions: version, files, rows, size_bytes."""
+    anomalies: pa.Table | None = None
+    """ANOMALIES, to be marked."""
+
+
+def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[str, object]:
     """Return commits as columns, oldest first: what `timeline` draws, in little-endian bytes.
 
     `version`, `added` and `removed` are int64, `total` is float64 with NaN where it is not known; `kind` (an index
-    into `kinds`), `unknown`, `schema` and `readable` (0 yes, 1 metadata, 2 no) are one byte each. `told` contains the
-    tooltip of each commit; for many commits it is null, and the page formats `time` (float64, ms) and `names`.
+    into `kinds`), `unknown`, `schema` and `readable` (0 yes, 1 metadata, 2 no) are one byte each, and `time` is float64
+    in milliseconds. `told` contains the tooltip of each commit; for many commits it is null, and the page makes it,
+    with `names`.
 
     Args:
         commits: COMMITS, in any order.
         y: What to count: rows, files or bytes.
-        branches: The names of the branches that begin with a version, by version.
+        facts: What else is drawn.
 
     Raises:
         InvalidArgumentError: Nothing is counted by that name.
     """
-    history = history_of(commits, y, branches or {})
+    history = history_of(commits, y, facts.branches)
     kinds = list(history.of_kinds())
     kind = np.zeros(len(history.rows), np.uint8)
     for place, (_, _, chosen) in enumerate(kinds):
         kind[chosen] = min(place, 255)
-    total, line = total_line(history)
+    total, line = _totals(history, facts.totals)
     readable = history.rows["readable"].to_pylist()
     columns = {
         "version": numbers(history.rows["version"]),
@@ -57,6 +71,7 @@ def timeline_columns(
         "unknown": history.unknown.astype(np.uint8),
         "schema": changed_schema(history.rows).astype(np.uint8),
         "readable": np.array([_READABLE.get(word, 0) for word in readable], np.uint8),
+        "time": gaps(history.rows["committed_at"].cast("int64")).astype(np.float64),
     }
     return {
         **{name: np.ascontiguousarray(values).tobytes() for name, values in columns.items()},
@@ -68,6 +83,7 @@ def timeline_columns(
             for name, look in ((name, STYLES.get(name, OTHER)) for name, _, _ in kinds)
         ],
         "flags": _flags(history),
+        "jumps": [] if facts.anomalies is None else _jumps(history, facts.anomalies),
         **_commit_texts(history),
     }
 
@@ -90,8 +106,34 @@ def _commit_texts(history: History) -> dict[str, object]:
     """Return the tooltip of each commit; for many commits, the values that the page formats."""
     if not history.is_long:
         return {"told": ["\n".join(commit_lines(row, schema)) for row, schema in commit_records(history)]}
-    time = gaps(history.rows["committed_at"].cast("int64")).astype(np.float64)
-    return {"told": None, "time": time.tobytes(), "names": _names(history.rows)}
+    return {"told": None, "names": _names(history.rows)}
+
+
+def _totals(history: History, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:
+    """Return the totals, and what the line is called: those that commits record, else those that are given."""
+    has_recorded = history.y == "rows" and not history.rows["total_rows"].null_count
+    if totals is None or has_recorded:
+        found, name = total_line(history)
+        return found.astype(np.float64), name
+    known = numbers(totals["version"])
+    wanted = numbers(history.rows["version"])
+    at = np.minimum(np.searchsorted(known, wanted), max(0, len(known) - 1))
+    values = gaps(totals[{"bytes": "size_bytes"}.get(history.y, history.y)]).astype(np.float64)
+    line = np.where(known[at] == wanted, values[at], np.nan) if len(known) else np.full(len(wanted), np.nan)
+    return line, f"total {history.y}"
+
+
+def _jumps(history: History, anomalies: pa.Table) -> list[dict[str, object]]:
+    """Return the anomalies of each commit as text, with its place."""
+    texts: dict[int, list[str]] = {}
+    for row in anomalies.to_pylist():
+        texts.setdefault(row["version"], []).append(f"anomaly: {row['rule']}")
+    places = {version: place for place, version in enumerate(history.rows["version"].to_pylist())}
+    return [
+        {"at": places[version], "text": "\n".join([legible(one, _LONGEST_RULE) for one in lines[:MAX_NAMES]])}
+        for version, lines in texts.items()
+        if version in places
+    ]
 
 
 def _names(rows: pa.Table) -> dict[str, list[str]]:

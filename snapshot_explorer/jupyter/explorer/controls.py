@@ -180,6 +180,7 @@ class Controls:
                 self._text("since", "Since", "@2026-11-01 or @3d"),
                 self._text("until", "Until", "@2026-11-08"),
                 self._toggle("maintenance", "Maintenance commits", "Show commits that change no data"),
+                self._toggle("anomalies", "Mark anomalies", "Mark versions where a number jumps, from metadata"),
                 self._factory.button("Show all", "Take all filters away", self._state.reset_filters),
             ),
         )

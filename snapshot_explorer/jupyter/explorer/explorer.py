@@ -27,6 +27,7 @@ from snapshot_explorer.jupyter.explorer.reading import (
 )
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
 from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, static_html, static_text, static_view
+from snapshot_explorer.jupyter.explorer.timeline_facts import FactsReader
 from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
 from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.views import Views
@@ -67,14 +68,14 @@ class Explorer(widgets.VBox):
         self.state = ExplorerState()
         self._cache = SnapshotCache(table)
         self._work = Work()
+        self._facts = FactsReader(table, self.state, self._work, self._draw)
         self._follow, self._play = Ticker(self._poll), Ticker(self.state.next)
         self._timeline_pane = TimelinePane(lambda version, with_shift: self.state.click(version, other=with_shift))
         self._follow_errors = FollowErrors(self.state)
         self._log: Log | None = None
         self._newest: Snapshot | None = None
         self._table_size: TableSize | None = None
-        self._is_size_unknown = False
-        self._problem = ""
+        self._is_size_unknown, self._problem = False, ""
         self._drawn: object = None
         self._is_closed = False
         self._factory = WidgetFactory()
@@ -241,6 +242,10 @@ class Explorer(widgets.VBox):
                 self._tick(self._follow, self.state.interval, on=self.state.follow)
             case "playing":
                 self._tick(self._play, _PLAY_SECONDS, on=change.new)
+            case "measure":
+                self._facts.read_totals(self._log)
+            case "anomalies":
+                self._facts.read_anomalies()
             case "note" | "readable" | "blame":
                 return
         self._draw()
@@ -271,7 +276,7 @@ class Explorer(widgets.VBox):
         state = self.state
         if self._log is None or state.commits is not self._log.commits:
             return  # about to be known
-        what = (*state.values("measure", "window", *FILTERS), id(state.commits))
+        what = (*state.values("measure", "window", *FILTERS), id(state.commits), *self._facts.key)
         marks = state.values("a", "b")
         if self._drawn == (what, marks):
             return
@@ -280,9 +285,14 @@ class Explorer(widgets.VBox):
             self._drawn = (what, marks)
             total = len(state.versions)
             title = f"{len(shown):,} of {total:,} versions"
-            branches = self._log.branches_by_version()
             self._timeline_pane.draw(
-                shown, measure=state.measure, title=title, total=total, branches=branches, a=state.a, b=state.b
+                shown,
+                measure=state.measure,
+                title=title,
+                total=total,
+                facts=self._facts.facts(self._log),
+                a=state.a,
+                b=state.b,
             )
             self._controls.offer()
             self._line.value = code_html(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
@@ -342,6 +352,7 @@ class Explorer(widgets.VBox):
             failed=lambda _: self._show_table_size(None, failed=True),
         )
         self._work.start("table size", job)
+        self._facts.read(log)
 
     def _view_loaded(self, place: str) -> None:
         """Show in the timeline which versions a view has found to lack files."""

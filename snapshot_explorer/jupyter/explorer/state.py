@@ -58,6 +58,7 @@ class ExplorerState(HasTraits):
     clicks = Enum(("b", "a"), "b", help="The marker that a click on a commit sets.")
     tab = Enum(TABS, "commit", help="The view that is in front.")
     measure = Enum(MEASURES, "rows", help="What the timeline's bars and line count.")
+    anomalies = Bool(default_value=False, help="Whether versions where a number jumps are marked in the timeline.")
     window = AnyTrait(None, help="The first and the last version that the timeline shows; None where there is none.")
     kind = Enum((None, *get_args(Kind)), None, allow_none=True, help="Only commits of this kind.")
     operation = Unicode("", help="Only commits with this word of the writer's own.")

@@ -3,9 +3,17 @@
 
 const INK = "#7b7b7b", GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#CC79A7";
 const MARKERS = [["a", "A", "#D55E00", [7, 5]], ["b", "B", "#0072B2", []]];
-const HEIGHT = 310, LEFT = 66, RIGHT = 24, TOP = 6, BOTTOM = 34;
+const HEIGHT = 324, LEFT = 66, RIGHT = 24, TOP = 6, BOTTOM = 48;
 const BARS = 0.36, LINE = 0.28, LETTERS = 0.32;  // shares of the height, from the bottom
 const CLICK = 4;  // pixels that a pointer may move between press and release
+const DENSE = 2.5, BAR = 4;  // pixels of a commit below which several share a bar, and pixels that such a bar has
+const SECOND = 1000, HOUR = 3600 * SECOND, DAY = 24 * HOUR;
+const UNITS = [["a minute", 60 * SECOND], ["10 minutes", HOUR / 6], ["an hour", HOUR], ["6 hours", HOUR * 6], ["a day", DAY],
+  ["a week", DAY * 7], ["4 weeks", DAY * 28], ["a year", DAY * 365]];
+const MONDAY = 3 * DAY;  // from the Monday before the epoch
+const USUAL = 0.95, OUTLIER = 4, ROOM = 1.5;  // a bar is cut that is so many times as high as this share of all bars
+const FLAT = 0.8;  // of the highest total: above it the line begins at the lowest instead of 0
+const FEWEST_BARS = 8, NAMED_CUTS = 6, MARK = 9;
 const READABLE = ["", "only metadata is left", "cannot be loaded"];
 const STYLE = `
 .sx-timeline { position: relative; width: 100%; color: ${INK}; font: 12px/1.4 var(--jp-ui-font-family, system-ui, sans-serif); }
@@ -17,7 +25,7 @@ const STYLE = `
 .sx-timeline button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .sx-timeline [hidden] { display: none; }
 .sx-timeline .sx-told { position: absolute; z-index: 10; pointer-events: none; background: #333; color: #fff;
-  border: 1px solid ${INK}; padding: 4px 7px; white-space: pre; max-width: 60%; overflow: hidden; }
+  border: 1px solid ${INK}; padding: 4px 7px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: min(60%, 46em); overflow: hidden; }
 .sx-timeline .sx-told::first-line { font-weight: bold; }`;
 
 const views = { f: Float64Array, i: BigInt64Array, b: Uint8Array };
@@ -42,7 +50,8 @@ function unpack(sent) {
     unknown: array("b", sent.unknown),
     readable: array("b", sent.readable),
     schema: array("b", sent.schema),
-    time: sent.time ? array("f", sent.time) : null,
+    time: array("f", sent.time),
+    jumps: new Map((sent.jumps ?? []).map(({ at, text }) => [at, text])),
   };
 }
 
@@ -143,6 +152,7 @@ class Timeline {
     const { data } = this;
     if (!data || !before || before.first !== data.first || before.count !== data.count) this.view = null;
     this.cursor = null;
+    this.fillings = null;
     this.told.hidden = true;
     this.name();
     this.list();
@@ -185,18 +195,30 @@ class Timeline {
     };
     if (data.unknown.includes(1)) note((ink) => unknown(ink, 6, 6), `? ${data.measure} not known`);
     note((ink) => stroke(ink, INK, 2, [], 0, 6, 12, 6), data.line);
+    if (data.jumps.size) note((ink) => jump(ink, 6, 6), "anomalies");
     if (data.schema.includes(1)) note((ink) => stroke(ink, PURPLE, 1.5, [2, 2], 6, 0, 6, 12), "schema changed");
     READABLE.forEach((text, at) => at && data.readable.includes(at) && note((ink) => {
       ink.fillStyle = at === 2 ? ink.createPattern(tile("/", SHADE, INK), "repeat") : SHADE;
       ink.fillRect(0, 0, 12, 12);
     }, text));
     for (const flags of data.flags) note((ink) => flag(ink, flags, 4, 6), flags.noun);
-    this.all = element("button");
-    Object.assign(this.all, { type: "button", textContent: "Show all", title: "Zoom out (double-click, or Escape)" });
-    this.all.style.textDecoration = "underline";
-    this.all.hidden = true;
-    this.all.addEventListener("click", () => this.reset());
-    this.legend.append(this.all);
+    this.bins = element("span");
+    this.cuts = this.link("Draw the highest bars in full, or cut them so that the others are seen", () => {
+      this.isFull = !this.isFull;
+      this.draw();
+    });
+    this.all = this.link("Zoom out (double-click, or Escape)", () => this.reset());
+    this.all.textContent = "Show all";
+    this.legend.append(this.bins, this.cuts, this.all);
+  }
+
+  /** Return a hidden button that looks like a link. */
+  link(title, act) {
+    const button = element("button");
+    Object.assign(button, { type: "button", title, hidden: true });
+    button.style.textDecoration = "underline";
+    button.addEventListener("click", act);
+    return button;
   }
 
   bounds() {
@@ -231,6 +253,7 @@ class Timeline {
     const from = below(data.x, low - 0.5), to = below(data.x, high + 0.5);
     const step = at(1) - at(0);
     const plot = { at, share, from, to, step, left, right, bottom, ratio };
+    this.stacks = this.stacked(plot);
     this.axes(plot, low, high);
     ink.save();
     ink.beginPath();
@@ -239,8 +262,9 @@ class Timeline {
     this.shades(plot);
     this.bars(plot);
     this.line(plot);
-    for (let i = from; i < to; i += 1)
-      if (data.schema[i]) stroke(ink, PURPLE, 1.5, [2, 3], at(data.x[i]), TOP, at(data.x[i]), bottom);
+    for (const x of this.apart(plot, (i) => data.schema[i], 3)) stroke(ink, PURPLE, 1.5, [2, 3], x, TOP, x, bottom);
+    for (const x of this.apart(plot, (i) => data.unknown[i], MARK)) unknown(ink, x, this.bar(0));
+    for (const x of this.apart(plot, (i) => data.jumps.has(i), MARK)) jump(ink, x, share(BARS) - 1);
     ink.restore();
     this.flags(plot);
     this.markers(plot);
@@ -253,17 +277,69 @@ class Timeline {
     canvas.dataset.drawn = String(to - from);
   }
 
+  /** Return the places of commits of a kind, at least so many pixels from each other. */
+  * apart({ at, from, to }, is, pixels) {
+    for (let i = from, last = -Infinity; i < to; i += 1) {
+      if (!is(i)) continue;
+      const x = at(this.data.x[i]);
+      if (x - last < pixels) continue;
+      last = x;
+      yield x;
+    }
+  }
+
+  /** Return where each bar begins: one for each commit, or for all of an hour, a day, ... where they lie dense. */
+  edges({ from, to, step, left, right }) {
+    const { time } = this.data, most = (right - left) / BAR;
+    if (step >= DENSE || to - from <= most) return { starts: Array.from({ length: to - from }, (_, i) => from + i) };
+    for (const [name, length] of UNITS) {
+      const starts = [];
+      for (let i = from, last = NaN; i < to && starts.length <= most; i += 1) {
+        const slot = Math.floor((time[i] + MONDAY) / length);
+        if (i === from || slot > last) starts.push(i);
+        if (i === from || slot > last || Number.isNaN(last)) last = slot;
+      }
+      if (starts.length < FEWEST_BARS) break;
+      if (starts.length <= most) return { starts, name };
+    }
+    const rough = (to - from) / most, power = 10 ** Math.floor(Math.log10(rough));
+    const each = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);
+    return { starts: Array.from({ length: Math.ceil((to - from) / each) }, (_, i) => from + i * each), name: `${each} versions` };
+  }
+
+  /** Return the bars: what the commits of each added and removed, by kind, and how high both are. */
+  stacked(plot) {
+    const { data } = this, { starts, name } = this.edges(plot), count = starts.length, kinds = data.kinds.length;
+    const byKind = [new Float64Array(count * kinds), new Float64Array(count * kinds)];
+    const heights = [new Float64Array(count), new Float64Array(count)];
+    const shown = data.kinds.map((kind) => !this.hidden.has(kind.name));
+    for (let bar = 0; bar < count; bar += 1)
+      for (let i = starts[bar]; i < (starts[bar + 1] ?? plot.to); i += 1)
+        [data.up, data.down].forEach((side, way) => {
+          if (!shown[data.kind[i]]) return;
+          byKind[way][bar * kinds + data.kind[i]] += side[i];
+          heights[way][bar] += side[i];
+        });
+    return { starts, name, count, kinds, byKind, heights, end: plot.to, tops: heights.map((one) => this.top(one)) };
+  }
+
+  /** Return how high bars are drawn: a few that are far higher than all others are cut. */
+  top(heights) {
+    const sorted = heights.filter((one) => one > 0).sort(), most = sorted[sorted.length - 1] ?? 0;
+    const usual = sorted[Math.floor((sorted.length - 1) * USUAL)] ?? 0;
+    const isCut = !this.isFull && sorted.length >= FEWEST_BARS && most > OUTLIER * usual;
+    return { most: isCut ? ROOM * usual : most, isCut };
+  }
+
   axes({ at, share, from, to, left, right, bottom }, low, high) {
     const { ink, data } = this;
-    let up = 0, down = 0, most = 0, least = 0;
+    let most = 0, least = Infinity;
     for (let i = from; i < to; i += 1) {
-      if (!this.hidden.has(data.kinds[data.kind[i]].name)) {
-        up = Math.max(up, data.up[i]);
-        down = Math.max(down, data.down[i]);
-      }
       if (data.total[i] > most) most = data.total[i];
       if (data.total[i] < least) least = data.total[i];
     }
+    if (least === most || least < most * FLAT) least = Math.min(least, 0);
+    const [{ most: up }, { most: down }] = this.stacks.tops;
     const zero = -1.05 * down, top = up || down ? zero + (1.03 * up - zero) / data.room : 1;
     this.bar = (value) => share(BARS + ((value - zero) / (top - zero)) * (1 - BARS));
     const peak = most || least ? most + 0.05 * (most - least) : 1;
@@ -287,30 +363,68 @@ class Timeline {
     ink.textAlign = "center";
     const longest = ink.measureText(String(data.version[data.count - 1])).width + 20;
     const first = Number(data.first % 10000n);  // so that ticks stand at round versions
-    for (const tick of ticks(low + first, high + first, (right - left) / Math.max(70, longest), 1)) {
+    const span = data.time[to - 1] - data.time[from];
+    let before = "";
+    for (const tick of ticks(low + first, high + first, (right - left) / Math.max(90, longest), 1)) {
       const x = tick - first;
       stroke(ink, GRID, 1, [], at(x), bottom, at(x), bottom + 4);
       ink.fillText(String(data.first + BigInt(Math.round(x))), at(x), bottom + 12);
+      const time = clock(data.time[nearest(data.x, x)], span);
+      const half = ink.measureText(time).width / 2;
+      if (time !== before) ink.fillText(time, Math.min(at(x), right + RIGHT - half), bottom + 26);
+      before = time;
     }
-    ink.fillText("version", (left + right) / 2, HEIGHT - 7);
+    ink.fillText("version, and when it was committed (UTC)", (left + right) / 2, HEIGHT - 7);
   }
 
-  bars({ at, from, to, step, ratio }) {
-    const { ink, data } = this;
-    const width = Math.max(1, step * 0.85);
-    data.kinds.forEach((kind, which) => {
-      if (this.hidden.has(kind.name)) return;
-      // Fine lines between many bars would grey them all.
-      ink.fillStyle = width < 5 ? kind.colour : filling(ink, kind, ratio);
-      const zero = this.bar(0);
-      for (let i = from; i < to; i += 1) {
-        if (data.kind[i] !== which) continue;
-        const x = at(data.x[i]) - width / 2;
-        if (data.up[i]) ink.fillRect(x, this.bar(data.up[i]), width, Math.max(1, zero - this.bar(data.up[i])));
-        if (data.down[i]) ink.fillRect(x, zero, width, Math.max(1, this.bar(-data.down[i]) - zero));
-      }
-    });
-    for (let i = from; i < to; i += 1) if (data.unknown[i]) unknown(ink, at(data.x[i]), this.bar(0));
+  bars({ at, ratio }) {
+    const { ink, data, stacks: { starts, count, kinds, byKind, heights, tops, name, end } } = this;
+    const zero = this.bar(0);
+    let cut = 0;
+    for (let bar = 0; bar < count; bar += 1) {
+      const first = at(data.x[starts[bar]] - 0.5), last = at(data.x[(starts[bar + 1] ?? end) - 1] + 0.5);
+      const gap = name ? Math.min(1, (last - first) * 0.2) : (last - first) * 0.15;
+      const width = Math.max(2, last - first - gap), x = (first + last - width) / 2;
+      [1, -1].forEach((sign, way) => {
+        let sum = 0;
+        const { most } = tops[way], height = heights[way][bar];
+        for (let kind = 0; kind < kinds; kind += 1) {
+          const value = byKind[way][bar * kinds + kind];
+          if (!value || sum >= most) continue;
+          // Fine lines between many bars would grey them all.
+          ink.fillStyle = width < 5 ? data.kinds[kind].colour : this.filling(data.kinds[kind], ratio);
+          const [y0, y1] = [sum, Math.min(most, sum + value)].map((one) => this.bar(sign * one));
+          ink.fillRect(x, Math.min(y0, y1), width, Math.max(1, Math.abs(y0 - y1)));
+          sum += value;
+        }
+        if (height > most) this.cut(x, width, this.bar(sign * most), sign, (cut += 1) <= NAMED_CUTS && height);
+      });
+    }
+    this.bins.textContent = name ? `a bar is ${name}` : "";
+    this.cuts.hidden = !cut && !this.isFull;
+    this.cuts.textContent = this.isFull ? "Cut the highest bars" : `${cut} cut: draw in full`;
+  }
+
+  filling(kind, ratio) {
+    this.fillings ??= new Map();
+    const key = `${kind.name} ${ratio}`;
+    if (!this.fillings.has(key)) this.fillings.set(key, filling(this.ink, kind, ratio));
+    return this.fillings.get(key);
+  }
+
+  /** Mark a bar that is higher than it is drawn, with its height. */
+  cut(x, width, y, sign, height) {
+    const { ink } = this, middle = x + width / 2;
+    ink.fillStyle = INK;
+    ink.beginPath();
+    ink.moveTo(middle - 4, y + sign * 2);
+    ink.lineTo(middle + 4, y + sign * 2);
+    ink.lineTo(middle, y - sign * 5);
+    ink.fill();
+    if (!height) return;
+    ink.textAlign = "left";
+    ink.textBaseline = "middle";
+    ink.fillText(short(height), x + width + 4, y + sign * 20);
   }
 
   /** Draw the totals as steps, with a gap where they are not known. */
@@ -389,6 +503,21 @@ class Timeline {
   }
 
   lines(i) {
+    const jump = this.data.jumps.get(i);
+    return [...this.group(i), this.commit(i), ...(jump ? [jump] : [])].join("\n");
+  }
+
+  /** Return what is known of the bar that a commit shares with others, in lines. */
+  group(i) {
+    const { data, stacks } = this;
+    if (!stacks?.name) return [];
+    const bar = below(stacks.starts, i + 1) - 1, first = stacks.starts[bar], end = stacks.starts[bar + 1] ?? stacks.end;
+    const [up, down] = stacks.heights.map((one) => one[bar].toLocaleString("en-US"));
+    return [`${end - first} commits of ${stacks.name}: versions ${data.version[first]} to ${data.version[end - 1]}`,
+      `${data.measure} +${up} -${down}`, "", "The nearest:"];
+  }
+
+  commit(i) {
     const { data } = this;
     if (data.told) return data.told[i];
     const kind = data.kinds[data.kind[i]], thousands = (number) => number.toLocaleString("en-US");
@@ -542,6 +671,24 @@ function flag(ink, { noun, colour }, x, y) {
     ink.lineTo(x + 5, y + 5);
     ink.stroke();
   }
+}
+
+/** Draw a diamond: a number jumps. */
+function jump(ink, x, y) {
+  ink.fillStyle = "#D55E00";
+  ink.beginPath();
+  ink.moveTo(x, y - 5);
+  ink.lineTo(x + 4, y);
+  ink.lineTo(x, y + 5);
+  ink.lineTo(x - 4, y);
+  ink.fill();
+}
+
+/** Return a time as text, as exact as a span of time needs. */
+function clock(time, span) {
+  if (Number.isNaN(time)) return "";
+  const text = new Date(time).toISOString();
+  return span > 3 * DAY ? text.slice(0, 10) : span > 3 * HOUR ? text.slice(5, 16).replace("T", " ") : text.slice(11, 19);
 }
 
 function render({ model, el }) {

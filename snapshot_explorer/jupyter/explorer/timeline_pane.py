@@ -13,11 +13,12 @@ from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.timeline_columns import timeline_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     import pyarrow as pa
 
     from snapshot_explorer.render.figures import Picture
+    from snapshot_explorer.render.timeline_columns import TableFacts
 
 
 class TimelinePane(anywidget.AnyWidget):
@@ -55,15 +56,15 @@ class TimelinePane(anywidget.AnyWidget):
         measure: str,
         title: str,
         total: int,
-        branches: Mapping[int, Sequence[str]],
+        facts: TableFacts,
         a: int | None,
         b: int | None,
     ) -> None:
-        """Draw the commits in place of what was drawn; `branches` begin with a version each."""
-        self.picture = timeline(commits, y=measure, title=title, total=total, branches=branches)
+        """Draw the commits in place of what was drawn."""
+        self.picture = timeline(commits, y=measure, title=title, total=total, branches=facts.branches)
         self._versions = {str(version): version for version in commits["version"].to_pylist()}
         with self.hold_sync():
-            self.commits = timeline_columns(commits, y=measure, branches=branches)
+            self.commits = timeline_columns(commits, y=measure, facts=facts)
             self.mark(a, b)
 
     def mark(self, a: int | None, b: int | None) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer import open_table
+from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.static_view import static_text
@@ -250,7 +250,40 @@ def test_all_that_the_timeline_shows_is_state_that_a_page_gets_with_the_widget(e
     assert (state["a"], state["b"]) == ("", "12")
     assert state["commits"] != before["commits"]
     assert np.frombuffer(state["commits"]["version"], np.int64).tolist() == [5, 12, 18]
-    assert len(state["_esm"]) < 30_000
+    assert len(state["_esm"]) < 40_000
+
+
+def test_the_line_is_the_size_of_the_table_at_each_version_where_commits_do_not_record_it():
+    table = open_table(samples.path("payments"))
+    explorer = Explorer(table).wait()
+    totals = table.lifetimes().totals()
+    for measure, name in (("rows", "rows"), ("files", "files"), ("bytes", "size_bytes")):
+        explorer.state.measure = measure
+        explorer.wait()
+        drawn = explorer._timeline_pane.commits
+
+        assert drawn["line"] == f"total {measure}"
+        found = np.frombuffer(drawn["total"], np.float64).tolist()
+        assert len(found) == 22
+        if name != "rows":  # of which deletion vectors remove some
+            assert found == totals[name].to_pylist()
+    assert found[0] == totals["size_bytes"][0].as_py()
+    explorer.close()
+
+
+def test_versions_where_a_number_jumps_are_marked_on_request(explorer, orders):
+    assert explorer._timeline_pane.commits["jumps"] == []
+
+    labelled(explorer, "Mark anomalies").value = True
+    explorer.wait()
+
+    jumps = explorer._timeline_pane.commits["jumps"]
+    expected = orders.anomalies().to_arrow()
+    assert {one["at"] + 1 for one in jumps} == set(expected["version"].to_pylist()) != set()
+    assert expected["rule"][0].as_py() in jumps[0]["text"]
+    labelled(explorer, "Mark anomalies").value = False
+    explorer.wait()
+    assert explorer._timeline_pane.commits["jumps"] == []
 
 
 def test_only_the_tab_in_front_reads(explorer):

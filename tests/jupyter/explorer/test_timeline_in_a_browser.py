@@ -9,6 +9,7 @@ import pytest
 
 from snapshot_explorer.frames import COMMITS
 from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
+from snapshot_explorer.render.timeline_columns import TableFacts
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {
@@ -55,7 +56,7 @@ def commits(count, first=0, **facts):
 
 def state(rows, a, b, **more):
     strip = TimelinePane(lambda *_: None)
-    strip.draw(rows, measure="rows", title="", total=len(rows), branches=more.get("branches", {}), a=a, b=b)
+    strip.draw(rows, measure="rows", title="", total=len(rows), facts=TableFacts(**more), a=a, b=b)
     found = {name: getattr(strip, name) for name in ("commits", "a", "b")}
     strip.close()
     return json.dumps(found, default=lambda one: {"bytes": base64.b64encode(one).decode()})
@@ -191,16 +192,43 @@ def test_hostile_text_is_shown_as_it_is(page):
     assert page.evaluate("window.hit") is None
 
 
-def test_ten_thousand_commits_are_drawn_and_told_one_by_one(page):
+def test_ten_thousand_commits_are_drawn_together_and_told_one_by_one(page):
     rows = commits(10_000, removed_rows=80)
     show(page, rows, b=5_000)
     assert page.evaluate(COLOUR, GREEN) > 50_000
     assert len(state(rows, -1, -1)) < 800_000
+    assert "a bar is 50 versions" in page.locator(".sx-legend").inner_text()
 
     page.locator(CANVAS).focus()
     page.keyboard.press("ArrowLeft")
 
-    assert told(page).split("\n") == ["version 4999", "? UTC", "+ append", "rows +99 -80", "total rows 4,999"]
+    assert told(page).split("\n") == [
+        *("50 commits of 50 versions: versions 4950 to 4999", "rows +3,725 -4,000", "", "The nearest:"),
+        *("version 4999", "? UTC", "+ append", "rows +99 -80", "total rows 4,999"),
+    ]
+
+
+def test_a_commit_far_larger_than_all_others_is_cut_and_marked(page):
+    at_one = {"version": [100], "measure": ["rows"], "column": [None], "rule": ["rows changed by 6,000,000"]}
+    minutes = pa.array(range(0, 12_000_000, 60_000), pa.timestamp("ms", "UTC"))
+    rows = commits(200)
+    added = [6_000_000 if at == 100 else value for at, value in enumerate(rows["added_rows"].to_pylist())]
+    rows = rows.set_column(rows.schema.names.index("added_rows"), COMMITS.field("added_rows"), [pa.array(added)])
+    rows = rows.set_column(rows.schema.names.index("committed_at"), COMMITS.field("committed_at"), [minutes])
+    totals = pa.table({"version": range(200), "files": range(200), "rows": range(900, 1_100), "size_bytes": [1] * 200})
+    show(page, rows, b=99, totals=totals, anomalies=pa.table(at_one))
+    words = page.locator(".sx-legend").inner_text()
+    assert ("1 cut: draw in full" in words, "anomalies" in words, "a bar is" in words) == (True, True, False)
+    cut = page.evaluate(COLOUR, GREEN)
+
+    page.locator(CANVAS).focus()
+    page.keyboard.press("ArrowRight")
+    assert told(page).split("\n")[-1] == "anomaly: rows changed by 6,000,000"
+    page.get_by_role("button", name="1 cut: draw in full").click()
+
+    assert page.evaluate(COLOUR, GREEN) * 5 < cut
+    page.get_by_role("button", name="Cut the highest bars").click()
+    assert page.evaluate(COLOUR, GREEN) > cut * 0.9
 
 
 def test_what_is_not_known_or_cannot_be_loaded_is_listed(page):

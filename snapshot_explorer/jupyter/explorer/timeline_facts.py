@@ -1,0 +1,84 @@
+"""What a timeline draws beside commits, which is read after them: the table's size over time, and anomalies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.jupyter.explorer.reading import read_totals
+from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.render.timeline_columns import TableFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from snapshot_explorer.jupyter.explorer.reading import Log
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.table import Table
+
+
+class FactsReader:
+    """Reads what a timeline draws beside commits, and keeps it."""
+
+    def __init__(self, table: Table, state: ExplorerState, work: Work, changed: Callable[[], None]) -> None:
+        """Read nothing yet.
+
+        Args:
+            table: The table.
+            state: What is chosen.
+            work: Runs what reads.
+            changed: Called once something was read.
+        """
+        self._table, self._state, self._work, self._changed = table, state, work, changed
+        self._totals: pa.Table | None = None
+        self._totals_of: Log | None = None
+        self._anomalies: pa.Table | None = None
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Return what differs once something else was read."""
+        return id(self._totals), id(self._anomalies)
+
+    def facts(self, log: Log) -> TableFacts:
+        """Return what is known so far."""
+        return TableFacts(branches=log.branches_by_version(), totals=self._totals, anomalies=self._anomalies)
+
+    def read(self, log: Log) -> None:
+        """Read what belongs to a new log."""
+        self.read_totals(log)
+        if self._state.anomalies:
+            self.read_anomalies()
+
+    def read_totals(self, log: Log | None) -> None:
+        """Read the size of the table at each version, for the line, where commits do not record it.
+
+        Until then, and where it cannot be read, the line is what the commits come to.
+        """
+        if log is None or self._totals_of is log:
+            return
+        if self._state.measure == "rows" and not log.commits["total_rows"].null_count:
+            return
+        self._totals_of = log
+
+        def take(totals: pa.Table | None) -> None:
+            self._totals = totals
+            self._changed()
+
+        self._work.start("totals", Job(run=lambda: read_totals(self._table, log), done=take, failed=lambda _: None))
+
+    def read_anomalies(self) -> None:
+        """Read which versions to mark, or mark none."""
+        if not self._state.anomalies:
+            self._work.cancel("anomalies")
+            self._anomalies = None
+            return
+
+        def take(found: pa.Table) -> None:
+            self._anomalies = found
+            self._changed()
+
+        def fail(sentence: str) -> None:
+            self._state.note = f"Anomalies cannot be marked: {sentence}"
+
+        self._work.start("anomalies", Job(run=lambda: self._table.anomalies().to_arrow(), done=take, failed=fail))
