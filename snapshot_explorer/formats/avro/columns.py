@@ -5,8 +5,7 @@ are guessed from the first bytes, or the first text, of the first row. All rows 
 every row must end where the next starts, and the counts must match. Otherwise `records` decodes the rows one by one.
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,8 @@ _PADDING = 16
 _PREFIX = 4
 _TEXT_PREFIX = 8
 """The bytes of the first text by which rows are found."""
+_SAMPLE = 512
+"""Texts by which the numbers of bytes before texts are found."""
 _GREATEST_LEAD = 11
 """The most bytes of a number that may be null."""
 _GREATEST_FIRST = 4
@@ -132,17 +133,17 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
     bounds = np.cumsum([0, *(len(block) for _, block in blocks)], dtype=np.int64)
     counts = np.array([rows for rows, _ in blocks], np.int64)
     try:
-        starts = _starts(content, padded, bounds[:-1][counts > 0], shape)
-        column, ends = _decoded(padded, size, starts, shape, wanted)
-        if not _proven(starts, ends, bounds, counts):
-            kept = _chain(starts, ends, size)
-            starts, ends = starts[kept], ends[kept]
+        for starts in _guesses(content, padded, bounds[:-1][counts > 0], shape):
+            column, ends = _decoded(padded, size, starts, shape, wanted)
             if not _proven(starts, ends, bounds, counts):
-                return None
-            column = chosen(column, kept)
-        return to_arrow(column, wanted, pa.py_buffer(padded))
+                kept = _chain(starts, ends, size)
+                if not _proven(starts[kept], ends[kept], bounds, counts):
+                    continue
+                column = chosen(column, kept)
+            return to_arrow(column, wanted, pa.py_buffer(padded))
     except (Cut, Unproven):
-        return None
+        pass
+    return None
 
 
 def _decoded(
@@ -152,34 +153,52 @@ def _decoded(
     return _column(shape, lanes, wanted), lanes.at
 
 
-def _starts(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
+def _guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Iterator[Places]:
+    """Yield candidates for row starts, the likeliest first."""
     try:
-        return _guess(content, padded, firsts, shape)
+        found = _guess(content, padded, firsts, shape)
     except Unproven:
-        return _guess_by_text(content, padded, firsts, shape)
+        yield from _guesses_by_text(content, padded, firsts, shape)
+    else:
+        yield found
 
 
-def _guess_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
-    """Return candidates for row starts: positions from which the fields before the first text end at such a text.
+def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Iterator[Places]:
+    """Yield candidates for row starts: positions from which the fields before the first text end at such a text.
 
     The first text of every row must begin with the same bytes as that of the first row. In Iceberg's metadata that is a
-    path, before which there are only small numbers and ids.
+    path, before which there are only small numbers and ids. How many bytes these take is found from some of the rows;
+    if the candidates are not enough, every size is tried.
     """
     before = _before_text(shape)
     if not len(firsts):
-        return firsts
-    lanes = Lanes(padded, len(content) - _PADDING, firsts[:1].copy())
+        yield firsts
+        return
+    size = len(content) - _PADDING
+    lanes = Lanes(padded, size, firsts[:1].copy())
     for part in before:
         _column(part, lanes, None)
     begins, sizes = lanes.slice()
     prefix = content[int(begins[0]) : int(begins[0]) + min(int(sizes[0]), _TEXT_PREFIX)]
     if len(prefix) < _PREFIX or lanes.at[0] > lanes.size:
         raise Unproven
-    hits = np.array([found.start() for found in re.finditer(re.escape(prefix), content)], np.int64)
-    # The length of the text takes one byte or two.
-    texts = _distinct([hits - 1, hits[padded[hits - 2] > 0x7F] - 2], lanes.size)  # noqa: PLR2004
-    found = _leading_to(texts, before, padded, lanes.size) if before else [texts]
-    return _distinct([firsts, *found], lanes.size)
+    hits = _occurrences(content, prefix)
+    # The length of the text takes one byte or two. A byte that another one follows does not end a number.
+    of_two = padded[hits - 2] > 0x7F  # noqa: PLR2004
+    texts = hits - 1 - of_two
+    if not before:
+        yield _distinct([firsts, texts], size)
+        yield _distinct([firsts, texts, hits - 1], size)
+        return
+    yield _distinct([firsts, *_likely_starts(texts, before, padded, size)], size)
+    leads = range(len(before), _GREATEST_LEAD * len(before) + 1)
+    yield _distinct([firsts, *(_leading_to(texts, lead, before, padded, size)[0] for lead in leads)], size)
+
+
+def _occurrences(content: bytes, part: bytes) -> Places:
+    """Return where a part occurs, without overlaps."""
+    sizes = np.fromiter(map(len, content.split(part)), np.int64)
+    return np.cumsum(sizes[:-1] + len(part)) - len(part)
 
 
 def _distinct(places: Sequence[Places], size: int) -> Places:
@@ -209,24 +228,48 @@ def _before_text(shape: Shape) -> list[Shape]:
     raise Unproven
 
 
-def _leading_to(texts: Places, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int) -> list[Places]:
-    """Return the positions from which the fields before a text end at one of these texts."""
-    found: list[Places] = []
-    is_text = np.zeros(size + 2, np.bool_)
-    is_text[texts] = True
-    for lead in range(len(before), _GREATEST_LEAD * len(before) + 1):
-        starts = texts[texts >= lead] - lead
-        # The first number is small, and a union has two branches.
-        starts = starts[padded[starts] <= _GREATEST_FIRST]
-        if len(before) > 1 and isinstance(before[1], Union):
-            starts = starts[padded[starts + 1] <= _LARGEST_SMALL]
-        if not len(starts):
-            continue
-        lanes = Lanes(padded, size, starts.copy())
-        for part in before:
-            _column(part, lanes, None)
-        found.append(starts[is_text[np.minimum(lanes.at, size + 1)]])
-    return found
+def _likely_starts(
+    texts: Places, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
+) -> Iterator[Places]:
+    """Yield the positions from which the fields before a text end at one of these texts.
+
+    Only those numbers of bytes are tried that occur before some of the texts, then before some of those that are left.
+    """
+    every = np.arange(len(before), _GREATEST_LEAD * len(before) + 1)
+    tried: set[int] = set()
+    while len(texts):
+        some = texts[:: -(-len(texts) // _SAMPLE)]
+        starts, ends = _leading_to(np.repeat(some, len(every)), np.tile(every, len(some)), before, padded, size)
+        leads = set(np.unique(ends - starts).tolist()) - tried
+        if not leads:
+            return
+        tried |= leads
+        is_left = np.ones(len(texts), np.bool_)
+        for lead in leads:
+            starts, ends = _leading_to(texts, lead, before, padded, size)
+            is_left[np.searchsorted(texts, ends)] = False
+            yield starts
+        texts = texts[is_left]
+
+
+def _leading_to(
+    texts: Places, leads: Places | int, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
+) -> tuple[Places, Places]:
+    """Return the positions this many bytes before texts from which the fields before a text end at it.
+
+    Returns the texts, too.
+    """
+    starts = texts - leads
+    # The first number is small, and a union has two branches.
+    likely = (starts >= 0) & (padded[starts] <= _GREATEST_FIRST)
+    if len(before) > 1 and isinstance(before[1], Union):
+        likely &= padded[starts + 1] <= _LARGEST_SMALL
+    starts, texts = starts[likely], texts[likely]
+    lanes = Lanes(padded, size, starts.copy())
+    for part in before:
+        _column(part, lanes, None)
+    is_there = lanes.at == texts
+    return starts[is_there], texts[is_there]
 
 
 def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
@@ -296,7 +339,10 @@ def _lead(content: bytes, at: int, shape: Shape) -> int:
 
 
 def _chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the starts on the chain from the first row: each row starts where the previous one ends."""
+    """Return a mask of the starts on the chain from the first row: each row starts where the previous one ends.
+
+    None is on it if the chain does not begin with the bytes and end with them.
+    """
     places = np.searchsorted(starts, ends)
     follow = np.minimum(places, len(starts) - 1)
     # The chain stops at a row that does not end at a start. The last row must end with the bytes.
@@ -307,9 +353,8 @@ def _chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
     while at < len(after):
         chain.append(at)
         at = after[at]
-    if not chain or starts[0] != 0 or ends[chain[-1]] != size:
-        raise Unproven
-    kept[chain] = True
+    if chain and starts[0] == 0 and ends[chain[-1]] == size:
+        kept[chain] = True
     return kept
 
 

@@ -69,6 +69,7 @@ FILES = st.fixed_dictionaries(
         "split_offsets": st.none() | st.lists(LONGS, max_size=3),
     }
 )
+PLAIN = {"file_format": "PARQUET", "partition": {}, "record_count": 1, "file_size_in_bytes": 1}
 ENTRIES = st.lists(
     st.builds(entry, st.sampled_from((EXISTING, ADDED, DELETED)), FILES, st.none() | LONGS, st.none() | LONGS),
     max_size=12,
@@ -101,19 +102,28 @@ def test_maps_whose_records_may_be_null_are_read_row_by_row():
     schema = manifest_schema()
     counts = schema["fields"][4]["type"]["fields"][8]
     counts["type"][1]["items"] = ["null", counts["type"][1]["items"]]
-    file = {
-        "content": 0,
-        "file_path": "s3://a",
-        "file_format": "PARQUET",
-        "partition": {},
-        "record_count": 1,
-        "file_size_in_bytes": 1,
-    }
-    file["null_value_counts"] = [{"key": 1, "value": 2}]
+    file = {"content": 0, "file_path": "s3://a", "null_value_counts": [{"key": 1, "value": 2}], **PLAIN}
 
     (decoded,) = read_avro([("m", avro(schema, [entry(ADDED, file)]))], WANTED, Limits())
 
     assert decoded.rows.to_pylist()[0]["2"]["110"] == [(1, 2)]
+
+
+def test_of_many_entries_those_whose_ids_have_a_rare_size_are_read():
+    ids = [2**62 + number for number in range(1_500)]
+    ids[700], ids[901], ids[1_233] = 3, 2**40, None
+    path = "s3://lake/t/data/{}.parquet"
+    bounds = [{"key": 1, "value": path.format("bound").encode()}]
+    entries = [
+        entry(EXISTING, {"content": 0, "file_path": path.format(number), "lower_bounds": bounds, **PLAIN}, one, 7)
+        for number, one in enumerate(ids)
+    ]
+
+    (decoded,) = read_avro([("m", avro(manifest_schema(), entries))], WANTED, Limits())
+
+    rows = decoded.rows.to_pylist()
+    assert [row["1"] for row in rows] == ids
+    assert [row["2"]["100"] for row in rows] == [path.format(number) for number in range(len(ids))]
 
 
 @pytest.fixture

@@ -102,9 +102,9 @@ def read_manifests(
     if not parts:
         return Entries(rows=schema.empty_table(), partitions=tuples)
     table = pa.concat_tables(parts)
-    if len(parts) > 1:
-        order = np.argsort(table.column("manifest").to_numpy(), kind="stable")
-        table = table.take(pa.array(order))
+    places = table.column("manifest").to_numpy()
+    if (places[1:] < places[:-1]).any():
+        table = table.take(pa.array(np.argsort(places, kind="stable")))
     return Entries(rows=table, partitions=tuples)
 
 
