@@ -176,7 +176,8 @@ def _local_entry(item: os.DirEntry[str]) -> Entry | None:
         modified = datetime.fromtimestamp(status.st_mtime, UTC)
     except (ValueError, OverflowError, OSError):
         modified = None
-    return Entry(item.name, is_folder, None if is_folder else status.st_size, modified)
+    # `_make` takes a third of the time of the constructor.
+    return Entry._make((item.name, is_folder, None if is_folder else status.st_size, modified))
 
 
 class RemoteFiles:

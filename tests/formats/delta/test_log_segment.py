@@ -172,7 +172,7 @@ def test_the_listing_knows_an_empty_log_and_staged_commits(tmp_path):
     assert found.has_staged
     assert not found.is_empty
     assert staged_versions(Storage(str(tmp_path)).list("_delta_log/_staged_commits")) == [1]
-    assert [file.version for file in found.list_from(0)] == [0]
+    assert [file.version for file in found.commits_between(0, None)] == [0]
 
 
 def test_two_listings_go_on_unless_a_file_became_another(tmp_path):

@@ -105,8 +105,9 @@ class History:
     def _is_cheap(self, version: int) -> bool:
         """Return whether the state of a version is cheap to build."""
         listing = self._log.listing()
-        checkpoints = [one[0].version for one in listing.checkpoints() if one[0].version <= version]
-        if version not in listing.loadable or version - max(checkpoints, default=-1) > _CHEAP_FILES:
+        checkpoints = listing.checkpoints_between(0, version)
+        start = checkpoints[-1][0].version if checkpoints else -1
+        if version not in listing.loadable or version - start > _CHEAP_FILES:
             return False
         segment = self._log.segment(version)
         files = [*segment.checkpoint, *segment.commits]

@@ -127,7 +127,8 @@ def _log_file(entry: Entry) -> LogFile | None:
     kind: FileKind
     number = name[:_WIDTH]
     if name[_WIDTH:] == ".json" and number.isdecimal() and number.isascii() and (version := int(number)) <= _LARGEST:
-        return LogFile("commit", version, name, entry.size_bytes, entry.modified)  # nearly all are
+        # Nearly all are commits. `_make` takes a third of the time of the constructor.
+        return LogFile._make(("commit", version, name, entry.size_bytes, entry.modified, None, None, None, None))
     if found := _PLAIN.fullmatch(name):
         number, suffix = found.groups()
         kind = "commit" if suffix == "json" else "checksum"

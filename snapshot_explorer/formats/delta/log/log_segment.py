@@ -5,6 +5,7 @@ Every choice is made within one listing, so that a writer at work cannot tear it
 Source: delta PROTOCOL.md, "Action Reconciliation"; delta SnapshotManagement.scala, getLogSegmentForVersion.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -59,12 +60,17 @@ class LogListing:
     is_empty: bool
     """Whether the folder is missing or empty."""
 
-    def list_from(self, start_version: int) -> tuple[LogFile, ...]:
-        """Return the files from a version on.
+    def commits_between(self, first: int, last: int | None) -> tuple[LogFile, ...]:
+        """Return the commits from one version to another, both included; to the newest for None. Ascending."""
+        files, versions = self._ascending_commits
+        begin = bisect_left(versions, first)
+        return files[begin : None if last is None else bisect_right(versions, last)]
 
-        Source: delta SnapshotManagement.scala, listFrom.
-        """
-        return tuple(file for file in self.files if file.version >= start_version) if start_version else self.files
+    def checkpoints_between(self, first: int, last: int | None) -> list[tuple[LogFile, ...]]:
+        """Return the complete checkpoints of such versions, the preferred one last."""
+        found, versions = self._known_checkpoints, self._checkpoint_versions
+        begin = bisect_left(versions, first)
+        return found[begin : None if last is None else bisect_right(versions, last)]
 
     def goes_on_in(self, later: "LogListing") -> bool:
         """Return whether a later listing shows the same files, except added or removed ones."""
@@ -88,6 +94,11 @@ class LogListing:
     @cached_property
     def _known_commits(self) -> dict[int, LogFile]:
         return _commits(self.files)
+
+    @cached_property
+    def _ascending_commits(self) -> tuple[tuple[LogFile, ...], tuple[int, ...]]:
+        found = self._known_commits
+        return tuple(found.values()), tuple(found)
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is missing."""
@@ -127,6 +138,10 @@ class LogListing:
     @cached_property
     def _known_checkpoints(self) -> list[tuple[LogFile, ...]]:
         return _checkpoints(self.files)
+
+    @cached_property
+    def _checkpoint_versions(self) -> list[int]:
+        return [one[0].version for one in self._known_checkpoints]
 
 
 def list_log(storage: Storage, before: LogListing | None = None) -> LogListing:
@@ -171,30 +186,28 @@ def for_version(
     start = start_checkpoint
     if start is not None and version_to_load is not None and start > version_to_load:
         start = None
-    files = _up_to(listing.list_from(start or 0), version_to_load)
-    complete = [one for one in _checkpoints_in(files, listing) if one[0].name not in unusable]
-    if not complete and start is not None:
+    first = start or 0
+    checkpoint = _newest_checkpoint(listing, first, version_to_load, unusable)
+    if not checkpoint and start is not None:
         notes.append(
             f"The checkpoint of version {start} to start from does not exist or is incomplete. "
             "An earlier one is used, or the commits alone."
         )
-        files = _up_to(listing.files, version_to_load)
-        complete = [one for one in _checkpoints(files) if one[0].name not in unusable]
-    checkpoint = complete[-1] if complete else ()
-    commits = listing.commits() if files is listing.files else _commits(files)
-    if not checkpoint and not commits:
-        raise _missing_version_error(listing, version_to_load)
+        first = 0
+        checkpoint = _newest_checkpoint(listing, first, version_to_load, unusable)
     base = checkpoint[0].version if checkpoint else -1
-    newer_commits = [commit for version, commit in commits.items() if version > base]
+    newer_commits = listing.commits_between(max(first, base + 1), version_to_load)
+    if not checkpoint and not newer_commits:
+        raise _missing_version_error(listing, version_to_load)
     _check_contiguous(newer_commits, base, listing, version_to_load)
     version = newer_commits[-1].version if newer_commits else base
     if version_to_load is not None and version != version_to_load:
         raise _missing_version_error(listing, version_to_load)
     return LogSegment(
         version=version,
-        commits=tuple(newer_commits),
+        commits=newer_commits,
         checkpoint=checkpoint,
-        last_commit=commits.get(version),
+        last_commit=listing.commits().get(version),
         notes=tuple(notes),
     )
 
@@ -212,8 +225,12 @@ def earliest(listing: LogListing) -> int | None:
     return min(followed or checkpoints, default=None)
 
 
-def _up_to(files: Sequence[LogFile], version: int | None) -> Sequence[LogFile]:
-    return files if version is None else [file for file in files if file.version <= version]
+def _newest_checkpoint(
+    listing: LogListing, first: int, last: int | None, unusable: Collection[str]
+) -> tuple[LogFile, ...]:
+    """Return the preferred complete checkpoint between two versions; empty if there is none."""
+    found = reversed(listing.checkpoints_between(first, last))
+    return next((one for one in found if one[0].name not in unusable), ())
 
 
 def _commits(files: Sequence[LogFile]) -> dict[int, LogFile]:
@@ -240,11 +257,6 @@ def _checkpoints(files: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
         if len(some) == count and min(some) == 1 and max(some) == count:
             found.append(tuple(some[number] for number in sorted(some)))
     return sorted(found, key=checkpoint_rank)
-
-
-def _checkpoints_in(files: Sequence[LogFile], listing: LogListing) -> list[tuple[LogFile, ...]]:
-    """Return the complete checkpoints in some of a listing's files, or all of them, the best one last."""
-    return listing.checkpoints() if files is listing.files else _checkpoints(files)
 
 
 def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing, version_to_load: int | None) -> None:
