@@ -27,6 +27,30 @@ _MINUTE = 60_000
 _BEGIN = 1_767_225_600_000
 
 
+def write_manifest(folder: Path, name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Write a manifest; return its row in a manifest list."""
+    content = manifest(entries)
+    (folder / "manifest" / name).write_bytes(content)
+    days = [one["_PARTITION"] for one in entries]
+    return {
+        "_VERSION": 2,
+        "_FILE_NAME": name,
+        "_FILE_SIZE": len(content),
+        "_NUM_ADDED_FILES": sum(1 - one["_KIND"] for one in entries),
+        "_NUM_DELETED_FILES": sum(one["_KIND"] for one in entries),
+        "_PARTITION_STATS": {"_MIN_VALUES": min(days), "_MAX_VALUES": max(days), "_NULL_COUNTS": [0]},
+        "_SCHEMA_ID": 0,
+    }
+
+
+def write_list(folder: Path, name: str, rows: list[dict[str, Any]]) -> tuple[str, int]:
+    """Write a manifest list; return its name and size."""
+    out = io.BytesIO()
+    fastavro.writer(out, LIST, rows, codec="deflate")
+    (folder / "manifest" / name).write_bytes(out.getvalue())
+    return name, len(out.getvalue())
+
+
 class Written:
     """A table that grows commit by commit."""
 
@@ -59,13 +83,14 @@ class Written:
         self.young = [] if compacts else [*self.young, *(one["_FILE"]["_FILE_NAME"] for one in added)]
         self.live |= {one["_FILE"]["_FILE_NAME"]: one for one in added}
         entries += added
-        delta = self._manifest(f"manifest-{version:032x}-0", entries)
+        delta = write_manifest(self.folder, f"manifest-{version:032x}-0", entries)
         lists = [
-            self._list(f"manifest-list-{version:032x}-{part}", rows) for part, rows in ((0, self.base), (1, [delta]))
+            write_list(self.folder, f"manifest-list-{version:032x}-{part}", rows)
+            for part, rows in ((0, self.base), (1, [delta]))
         ]
         self.base = [*self.base, delta]
         if version % _MERGED_EVERY == 0:
-            self.base = [self._manifest(f"manifest-{version:032x}-1", list(self.live.values()))]
+            self.base = [write_manifest(self.folder, f"manifest-{version:032x}-1", list(self.live.values()))]
         changed = sum(one["_FILE"]["_ROW_COUNT"] * (1 - 2 * one["_KIND"]) for one in entries)
         self.rows += changed
         snapshot = {
@@ -87,26 +112,6 @@ class Written:
         }
         (self.folder / "snapshot" / f"snapshot-{version}").write_text(json.dumps(snapshot, indent=2))
         (self.folder / "snapshot" / "LATEST").write_text(str(version))
-
-    def _manifest(self, name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
-        content = manifest(entries)
-        (self.folder / "manifest" / name).write_bytes(content)
-        days = [one["_PARTITION"] for one in entries]
-        return {
-            "_VERSION": 2,
-            "_FILE_NAME": name,
-            "_FILE_SIZE": len(content),
-            "_NUM_ADDED_FILES": sum(1 - one["_KIND"] for one in entries),
-            "_NUM_DELETED_FILES": sum(one["_KIND"] for one in entries),
-            "_PARTITION_STATS": {"_MIN_VALUES": min(days), "_MAX_VALUES": max(days), "_NULL_COUNTS": [0]},
-            "_SCHEMA_ID": 0,
-        }
-
-    def _list(self, name: str, rows: list[dict[str, Any]]) -> tuple[str, int]:
-        out = io.BytesIO()
-        fastavro.writer(out, LIST, rows, codec="deflate")
-        (self.folder / "manifest" / name).write_bytes(out.getvalue())
-        return name, len(out.getvalue())
 
 
 def write(folder: Path, snapshots: int = 2_000, entries: int = 20_000, *, compacted: bool = False) -> None:

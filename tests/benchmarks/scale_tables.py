@@ -4,21 +4,19 @@ Each function writes one table into an empty folder. The live files of a table o
 version that can be loaded; ten commits follow, which add and remove a few. The tables of commits keep few live files.
 """
 
-import io
 import json
 import os
 import uuid
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.benchmarks.paimon_manifests import binary_row, manifest
-from tests.support.paimon.avro_schemas import MANIFEST_LIST
+from tests.benchmarks.paimon_history import write_list, write_manifest
+from tests.benchmarks.paimon_manifests import binary_row
 
 DAYS = 100
 BUCKETS = 8
@@ -30,7 +28,6 @@ _COLUMNS = 10
 _BEGIN = 1_767_225_600_000
 _MINUTE = 60_000
 _PART_ROWS = 100_000
-_LIST = MANIFEST_LIST | {"name": "org.apache.paimon.avro.generated.record"}
 
 
 def delta_files(folder: Path, files: int) -> None:
@@ -291,7 +288,10 @@ class _Paimon:
 
     def commit(self, version: int, entries: list[dict[str, Any]]) -> None:
         delta = self.manifest(entries)
-        lists = [self._list(f"manifest-list-{version:032x}-{at}", rows) for at, rows in enumerate((self.base, [delta]))]
+        lists = [
+            write_list(self.folder, f"manifest-list-{version:032x}-{at}", rows)
+            for at, rows in enumerate((self.base, [delta]))
+        ]
         self.base = [*self.base, delta]
         changed = sum(one["_FILE"]["_ROW_COUNT"] * (1 - 2 * one["_KIND"]) for one in entries)
         snapshot = {
@@ -320,21 +320,4 @@ class _Paimon:
         """Write a manifest; return its row in a manifest list."""
         name = f"manifest-{uuid.UUID(int=self.manifests)}-0"
         self.manifests += 1
-        content = manifest(entries)
-        (self.folder / "manifest" / name).write_bytes(content)
-        days = [one["_PARTITION"] for one in entries]
-        return {
-            "_VERSION": 2,
-            "_FILE_NAME": name,
-            "_FILE_SIZE": len(content),
-            "_NUM_ADDED_FILES": sum(1 - one["_KIND"] for one in entries),
-            "_NUM_DELETED_FILES": sum(one["_KIND"] for one in entries),
-            "_PARTITION_STATS": {"_MIN_VALUES": min(days), "_MAX_VALUES": max(days), "_NULL_COUNTS": [0]},
-            "_SCHEMA_ID": 0,
-        }
-
-    def _list(self, name: str, rows: list[dict[str, Any]]) -> tuple[str, int]:
-        out = io.BytesIO()
-        fastavro.writer(out, _LIST, rows, codec="deflate")
-        (self.folder / "manifest" / name).write_bytes(out.getvalue())
-        return name, len(out.getvalue())
+        return write_manifest(self.folder, name, entries)
