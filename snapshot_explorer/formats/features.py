@@ -1,6 +1,6 @@
-"""What a feature of a table format is: declared once, refused from its declaration, and listed in README.
+"""Features of table formats: declared once, refused from their declaration, and listed in README.
 
-Each format declares its own in `FEATURES`; those that several formats share are here.
+Each format declares its features in `FEATURES`; those that several formats share are here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ class Feature:
     """Something that a table may use, and whether it is read."""
 
     name: str
-    """What it is, in a few words."""
+    """A short description."""
     area: str
     """The row of README's table that lists it."""
     status: Literal["read", "refused"]
@@ -24,13 +24,13 @@ class Feature:
     since: str
     """The version of this package that reads it, or first refuses it by name."""
     condition: str
-    """What in a table, or in the question, makes it needed."""
+    """When rows need it: an option, a metadata field or an argument."""
     checked: tuple[str, ...]
-    """Where that is found out: modules or functions below `snapshot_explorer.formats`, or below the package."""
+    """Where the condition is checked: modules or functions below `snapshot_explorer.formats`, or below the package."""
     keyword: str = ""
     """The option or protocol feature that enables it, if there is one."""
     note: str = ""
-    """How far it is read; empty for wholly."""
+    """Limits of the support; empty if there are none."""
     message: str = ""
     """The message of its refusal, with fields in braces; empty for a feature that is read."""
 
@@ -40,7 +40,7 @@ def refusal(feature: Feature, /, **found: object) -> UnsupportedFeatureError:
 
     Args:
         feature: The feature that is not read.
-        found: Where it was found: a value for each field of the feature's message.
+        found: A value for each field of the feature's message.
     """
     return UnsupportedFeatureError(feature.message.format(**found))
 
@@ -88,29 +88,31 @@ ENCRYPTED_FILES = _refused(
     condition="a parquet or ORC file is encrypted",
     checked=("corrupt_files.unreadable",),
     message=(
-        "The data file {path} is encrypted. Encrypted files are not read; the table's history and files can still be "
-        "looked at."
+        "The data file {path} is encrypted, which is not supported. The table's history and list of files are "
+        "available."
     ),
 )
 DISTANT_TIMES_IN_FILES = _refused(
-    name="timestamps of ORC files outside of the years 1677 to 2262",
+    name="timestamps in ORC files outside the years 1677 to 2262",
     area="data files",
-    condition="a file holds such a timestamp, and its reader counts nanoseconds",
+    condition="a file contains such a timestamp, and its reader returns nanoseconds",
     checked=("corrupt_files.unreadable",),
     message=(
-        "The data file {path} holds a timestamp outside of the years 1677 to 2262, which cannot be read from "
+        "The data file {path} contains a timestamp outside the years 1677 to 2262, which cannot be read from "
         "{file_format}: {said}. Leave the column out with columns=[...]."
     ),
 )
 UNKNOWN_PARQUET_TYPES = _refused(
-    name="parquet types that the installed pyarrow does not know",
+    name="parquet types that the installed pyarrow does not support",
     area="data files",
     condition="a parquet file has a column of a logical type newer than pyarrow",
     checked=("corrupt_files.unreadable",),
-    message="The data file {path} holds a type that the installed pyarrow does not know: {said}. Upgrade pyarrow.",
+    message=(
+        "The data file {path} contains a type that the installed pyarrow does not support: {said}. Upgrade pyarrow."
+    ),
 )
 OTHER_STORAGES = _refused(
-    name="files on another storage than the table's own",
+    name="files on a storage other than the table's",
     area="storages",
     condition="metadata names a file by a URL of another storage",
     checked=("storage.location.resolve_location",),
@@ -120,13 +122,13 @@ SHARED: tuple[Feature, ...] = (ENCRYPTED_FILES, DISTANT_TIMES_IN_FILES, UNKNOWN_
 """The features of every format."""
 
 AVRO_CODECS = _refused(
-    name="Avro files of another codec than null, deflate, snappy, zstandard, bzip2 and xz",
+    name="Avro codecs other than null, deflate, snappy, zstandard, bzip2 and xz",
     area="metadata",
-    condition="a manifest or data file in Avro names another codec",
+    condition="the codec of an Avro manifest or data file",
     checked=("avro.container._unpacked",),
     message=(
-        "Metadata is compressed with the Avro codec {codec!r}, which is not read. Read are null, deflate, snappy, "
-        "zstandard, bzip2 and xz."
+        "A file is compressed with the Avro codec {codec!r}, which is not supported; null, deflate, snappy, "
+        "zstandard, bzip2 and xz are."
     ),
 )
 RECURSIVE_AVRO = _refused(
@@ -134,7 +136,7 @@ RECURSIVE_AVRO = _refused(
     area="metadata",
     condition="a record of an Avro file contains itself",
     checked=("avro.container._Shapes._word",),
-    message="An Avro schema refers to itself in {word!r}, which is not read.",
+    message="An Avro schema refers to itself in {word!r}, which is not supported.",
 )
 
 AVRO: tuple[Feature, ...] = (AVRO_CODECS, RECURSIVE_AVRO)

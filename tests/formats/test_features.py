@@ -411,14 +411,14 @@ def test_a_parquet_type_that_pyarrow_does_not_know_is_refused():
     error = unreadable("a.parquet", "parquet", OSError("LogicalType that is not recognized"))
 
     assert isinstance(error, UnsupportedFeatureError)
-    assert str(error).startswith("The data file a.parquet holds a type that the installed pyarrow does not know")
+    assert str(error).startswith("The data file a.parquet contains a type that the installed pyarrow does not support")
 
 
 def test_null_among_distinct_rows_is_refused():
     rows = pa.array([[{"a": 1}], [None]], pa.list_(pa.struct([("a", pa.int64())])))
     fold = collect(rows, Function(name="collect", distinct=True))
 
-    with pytest.raises(UnsupportedFeatureError, match="whose distinct rows are collected holds null among them"):
+    with pytest.raises(UnsupportedFeatureError, match="collect and the option distinct contains a null row"):
         fold.add(*fold.items)
 
 
@@ -444,7 +444,7 @@ def test_events_of_a_table_with_a_column_rowkind_are_refused(memory_root):
     path = f"{root}/schema/schema-0"
     filesystem.pipe_file(path, filesystem.cat_file(path).replace(b'"name": "name"', b'"name": "rowkind"'))
 
-    with pytest.raises(UnsupportedFeatureError, match="which is what audit_log calls the kind of an event"):
+    with pytest.raises(UnsupportedFeatureError, match="which is also the column of audit_log for the kind of an event"):
         open_table(f"memory://{root}").inspect("audit_log")
 
 
@@ -453,7 +453,7 @@ def test_changes_of_data_evolution_are_refused(memory_root):
 
     PaimonTable(*memory_root, options={"data-evolution.enabled": "true"}).commit([(1, "a")])
 
-    with pytest.raises(UnsupportedFeatureError, match="changes of rows that are spread over several files"):
+    with pytest.raises(UnsupportedFeatureError, match="changes of rows whose columns are in several files"):
         open_table(f"memory://{memory_root[1]}").row_changes(0, 1)
 
 
@@ -466,7 +466,7 @@ def test_partitions_beside_hidden_ones_are_refused():
     taken = ClaimedPartitions(keys=frozenset(), hidden=frozenset({"[]"}), texts=frozenset())
     split = Split(files=("a",), raw=True, partition={}, bucket=None, rows=1, size_bytes=1, detail=NoDetail())
 
-    with pytest.raises(UnsupportedFeatureError, match="ones whose files wait for a compaction"):
+    with pytest.raises(UnsupportedFeatureError, match="all files of a partition wait for a compaction"):
         joined(empty, replace(empty, splits=(split,)), taken, 1, FallbackLink(branch="b", is_first=False))
 
 

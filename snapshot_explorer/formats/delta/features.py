@@ -1,4 +1,4 @@
-"""The features of Delta tables: what is read, and what is refused by name.
+"""The features of Delta tables: those that are read, and those that are refused by name.
 
 Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
 """
@@ -20,7 +20,8 @@ _refused_feature = partial(
     condition=_NEEDED,
     checked=_PROTOCOL,
     message=(
-        "Unsupported Delta read feature: the table requires reader features that are not read: {named}. " + _ADVICE
+        ("Unsupported Delta read feature: the table requires reader features that are not supported: {named}. ")
+        + _ADVICE
     ),
 )
 
@@ -33,11 +34,11 @@ READER_VERSIONS = _read(
 OTHER_READER_VERSIONS = _refused(
     name="newer reader versions",
     area="versions",
-    condition="minReaderVersion of the protocol is another than 1, 2 or 3",
+    condition="minReaderVersion of the protocol is not 1, 2 or 3",
     checked=_PROTOCOL,
     message=(
-        "Unsupported Delta protocol version: the table requires reader version {version} and writer version {writer}; "
-        "reader versions 1, 2 and 3 are read. " + _ADVICE
+        "Unsupported Delta protocol version: the table requires reader version {version} and writer version "
+        "{writer}; reader versions 1, 2 and 3 are supported. " + _ADVICE
     ),
 )
 
@@ -45,7 +46,7 @@ READER_FEATURES: tuple[Feature, ...] = (
     _read_feature(keyword="columnMapping", name="columns renamed and dropped without rewriting files, by name and id"),
     _read_feature(keyword="deletionVectors", name="rows deleted without rewriting files"),
     _read_feature(keyword="timestampNtz", name="timestamps without a zone"),
-    _read_feature(keyword="typeWidening", name="columns of a wider type than that of old files"),
+    _read_feature(keyword="typeWidening", name="columns whose type is wider than in old files"),
     _read_feature(keyword="typeWidening-preview", name="type widening before its release"),
     _read_feature(keyword="v2Checkpoint", name="checkpoints with sidecar files"),
     _read_feature(keyword="vacuumProtocolCheck", name="a check by VACUUM, which does not concern readers"),
@@ -61,10 +62,10 @@ READER_FEATURES: tuple[Feature, ...] = (
     _refused_feature(keyword="catalogOwned-preview", name="a catalog decides which versions exist"),
     _refused_feature(keyword="geospatial", name="columns of type geometry and geography"),
     _refused_feature(keyword="geospatial-dev", name="columns of type geometry and geography"),
-    _refused_feature(keyword="redirectReaderWriter-preview", name="the table has moved to another place"),
+    _refused_feature(keyword="redirectReaderWriter-preview", name="the table has moved to another location"),
     _refused_feature(keyword="adaptiveMetadata-preview", name="the list of files is not in the log"),
 )
-"""The reader features that are known, by the word in the protocol."""
+"The known reader features, by their name in the protocol."
 
 OTHER_READER_FEATURES = _refused_feature(name="any other reader feature")
 SHREDDED_VARIANTS = _refused(
@@ -73,8 +74,8 @@ SHREDDED_VARIANTS = _refused(
     condition="the protocol lists variantShredding or its preview, and a column is a variant or contains one",
     checked=("delta.log.readable._check_shredding",),
     message=(
-        "Unsupported Delta read feature: the table requires {feature}, and the variants in the column {column!r} may "
-        "be shredded, which is not read. " + _ADVICE
+        "Unsupported Delta read feature: the table requires {feature}, and the variants in the column {column!r} "
+        "may be shredded, which is not supported. " + _ADVICE
     ),
 )
 
@@ -97,14 +98,14 @@ ACTIONS_BESIDE_FILES = _read(
     checked=("delta.log.records",),
 )
 STAGED_COMMITS = _refused(
-    name="staged commits that only a catalog can call commits",
+    name="staged commits, which only the catalog can confirm",
     area="metadata",
     condition="the table has catalogManaged, and staged commits after the newest published one",
     checked=("delta.log.log.check_published",),
     message=(
-        "{root} has the reader feature {feature}: its catalog decides what was committed. {folder} holds commits of "
-        "version {staged} on that are not published, so the newest version is unknown without the catalog. "
-        "Publish them through the catalog, then open the table again."
+        "{root} has the reader feature {feature}: its catalog decides what was committed. {folder} contains "
+        "commits from version {staged} on that are not published, so the newest version is unknown without the "
+        "catalog. Publish them through the catalog, then open the table again."
     ),
 )
 
@@ -127,23 +128,22 @@ PATHS = _read(
     checked=("delta.log.locations",),
 )
 COLUMN_MAPPING_MODES = _refused(
-    name="other modes of column mapping than none, name and id",
+    name="column mapping modes other than none, name and id",
     area="rows",
     condition="the table property delta.columnMapping.mode has another value",
     checked=("delta.log.schema.mapping_mode",),
     message=(
-        "The table maps its columns by {mode!r} (delta.columnMapping.mode); none, name and id are read. Read it with a "
-        "newer version of this package."
+        "The table has the column mapping mode {mode!r} (delta.columnMapping.mode); none, name and id are "
+        "supported. Read it with a newer version of this package."
     ),
 )
 OTHER_DELETION_VECTORS = _refused(
-    name="deletion vectors stored in another way than inline or in a file",
+    name="deletion vectors that are stored neither inline nor in a file",
     area="rows",
-    condition="an add action has a deletion vector of another storageType than u, p and i",
+    condition="an add action has a deletion vector whose storageType is not u, p or i",
     checked=("delta.files.deletion_vectors.vector_of",),
     message=(
-        "The deletion vector of {path} is stored in a way that is not known ({kind!r}). Read the rows with Delta's own "
-        "engines."
+        "The deletion vector of {path} has the unknown storage type {kind!r}. Read the rows with Delta's own engines."
     ),
 )
 GREAT_DELETION_VECTORS = _refused(
@@ -152,42 +152,45 @@ GREAT_DELETION_VECTORS = _refused(
     condition="the size of a deletion vector in an add action",
     checked=("delta.files.deletion_vectors._check_numbers",),
     message=(
-        "The deletion vector of {path} has {size:,} bytes, and at most {most:,} are read. Read the rows with Delta's "
-        "own engines."
+        "The deletion vector of {path} has {size:,} bytes; the limit is {most:,}. Read the rows with Delta's own "
+        "engines."
     ),
 )
 OLD_CALENDARS = _refused(
-    name="timestamps before 1900 that old versions of Spark wrote by another calendar",
+    name="timestamps before 1900 in the hybrid calendar of old versions of Spark",
     area="rows",
     condition="the footer of a parquet file says so, and its zone is not UTC",
     checked=("delta.files.calendars.rebased",),
     message=(
-        "it holds timestamps before 1900 by the calendar and the clocks of old versions of Spark{zone}, which are not "
-        "read"
+        "it contains timestamps before 1900 in the hybrid calendar and local time of old versions of Spark{zone}, "
+        "which are not supported"
     ),
 )
 
 UNKNOWN_TYPES = _refused(
-    name="columns of other types than the protocol's",
+    name="column types that are not in the protocol",
     area="types",
     condition="the schema has such a column",
     checked=("delta.log.readable.check_readable",),
-    message="The column {column!r} is of type {type}, which is not read. " + _ADVICE,
+    message="The column {column!r} has the type {type}, which is not supported. " + _ADVICE,
 )
 UNREAD_TYPES = _refused(
-    name="types without a counterpart in Arrow",
+    name="types without an Arrow equivalent",
     area="types",
     condition="the schema has such a column",
     checked=("delta.log.data_types.arrow_type",),
-    message="Columns of type {type} are not read. The table's history, schema and files can still be read.",
+    message="Columns of type {type} are not supported. The table's history, schema and files can still be read.",
 )
 TYPE_CHANGES = _refused(
-    name="changes of type that Delta does not allow",
+    name="type changes that Delta does not allow",
     area="types",
     condition="the field's delta.typeChanges",
     checked=("delta.log.readable._check_changes",),
     message=(
-        "The column {column!r} was changed from {before} to {after}, a change that old files are not read under. "
+        (
+            "The column {column!r} was changed from {before} to {after}; reading older files with this change is not "
+            "supported. "
+        )
         + _ADVICE
     ),
 )
@@ -196,7 +199,7 @@ PARTITION_TYPES = _refused(
     area="types",
     condition="a partition column is an array, a map, a struct or a variant",
     checked=("delta.scan.partitions.typed",),
-    message="Partition columns of type {type} are not read.",
+    message="Partition columns of type {type} are not supported.",
 )
 
 PARQUET = _read(
@@ -206,29 +209,29 @@ PARQUET = _read(
     checked=("delta.log.readable.check_readable",),
 )
 OTHER_FILE_FORMATS = _refused(
-    name="other formats than parquet",
+    name="data files that are not parquet",
     area="data files",
     condition="the provider in the table's metadata",
     checked=("delta.log.readable.check_readable",),
-    message="The table's data files are of the format {provider!r}, not parquet. " + _ADVICE,
+    message="The table's data files have the format {provider!r}, not parquet. " + _ADVICE,
 )
 SHREDDED_FILES = _refused(
     name="shredded variants in files",
     area="data files",
     condition="a variant column of a parquet file has a typed_value",
     checked=("delta.files.columns._variant",),
-    message="its variants are shredded (typed_value), which is not read",
+    message="its variants are shredded (typed_value), which is not supported",
 )
 FILES_OF_OTHER_TYPES = _refused(
-    name="columns of files in a type that is no form of the table's",
+    name="file columns with a type that cannot represent the table's type",
     area="data files",
     condition="the type of a column in a parquet file's footer",
     checked=("delta.files.columns._unsupported_type", "delta.files.columns._array", "delta.files.columns._variant"),
-    message="it is {found}, which is not read as {type}",
+    message="it has the type {found}, which cannot be read as {type}",
 )
 
 CHANGES = _read(
-    name="change data where it was written, otherwise what added and removed files and deletion vectors tell",
+    name=("change data files where they exist, otherwise changes from added and removed files and deletion vectors"),
     area="changes",
     condition='mode="auto"',
     checked=("delta.changes.change_data",),
@@ -250,13 +253,13 @@ DIFFERENCE = _refused(
     ),
 )
 CHANGES_ACROSS_SCHEMAS = _refused(
-    name="a range in which columns were dropped, renamed or retyped",
+    name="a range in which columns were dropped, renamed or changed their type",
     area="changes",
     condition="the schemas of the range",
     checked=("delta.changes.change_schema.check_schemas",),
     message=(
         "The changes from version {version} on cannot be read with the schema of version {reading} "
-        "(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Begin after that change; changelog() of a "
+        "(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Start after that change; changelog() of a "
         "snapshot reads one version with its own schema."
     ),
 )
@@ -271,13 +274,13 @@ CHANGES_ACROSS_PARTITIONS = _refused(
     ),
 )
 TAKEN_CHANGE_COLUMNS = _refused(
-    name="changes of a table with a column called as the kind of a change",
+    name="row changes of a table with a column `_change_type`",
     area="changes",
-    condition="the schema has a column `_change_type` or the like",
+    condition="the schema has a column `_change_type` or another one of change data",
     checked=("delta.changes.change_schema.check_names",),
     message=(
-        "The table has its own column {column!r}, the name of the column for the kind of a change, so its row "
-        "changes are not read. file_changes() returns the changed files."
+        "The table has its own column {column!r}, which is also the column for the kind of a change, so its row "
+        "changes are not supported. file_changes() returns the changed files."
     ),
 )
 
@@ -288,15 +291,15 @@ TIME_TRAVEL = _read(
     checked=("delta.log.times",),
 )
 VACUUM = _read(
-    name="what VACUUM would take",
+    name="the files that VACUUM would delete",
     area="retention",
     condition="every table",
     checked=("delta.maintenance.retention",),
 )
 VACUUM_OF_CLEANED_LOGS = _refused(
-    name="that of a log that begins later than what is kept",
+    name="VACUUM of a log that begins after the retention time",
     area="retention",
-    condition="commits of the time asked for were cleaned away",
+    condition="commits of the requested time were cleaned up",
     checked=("delta.maintenance.retention.Vacuum._removed",),
     message=(
         "The effect of VACUUM is unknown: the log {begins}, not {age} ago or earlier, and older removes are in a "
@@ -304,7 +307,7 @@ VACUUM_OF_CLEANED_LOGS = _refused(
     ),
 )
 VACUUM_WITHOUT_TIMES = _refused(
-    name="that on a storage which does not say when files were written",
+    name="VACUUM on a storage without modification times",
     area="retention",
     condition="the storage's listing",
     checked=("delta.maintenance.retention._modified",),
@@ -313,9 +316,9 @@ VACUUM_WITHOUT_TIMES = _refused(
     ),
 )
 CLEANED_VERSIONS = _refused(
-    name="versions whose log was cleaned: they are in the history, `readable` is no",
+    name="versions whose log was cleaned up: they are in the history with `readable` false",
     area="time travel",
-    condition="no checkpoint and commits lead to the version",
+    condition="the version cannot be reconstructed from a checkpoint and commits",
     checked=("delta.log.log_segment",),
 )
 

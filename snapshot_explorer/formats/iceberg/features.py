@@ -1,4 +1,4 @@
-"""The features of Iceberg tables: what is read, and what is refused by name.
+"""The features of Iceberg tables: those that are read, and those that are refused by name.
 
 Source: iceberg specification, "Format Versioning" and Appendix E.
 """
@@ -7,7 +7,7 @@ from functools import partial
 
 from snapshot_explorer.formats.features import SHARED, Feature
 
-_ADVICE = "Its history, schema and files can still be looked at; read the rows with Iceberg's own readers."
+_ADVICE = "Its history, schema and files are available; read the rows with Iceberg's own readers."
 _read = partial(Feature, status="read", since="0.1.0")
 _refused = partial(Feature, status="refused", since="0.1.0")
 
@@ -18,22 +18,22 @@ FORMAT_VERSIONS = _read(
     checked=("iceberg.metadata.table_metadata",),
 )
 OTHER_FORMAT_VERSIONS = _refused(
-    name="format version 4, which is not adopted, and any other",
+    name="format version 4, which is not released, and all others",
     area="versions",
-    condition="format-version of the metadata file is another than 1, 2 or 3",
+    condition="format-version of the metadata file is not 1, 2 or 3",
     checked=("iceberg.metadata.table_metadata._check_format_version",),
     message=(
-        "{path} has format version {version}, which is not read: format version 4 is not adopted. Read are 1, 2 and 3. "
-        "Read the table with the engine that wrote it."
+        "{path} has format version {version}, which is not supported; 1, 2 and 3 are. Read the table with the "
+        "engine that wrote it."
     ),
 )
 GREAT_NUMBERS = _refused(
-    name="ids of more than 64 bits",
+    name="ids with more than 64 bits",
     area="metadata",
     condition="a number of a metadata file is not a signed integer of 64 bits",
     checked=("iceberg.metadata.json_fields.integer",),
     message=(
-        "{path} has {value} as {field}, which is not a signed integer of 64 bits. Iceberg itself cannot read it. Ask "
+        "{path} has {value} as {field}, which is not a signed 64-bit integer. Iceberg cannot read it either. Ask "
         "the writer of the table for a repaired copy."
     ),
 )
@@ -43,16 +43,16 @@ ENCRYPTED_METADATA = _refused(
     condition="a snapshot has a key-id, or a manifest key_metadata",
     checked=("iceberg.metadata.manifest_lists.encrypted",),
     message=(
-        "{path} is encrypted, which is not read: the keys are not in the table. The history can still be looked at; "
+        "{path} is encrypted, which is not supported: the keys are not in the table. The history is available; "
         "read the rows with an engine that has the keys."
     ),
 )
 OTHER_MANIFEST_FORMATS = _refused(
-    name="manifests in another format than Avro",
+    name="manifests that are not Avro",
     area="metadata",
     condition="a manifest list or a manifest is parquet, as in drafts of format version 4",
     checked=("iceberg.metadata.avro_files.read_avro",),
-    message="{path} is a manifest in parquet, as drafts of format version 4 have it. Read are manifests in Avro.",
+    message="{path} is a manifest in parquet, as in drafts of format version 4. Only Avro is supported.",
 )
 
 SCHEMAS = _read(
@@ -80,42 +80,42 @@ DATA_FILES = _read(
     checked=("iceberg.files.data_files",),
 )
 UNREAD_TYPES = _refused(
-    name="geometry, geography and types that no specification of versions 1 to 3 has",
+    name="geometry, geography and types that are not in format versions 1 to 3",
     area="types",
     condition="a column is of such a type, or contains one",
     checked=("iceberg.metadata.types.arrow_type",),
-    message="The table has a column of the type {type}, which is not read. " + _ADVICE,
+    message="The table has a column of type {type}, which is not supported. " + _ADVICE,
 )
 SHREDDED_VARIANTS = _refused(
     name="shredded variants",
     area="data files",
     condition="a variant column of a parquet file has a typed_value",
     checked=("iceberg.files.columns._variant",),
-    message="its variants are shredded (typed_value), which is not read",
+    message="its variants are shredded (typed_value), which is not supported",
 )
 FILES_OF_OTHER_TYPES = _refused(
-    name="columns of files in a type that is no form of the table's",
+    name="file columns with a type that cannot represent the table's type",
     area="data files",
     condition="the type of a column in a data file's footer",
     checked=("iceberg.files.columns._other_type", "iceberg.files.columns._variant"),
-    message="it is {found}, which is not read as {type}",
+    message="it has the type {found}, which cannot be read as {type}",
 )
 FILES_WITHOUT_IDS = _refused(
-    name="files without field ids in a table whose schema was changed and that has no name mapping",
+    name="files without field ids, if the schema was changed and there is no name mapping",
     area="data files",
     condition="no column of a data file has a field id, and the table has no schema.name-mapping.default",
     checked=("iceberg.files.field_ids.file_fields", "iceberg.files.field_ids._by_names"),
     message=(
-        "The data file {path} has no field ids, and the table has no name mapping (schema.name-mapping.default) that "
-        "says which column is which, though its schema was changed. " + _ADVICE
+        "The data file {path} has no field ids, the schema of the table was changed, and the table has no name "
+        "mapping (schema.name-mapping.default) to match columns by. " + _ADVICE
     ),
 )
 OTHER_FILE_FORMATS = _refused(
-    name="data files in another format than parquet, ORC and Avro",
+    name="data files that are not parquet, ORC or Avro",
     area="data files",
     condition="the file_format of an entry",
     checked=("iceberg.scan.planning._check_readable",),
-    message="The file {path} is in the format {file_format}, which is not read. Read are parquet, ORC and Avro. "
+    message="The file {path} has the format {file_format}, which is not supported; parquet, ORC and Avro are. "
     + _ADVICE,
 )
 ENCRYPTED_DATA = _refused(
@@ -124,8 +124,8 @@ ENCRYPTED_DATA = _refused(
     condition="the key_metadata of an entry",
     checked=("iceberg.scan.planning._check_readable",),
     message=(
-        "The file {path} has key_metadata: it is encrypted, which is not read, since the keys are not in the table. "
-        "The history and the files can still be looked at; read the rows with an engine that has the keys."
+        "The file {path} has key_metadata: it is encrypted, which is not supported, since the keys are not in the "
+        "table. The history and the list of files are available; read the rows with an engine that has the keys."
     ),
 )
 EQUALITY_TYPES = _refused(
@@ -133,7 +133,7 @@ EQUALITY_TYPES = _refused(
     area="rows",
     condition="the equality_ids of an equality delete file",
     checked=("iceberg.deletes.equality.check_columns",),
-    message="An equality delete file compares the column {column!r} of the type {type}, which is not read. " + _ADVICE,
+    message="An equality delete file compares the column {column!r} of type {type}, which is not supported. " + _ADVICE,
 )
 GREAT_DELETION_VECTORS = _refused(
     name="deletion vectors of more than 256 MiB",
@@ -141,19 +141,19 @@ GREAT_DELETION_VECTORS = _refused(
     condition="content_size_in_bytes of an entry",
     checked=("iceberg.deletes.vectors.vector_of",),
     message=(
-        "The deletion vector of {path} has {size:,} bytes, and at most {most:,} are read. Read the rows with Iceberg's "
+        "The deletion vector of {path} has {size:,} bytes; the limit is {most:,}. Read the rows with Iceberg's "
         "own readers."
     ),
 )
 
 CHANGES = _read(
-    name="rows that commits changed, by data files and deletes",
+    name="rows that commits changed, from data files and deletes",
     area="row changes",
     condition="mode='auto' or mode='delta'",
     checked=("iceberg.changes.row_changes",),
 )
 DIFFERENCE = _read(
-    name="the rows of a version against those of another",
+    name="differences between the rows of two versions",
     area="row changes",
     condition="mode='diff'",
     checked=("iceberg.changes.row_changes",),
@@ -161,38 +161,38 @@ DIFFERENCE = _read(
 CHANGES_ACROSS_EXPIRY = _refused(
     name="row changes of a commit whose parent has expired",
     area="row changes",
-    condition="a version in the range was made from a snapshot that is no longer there",
+    condition="the parent snapshot of a version in the range has expired",
     checked=("iceberg.changes.row_changes._before",),
     message=(
-        "Version {version} was made from a snapshot that has expired, so what it changed is not known. Choose a range "
-        "that begins with it, or compare two versions with mode='diff'."
+        "The parent snapshot of version {version} has expired, so the changes of the version are unknown. Choose "
+        "a range that begins with it, or compare two versions with mode='diff'."
     ),
 )
 TAKEN_CHANGE_COLUMNS = _refused(
-    name="row changes of tables with a column that has the name of a change column",
+    name="row changes of tables that have a column with the name of a change column",
     area="row changes",
-    condition="a column is called rowkind, _change_type, or as another column of changes",
+    condition="a column is called rowkind or _change_type, or has the name of another change column",
     checked=("iceberg.changes.row_changes._wanted",),
     message=(
-        "The table has a column {column!r}, which is the name of a column of row changes. Compare the rows of both "
-        "versions with SQL."
+        "The table has its own column {column!r}, which is also a column of row changes, so its row changes are "
+        "not supported. Compare the rows of both versions with SQL."
     ),
 )
 
 EXPIRY = _read(
-    name="what `expire_snapshots` would remove, over all branches and tags",
+    name="the files that `expire_snapshots` would delete, for all branches and tags",
     area="retention",
     condition="every table",
     checked=("iceberg.maintenance.retention",),
 )
 EXPIRY_WITHOUT_GC = _refused(
-    name="expiry of tables that forbid it",
+    name="expiry of tables with gc.enabled=false",
     area="retention",
     condition="the property gc.enabled is false",
     checked=("iceberg.maintenance.retention.expiry",),
     message=(
-        "The table has gc.enabled=false: Iceberg refuses to expire its snapshots, because other tables may need its "
-        "files. Set gc.enabled=true first, if no other table does."
+        "The table has gc.enabled=false: Iceberg refuses to expire its snapshots, because other tables may need "
+        "its files. Set gc.enabled=true first if no other table does."
     ),
 )
 

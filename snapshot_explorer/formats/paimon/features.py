@@ -1,4 +1,4 @@
-"""The features of Paimon tables: what is read, and what is refused by name."""
+"""The features of Paimon tables: those that are read, and those that are refused by name."""
 
 from functools import partial
 
@@ -9,58 +9,55 @@ _refused = partial(Feature, status="refused", since="0.1.0")
 
 
 def _needed(need: str, where: str = "{where}") -> str:
-    """Return the message that says what rows need, and where that was found."""
+    """Return the message for rows that need an unsupported feature, which was found at `where`."""
     return (
-        f"The rows of version {{version}} need {need} ({where}), which is not read yet. Its history, schema, manifests "
-        "and files can be looked at; read the rows with Paimon's own engines."
+        f"The rows of version {{version}} need {need} ({where}), which is not supported yet. History, schema, "
+        "manifests and files are available; read the rows with Paimon's own engines."
     )
 
 
 FORMAT_VERSIONS = _read(
-    name="of Paimon 0.3 and newer; tested on tables that 0.7, 0.8, 0.9 and 1.4 wrote",
+    name="tables of Paimon 0.3 and newer; tested with tables from 0.7, 0.8, 0.9 and 1.4",
     area="versions",
     condition="the version in each snapshot",
     checked=("paimon.metadata.contents._check_readable",),
 )
 OTHER_SNAPSHOT_FORMATS = _refused(
-    name="snapshots of Paimon before 0.3, or of a later format",
+    name="snapshots from before Paimon 0.3, or in a newer format",
     area="versions",
     condition="the version in a snapshot",
     checked=("paimon.metadata.contents._check_readable",),
     message=(
-        "{path} is of format version {version}; versions {oldest} and {newest}, of Paimon 0.3 and newer, are read."
+        "{path} has format version {version}; versions {oldest} and {newest}, of Paimon 0.3 and newer, are supported."
     ),
 )
 OTHER_MANIFEST_FORMATS = _refused(
-    name="manifests of another version than 2",
+    name="manifest versions other than 2",
     area="versions",
     condition="_VERSION in the rows of a manifest or manifest list",
     checked=("paimon.metadata.manifests._check_version",),
-    message=("A {what} of the table is of version {version}; version {newest}, of Paimon 0.3 and newer, is read."),
+    message=("A {what} of the table has version {version}; version {newest}, of Paimon 0.3 and newer, is supported."),
 )
 OTHER_FILE_INDEXES = _refused(
-    name="file indexes of another version than 1 in the system table of them",
+    name="file index versions other than 1, in the system table file_indexes",
     area="versions",
-    condition="the head of a file index",
+    condition="the header of a file index",
     checked=("paimon.system_tables.file_indexes._head",),
     message=(
-        "The file index {path} is of version {version}; version {newest} is read. The other system tables do "
+        "The file index {path} has version {version}; version {newest} is supported. The other system tables do "
         "not need it."
     ),
 )
 TABLE_TYPES = _refused(
-    name="tables of other types than `table` and `materialized-table`",
+    name="table types other than `table` and `materialized-table`",
     area="versions",
     condition="the option type",
     checked=("paimon.metadata.schema.Schemas.newest",),
-    message=(
-        "{root} is a {type}, which Paimon's own readers treat apart; it is not read. Read are tables of the "
-        "types table and materialized-table."
-    ),
+    message=("{root} is a {type}, which is not supported. Supported types: table, materialized-table."),
 )
 METADATA = _read(
     name=(
-        "all of it: snapshots, hints, tags, branches, long-lived changelogs, schemas, manifests in Avro, ORC "
+        "all metadata: snapshots, hints, tags, branches, long-lived changelogs, schemas, manifests in Avro, ORC "
         "and parquet, statistics"
     ),
     area="metadata",
@@ -72,28 +69,31 @@ ENTRY_KINDS = _refused(
     area="metadata",
     condition="_KIND in the rows of a manifest",
     checked=("paimon.metadata.manifests._entries",),
-    message=("A manifest among {path} has an entry that is neither ADD nor DELETE; no file has been read."),
+    message=("A manifest among {path} has an entry that is neither ADD nor DELETE, which is not supported."),
 )
 REMOVED_INDEXES = _refused(
-    name="index manifests that remove files",
+    name="index manifests with DELETE entries",
     area="metadata",
     condition="_KIND in the rows of an index manifest",
     checked=("paimon.metadata.manifests.read_indexes",),
-    message="{path} removes an index file, which only streaming readers expect.",
+    message="{path} has a DELETE entry, which is not supported in an index manifest.",
 )
 DISTANT_TIMES = _refused(
-    name="timestamps too far from 1970 for 64 bits, in partitions and keys",
+    name="timestamps outside the range of 64 bits, in partitions and keys",
     area="metadata",
     condition="a value in a manifest",
     checked=("paimon.metadata.binary_row._timestamps",),
-    message=("A {type}({precision}) of the table lies too far from 1970 for 64 bits of {unit}seconds; it is not read."),
+    message=(
+        "A {type}({precision}) in a partition or key is outside the range of 64 bits of {unit}seconds, which is "
+        "not supported."
+    ),
 )
 BINARY_PARTITION_FOLDERS = _refused(
-    name="folders of partitions by bytes",
+    name="folders of binary or nested partition values",
     area="metadata",
-    condition="a partition column is BINARY, VARBINARY or nested, and the text of its folders is needed",
+    condition="a partition column is BINARY, VARBINARY or nested, and its folder names are needed",
     checked=("paimon.metadata.partitions._refused",),
-    message="Folders of partitions by a {type} column cannot be named; it is not read.",
+    message="Folder names of partitions by a {type} column are not supported.",
 )
 TABLES_OF_ROWS = _read(
     name=(
@@ -112,7 +112,7 @@ DELETION_VECTORS = _read(
     checked=("paimon.files.deletion_vectors",),
 )
 BUCKETS = _read(
-    name="every kind of bucket",
+    name="all bucket modes",
     area="rows",
     condition="the option bucket",
     checked=("paimon.scan.visibility",),
@@ -133,19 +133,19 @@ CHAIN_TABLES = _refused(
 )
 POSTPONE_MERGE_ON_READ = _refused(
     keyword="postpone.merge-on-read",
-    name="rows of postponed buckets",
+    name="merge-on-read of postponed buckets",
     area="rows",
     condition="the option is true",
     checked=("paimon.readable.check_table",),
-    message=_needed("rows of postponed buckets", "the option {option}={value}"),
+    message=_needed("merge-on-read of postponed buckets", "the option {option}={value}"),
 )
 CLUSTERING_OVERRIDE = _refused(
     keyword="pk-clustering-override",
-    name="files clustered by other columns than the key",
+    name="files that are clustered by columns other than the key",
     area="rows",
     condition="the option is true",
     checked=("paimon.readable.check_table",),
-    message=_needed("files clustered by other columns than the key", "the option {option}={value}"),
+    message=_needed("files that are clustered by columns other than the key", "the option {option}={value}"),
 )
 SNAPSHOT_ORDERING = _refused(
     keyword="sequence.snapshot-ordering",
@@ -156,33 +156,33 @@ SNAPSHOT_ORDERING = _refused(
     message=_needed("rows ordered by snapshot", "the option {option}={value}"),
 )
 MAP_LAYOUTS = _refused(
-    name="maps in a layout of their own",
+    name="other storage layouts of maps",
     area="rows",
     condition="an option fields.*.map.storage-layout",
     checked=("paimon.readable.check_table",),
-    message=_needed("maps in a layout of their own", "the option {option}={value}"),
+    message=_needed("other storage layouts of maps", "the option {option}={value}"),
 )
 GREAT_DELETION_VECTORS = _refused(
     name="deletion vectors of files with more than 2,147,483,648 rows",
     area="rows",
     condition="the row count of a data file with a deletion vector",
     checked=("paimon.files.deletion_vectors.positions",),
-    message="A deletion vector in {path} is for a file of {rows} rows; up to {most} are read.",
+    message="A deletion vector in {path} is for a file with {rows} rows; the limit is {most}.",
 )
 VECTORS_TURNED_OFF = _refused(
-    name="deletion vectors that the newest options turn off",
+    name="deletion vectors of a table whose newest options disable them",
     area="rows",
-    condition="an append table with deletion vectors, whose option deletion-vectors.enabled is off",
+    condition="an append table has deletion vectors, but deletion-vectors.enabled is off",
     checked=("paimon.scan.visibility.in_force",),
-    message=_needed("deletion vectors that the newest options turn off"),
+    message=_needed("deletion vectors of a table whose newest options disable them"),
 )
 VECTORS_TURNED_ON = _refused(
-    name="unmerged versions before deletion vectors were turned on",
+    name="versions that need a merge, from before deletion vectors were enabled",
     area="rows",
-    condition="files on several levels, or on level 0, of a version older than deletion-vectors.enabled",
+    condition="a version from before deletion-vectors.enabled has files on several levels, or on level 0",
     checked=("paimon.scan.visibility._check_switched",),
     message=_needed(
-        ("a merge, but were written before deletion vectors were turned on, so that Paimon merges them no more"),
+        ("a merge, which Paimon no longer does since deletion vectors were enabled"),
         "the option {option}=true",
     ),
 )
@@ -194,7 +194,7 @@ UNDECLARED_POSTPONED_BUCKETS = _refused(
     message=_needed("postponed buckets without the option bucket={postponed}", "the data file {file}"),
 )
 MERGE_ENGINES = _refused(
-    name="merge engines that are not known",
+    name="unknown merge engines",
     area="merging",
     condition="the option merge-engine",
     checked=("paimon.merge.rules._engine",),
@@ -205,35 +205,35 @@ FIRST_ROW_BY_SEQUENCE = _refused(
     area="merging",
     condition="the options merge-engine and sequence.field",
     checked=("paimon.merge.rules._engine",),
-    message=_needed("a first row by sequence fields", "the options merge-engine and sequence.field"),
+    message=_needed("merge-engine=first-row with sequence fields", "the options merge-engine and sequence.field"),
 )
 ABSENT_SEQUENCE_FIELDS = _refused(
-    name="sequence fields that the schema lacks",
+    name="sequence fields that are not in the schema",
     area="merging",
-    condition="the option sequence.field, or of a sequence group",
+    condition="the option sequence.field, or the option of a sequence group",
     checked=("paimon.merge.rules._check_order",),
-    message=_needed("the sequence field {name!r}, which its schema lacks"),
+    message=_needed("the sequence field {name!r}, which is not in the schema"),
 )
 NESTED_ORDER = _refused(
     name="sequence fields of nested types",
     area="merging",
-    condition="the option sequence.field, or of a sequence group",
+    condition="the option sequence.field, or the option of a sequence group",
     checked=("paimon.merge.rules._check_order",),
-    message=_needed("an order by nested values"),
+    message=_needed("a sequence field of a nested type"),
 )
 REMOVE_BESIDE_GROUPS = _refused(
     name="partial-update that removes records on delete, with sequence groups or ignored deletes",
     area="merging",
     condition="the options partial-update.remove-record-on-delete, ignore-delete and sequence groups",
     checked=("paimon.merge.rules._partial_update",),
-    message=_needed("a removal of records beside sequence groups or ignored deletes", "the option {option}"),
+    message=_needed("remove-record-on-delete with sequence groups or ignored deletes", "the option {option}"),
 )
 REMOVE_BY_GROUP = _refused(
     name="partial-update that removes records by sequence group, with ignored deletes",
     area="merging",
     condition="the options partial-update.remove-record-on-sequence-group and ignore-delete",
     checked=("paimon.merge.rules._partial_update",),
-    message=_needed("a removal of records beside ignored deletes", "the option {option}"),
+    message=_needed("remove-record-on-sequence-group with ignored deletes", "the option {option}"),
 )
 FUNCTIONS_OUTSIDE_GROUPS = _refused(
     name="partial-update with aggregate functions outside of sequence groups",
@@ -246,35 +246,37 @@ FUNCTIONS_OUTSIDE_GROUPS = _refused(
     ),
 )
 GROUP_COLUMNS = _refused(
-    name="sequence groups with a column twice, in the key or not there",
+    name="sequence groups with a duplicate, key or missing column",
     area="merging",
     condition="an option fields.*.sequence-group",
     checked=("paimon.merge.rules._groups",),
-    message=_needed("the column {column!r} in a sequence group, twice, in the key or not there", "{option}"),
+    message=_needed(
+        "the column {column!r} in a sequence group, where it is a duplicate, a key column or missing", "{option}"
+    ),
 )
 GROUPS_TO_REMOVE_BY = _refused(
-    name="sequence fields to remove by that are in no group",
+    name="remove-record-on-sequence-group with a field that is not in a sequence group",
     area="merging",
     condition="the option partial-update.remove-record-on-sequence-group",
     checked=("paimon.merge.rules._groups",),
-    message=_needed("the sequence field {name!r}, which is in no group", "the option {option}"),
+    message=_needed("the sequence field {name!r}, which is not in a sequence group", "the option {option}"),
 )
 REMOVE_BESIDE_RETRACTS = _refused(
     name="aggregation that removes records on delete, with ignored retracts",
     area="merging",
     condition="the options aggregation.remove-record-on-delete and fields.*.ignore-retract",
     checked=("paimon.merge.rules._aggregation",),
-    message=_needed("a removal of records beside ignored retracts", "the option fields.{column}.ignore-retract"),
+    message=_needed("remove-record-on-delete with ignored retracts", "the option fields.{column}.ignore-retract"),
 )
 COUNT_LIMITS = _refused(
-    name="limits of nested_update that are no positive number",
+    name="nested_update with a count-limit that is not a positive number",
     area="merging",
     condition="an option fields.*.count-limit",
     checked=("paimon.merge.rules._limit",),
     message=_needed("a limit of {limit!r} rows", "the option fields.{column}.count-limit={limit}"),
 )
 AGGREGATE_FUNCTIONS = _refused(
-    name="aggregate functions that are not known, or not for the column's type",
+    name="unknown aggregate functions, and those not defined for the column's type",
     area="merging",
     condition="an option fields.*.aggregate-function",
     checked=("paimon.merge.rules.check_function",),
@@ -284,13 +286,13 @@ AGGREGATE_FUNCTIONS = _refused(
     ),
 )
 BLANK_TEXTS = _refused(
-    name="listagg over blank texts",
+    name="listagg of blank strings",
     area="merging",
     condition="a value of a column with the function listagg",
     checked=("paimon.merge.aggregates.texts.result",),
     message=(
-        "A column of the aggregate function listagg holds blank texts, which Paimon's releases from 2.0 on "
-        "pass over and those before do not. Leave the column out, or read it with Paimon's own engines."
+        "A column with the aggregate function listagg contains blank strings, which Paimon skips since 2.0 and "
+        "older releases do not. Leave the column out, or read it with Paimon's own engines."
     ),
 )
 OTHER_THETA_SKETCHES = _refused(
@@ -299,41 +301,41 @@ OTHER_THETA_SKETCHES = _refused(
     condition="a value of a column with the function theta_sketch",
     checked=("paimon.merge.binary_aggregates.theta_sketch.union",),
     message=(
-        "A column of the aggregate function theta_sketch holds bytes that begin with {bytes}: no sketch of "
-        "the compact form. Leave the column out, or read it with Paimon's own engines."
+        "A column with the aggregate function theta_sketch contains bytes that begin with {bytes}, which is not a "
+        "compact sketch. Leave the column out, or read it with Paimon's own engines."
     ),
 )
 RETRACTED_COLLECTIONS = _refused(
-    name="collect that takes back nested elements or bytes",
+    name="collect with retracts of nested elements or bytes",
     area="merging",
-    condition="a retraction in a column with the function collect",
+    condition="a retract in a column with the function collect",
     checked=("paimon.merge.nested_aggregates.collect.retract",),
     message=(
-        "A column of the aggregate function collect has elements of type {type} taken back, which Paimon's "
-        "own readers compare in different ways, or fail on. Leave the column out."
+        "A column with the aggregate function collect has retracts of elements of type {type}, for which Paimon's "
+        "own readers return different results or fail. Leave the column out."
     ),
 )
 NULLS_AMONG_DISTINCT_ROWS = _refused(
-    name="collect of distinct rows with null among them",
+    name="collect of distinct rows, one of them null",
     area="merging",
     condition="a value of a column with the function collect and the option distinct",
     checked=("paimon.merge.nested_aggregates._distinct.add",),
     message=(
-        "A column whose distinct rows are collected holds null among them, on which Paimon itself fails. "
-        "Leave the column out."
+        "A column with the aggregate function collect and the option distinct contains a null row, for which "
+        "Paimon fails too. Leave the column out."
     ),
 )
 DIFFERING_NESTED_ROWS = _refused(
-    name="nested rows that Paimon's releases treat in different ways",
+    name="nested rows for which Paimon's releases return different results",
     area="merging",
     condition=(
-        "nulls, repeated keys or rows over the limit in a column with the function nested_update or "
+        "nulls, duplicate keys or rows above the limit in a column with the function nested_update or "
         "nested_partial_update"
     ),
     checked=("paimon.merge.nested_aggregates._differing",),
     message=(
-        "A column of nested rows holds {what}, which Paimon's releases treat in different ways. Leave the "
-        "column out, or read it with Paimon's own engines."
+        "A column with nested rows contains {what}, for which Paimon's releases return different results. Leave "
+        "the column out, or read it with Paimon's own engines."
     ),
 )
 OVERFLOWING_SUMS = _refused(
@@ -342,68 +344,68 @@ OVERFLOWING_SUMS = _refused(
     condition="the merged values of a DECIMAL column with the function sum or product",
     checked=("paimon.merge.number_aggregates._Numbers.result",),
     message=(
-        "The sum of a key has more digits than its type {type}, which Paimon's engines show in different "
-        "ways. Leave the column out, or read it with Paimon's own engines."
+        "The sum of a key has more digits than its type {type}, for which Paimon's engines return different "
+        "results. Leave the column out, or read it with Paimon's own engines."
     ),
 )
 EMPTY_BRANCH = _refused(
-    name="a branch without versions beside one that has some",
+    name="a branch without versions whose fallback or primary branch has some",
     area="branches",
     condition="the options scan.fallback-branch and scan.primary-branch",
     checked=("paimon.fallback.check_empty",),
     message=(
-        "{root} has no version here, but is read together with the branch {branch!r} ({option}), which has "
-        "some. Open that branch."
+        "{root} has no versions on this branch, but it is combined with the branch {branch!r} ({option}), which "
+        "has some. Open that branch."
     ),
 )
 ABSENT_BRANCH = _refused(
-    name="a fallback or primary branch that is not there",
+    name="a fallback or primary branch that does not exist",
     area="branches",
     condition="the options scan.fallback-branch and scan.primary-branch",
     checked=("paimon.fallback._open_branch",),
-    message=_needed("the branch {branch!r}, which is not there", "{option}"),
+    message=_needed("the branch {branch!r}, which does not exist", "{option}"),
 )
 EXPIRED_BESIDE_BRANCH = _refused(
-    name="expired versions of tags beside a branch",
+    name="expired versions of tags, combined with a branch",
     area="branches",
-    condition="only a tag holds the version",
+    condition="the version exists only as a tag",
     checked=("paimon.fallback.fallback_version",),
-    message=_needed("a branch beside a version that has expired and only a tag holds", "{option}"),
+    message=_needed("a branch combined with a version that has expired and exists only as a tag", "{option}"),
 )
 UNCERTAIN_BRANCH_VERSION = _refused(
-    name="older versions where that of the other branch is not certain",
+    name="older versions for which the version of the other branch is ambiguous",
     area="branches",
-    condition="the other branch's versions are out of order, have one time, or have expired",
+    condition="the other branch's versions are out of order, have the same time, or have expired",
     checked=("paimon.fallback.fallback_version",),
-    message=_needed("a branch beside it as it was then", "{option}, {reason}"),
+    message=_needed("the other branch at the same time", "{option}, {reason}"),
 )
 OTHER_BRANCH_COLUMNS = _refused(
-    name="branches of other columns or partition keys",
+    name="branches with different columns or partition keys",
     area="branches",
     condition="the schemas of both branches",
     checked=("paimon.fallback.check_same_columns",),
-    message=_needed("a branch of other columns{what}", "{option}"),
+    message=_needed("a branch with different columns{what}", "{option}"),
 )
 HIDDEN_BRANCH_PARTITIONS = _refused(
-    name="partitions of a branch beside ones whose files wait for a compaction",
+    name="branches combined while all files of a partition wait for a compaction",
     area="branches",
-    condition="all files of a partition of the first branch are hidden",
+    condition="all files of a partition of the first branch are on level 0 or in postponed buckets",
     checked=("paimon.fallback.joined",),
-    message=_needed("partitions of a branch beside ones whose files wait for a compaction", "{option}"),
+    message=_needed("branches combined while all files of a partition wait for a compaction", "{option}"),
 )
 FALLBACK_BRANCH_CHANGES = _refused(
-    name="changes of tables with a fallback branch",
+    name="row changes of tables with a fallback branch",
     area="changes",
     condition="the option scan.fallback-branch is set",
     checked=("paimon.readable.check_table",),
-    message=_needed("partitions read from a fallback branch", "the option {option}={value}"),
+    message=_needed("row changes of a fallback branch", "the option {option}={value}"),
 )
 PRIMARY_BRANCH_CHANGES = _refused(
-    name="changes of tables with a primary branch",
+    name="row changes of tables with a primary branch",
     area="changes",
     condition="the option scan.primary-branch is set",
     checked=("paimon.readable.check_table",),
-    message=_needed("partitions read from a primary branch", "the option {option}={value}"),
+    message=_needed("row changes of a primary branch", "the option {option}={value}"),
 )
 DATA_EVOLUTION = _read(
     name="data evolution, row ids",
@@ -412,19 +414,19 @@ DATA_EVOLUTION = _read(
     checked=("paimon.files.column_groups",),
 )
 BLOBS = _read(
-    name='blobs, up to 256 MiB at once, or their descriptors (`columns=["b$descriptor"]`)',
+    name='blobs, up to 256 MiB at a time, or their descriptors (`columns=["b$descriptor"]`)',
     area="wide rows",
     condition="a column of type BLOB",
     checked=("paimon.files.blobs",),
 )
 GREAT_BLOBS = _refused(
-    name="more than 256 MiB of blobs at once",
+    name="more than 256 MiB of blobs at a time",
     area="wide rows",
-    condition="the blobs of the rows asked for",
+    condition="the blobs of the requested rows",
     checked=("paimon.files.blobs.check_limit",),
     message=(
-        "The blob columns asked for hold {total:,} bytes, and at most {most:,} are loaded at once. Leave them"
-        " out with columns=[...], or read fewer partitions with a condition on the partition columns."
+        "The requested blob columns have {total:,} bytes; the limit of one read is {most:,}. Leave them out with "
+        "columns=[...], or read fewer partitions with a condition on the partition columns."
     ),
 )
 EVOLUTION_WITH_KEYS = _refused(
@@ -437,18 +439,18 @@ EVOLUTION_WITH_KEYS = _refused(
 EVOLUTION_WITH_VECTORS = _refused(
     name="data evolution with deletion vectors",
     area="wide rows",
-    condition="a deletion vector of a file that shares its rows with others",
+    condition="a deletion vector of a file that contains only some columns of its rows",
     checked=("paimon.scan.planning._evolving_splits",),
-    message=_needed("deletion vectors of rows that are spread over several files", "the data file {file}"),
+    message=_needed("deletion vectors of rows whose columns are in several files", "the data file {file}"),
 )
 PARTIAL_FILES = _refused(
-    name="files of some columns outside of data evolution",
+    name="files with only some columns, without data evolution",
     area="wide rows",
     condition="the write columns of a file",
     checked=("paimon.readable.check_write_columns",),
     message=_needed(
-        "data evolution, which spreads a row over several files",
-        "the data file {file}, which is without the column {column!r}",
+        "data evolution, where the columns of a row are in several files",
+        "the data file {file} lacks the column {column!r}",
     ),
 )
 BLOB_DESCRIPTORS = _refused(
@@ -468,28 +470,28 @@ BLOB_VIEWS = _refused(
     message=_needed("blobs that are views of another table", "the option {option}={value}"),
 )
 BLOB_COLUMNS = _refused(
-    name="blobs outside of data evolution",
+    name="blobs without data evolution",
     area="wide rows",
     condition="a column of type BLOB without the option data-evolution.enabled, or a BLOB in another type",
     checked=("paimon.readable.check_table",),
     message=_needed("blob columns", "the column {column!r} of type {type}"),
 )
 BLOB_FILES = _refused(
-    name="blob files outside of data evolution",
+    name="blob files without data evolution",
     area="wide rows",
     condition="a blob file without row ids",
     checked=("paimon.scan.planning._check_file",),
     message=_needed("blob files without data evolution", "the data file {file}"),
 )
 BLOBS_IN_OTHER_FILES = _refused(
-    name="blobs that are not in blob files",
+    name="blobs outside of blob files",
     area="wide rows",
-    condition="a file of another format holds a BLOB column",
+    condition="a file of another format contains a BLOB column",
     checked=("paimon.readable.check_no_blobs",),
-    message=_needed("blobs that are not in blob files", "the column {column!r} of the data file {file}"),
+    message=_needed("blobs outside of blob files", "the column {column!r} of the data file {file}"),
 )
 TYPES = _read(
-    name="all but those beside",
+    name="all others",
     area="types",
     condition="the schema",
     checked=("paimon.metadata.data_types",),
@@ -501,10 +503,7 @@ SCHEMA_EVOLUTION = _read(
     checked=("paimon.files.evolution",),
 )
 CHARS = _read(
-    name=(
-        "CHAR as Paimon's core gives it: without the blanks that ORC files put behind it, where Paimon's "
-        "Spark connector fills up any"
-    ),
+    name=("CHAR as in Paimon's core: without the blanks that ORC files add (Paimon's Spark connector pads all values)"),
     area="types",
     condition="a column of type CHAR",
     checked=("paimon.files.data_files",),
@@ -513,7 +512,7 @@ VECTOR_COLUMNS = _refused(
     keyword="VECTOR",
     name="vectors",
     area="types",
-    condition="a column of type VECTOR, or one in another type",
+    condition="a column of type VECTOR, or a nested one",
     checked=("paimon.readable.check_table",),
     message=_needed("vector columns", "the column {column!r} of type {type}"),
 )
@@ -522,40 +521,40 @@ SPATIAL_TYPES = _refused(
     area="types",
     condition="a column of type GEOMETRY or GEOGRAPHY",
     checked=("paimon.metadata.data_types._TypeText._atomic",),
-    message="Columns of type {type} are not read.",
+    message="Columns of type {type} are not supported.",
 )
 UNKNOWN_TYPES = _refused(
-    name="types that are not known",
+    name="unknown types",
     area="types",
-    condition="a column of another type than Paimon's",
+    condition="a column whose type is not one of Paimon's",
     checked=("paimon.metadata.data_types._TypeText._atomic",),
-    message="Columns of type {type} are not known.",
+    message="The column type {type} is unknown.",
 )
 SHREDDED_VARIANTS = _refused(
     name="shredded variants",
     area="types",
-    condition="a VARIANT column of a file has other fields than value and metadata",
+    condition="a VARIANT column of a file has fields other than value and metadata",
     checked=("paimon.files.data_files._conform_struct",),
-    message="Shredded VARIANT columns ({fields}) are not read.",
+    message="Shredded VARIANT columns ({fields}) are not supported.",
 )
 CASTS = _refused(
-    name="casts that Paimon has and this has not",
+    name="other casts that Paimon has",
     area="types",
-    condition="a column's type was changed, and files have the old one",
+    condition="the type of a column was changed, and files have the old type",
     checked=("paimon.files.evolution._check",),
     message=(
-        "The column {column!r} was changed from {before} to {after}; files written before are not cast so "
-        "here. The table's history and files, and versions before the change, can still be read."
+        "The column {column!r} was changed from {before} to {after}; this cast of older files is not supported. "
+        "History, files and versions from before the change are available."
     ),
 )
 CASTS_OF_VALUES = _refused(
-    name="values that have no proven cast",
+    name="values whose cast is not verified",
     area="types",
     condition="a value in a file of the old type",
     checked=("paimon.files.evolution.evolve",),
     message=(
-        "The column {column!r} of the data file {path} cannot be read under the schema asked for: {reason}. "
-        "Leave the column out with columns=[...], or read a version before its type was changed."
+        "The column {column!r} of the data file {path} cannot be read with the requested schema: {reason}. Leave "
+        "the column out with columns=[...], or read a version from before its type was changed."
     ),
 )
 CHANGELOGS = _read(
@@ -571,39 +570,39 @@ INCREMENTAL = _read(
     checked=("paimon.changes.incremental",),
 )
 CHANGES_OF_EVOLUTION = _refused(
-    name="those of data evolution",
+    name="row changes of tables with data evolution",
     area="changes",
     condition="the option data-evolution.enabled",
     checked=("paimon.changes.incremental._check_schema",),
-    message=_needed("changes of rows that are spread over several files", "the option data-evolution.enabled=true"),
+    message=_needed("changes of rows whose columns are in several files", "the option data-evolution.enabled=true"),
 )
 TAKEN_CHANGE_COLUMN = _refused(
-    name="changes of a table with a column `rowkind`",
+    name="row changes of a table with a column `rowkind`",
     area="changes",
     condition="the schema",
     checked=("paimon.changes.incremental._check_schema",),
     message=(
-        "The table has a column {column!r}, which is the name of the column with the kind of a change. Its row "
-        "changes are not read; file_changes() returns the files."
+        "The table has its own column {column!r}, which is also the column for the kind of a change, so its row "
+        "changes are not supported. file_changes() returns the changed files."
     ),
 )
 UPDATES_WITH_REMOVALS = _refused(
-    name="commits that remove files, as an UPDATE of Paimon 0.9",
+    name="APPEND commits that remove files, as by UPDATE in Paimon 0.9",
     area="changes",
     condition="DELETE entries in an APPEND commit",
     checked=("paimon.changes.incremental._checked",),
     message=(
-        "Version {version} is an {kind} that removes files, as Paimon 0.9 records an UPDATE. Its files do not show"
-        " which rows changed, and Paimon does not read it either. Leave it out of the range, or compare to_arrow()"
-        " of both versions."
+        "Version {version} is an {kind} that removes files, as Paimon 0.9 records an UPDATE. Its files do not "
+        "show which rows changed, and Paimon cannot read its changes either. Leave it out of the range, or "
+        "compare to_arrow() of both versions."
     ),
 )
 CHANGES_OF_POSTPONED_BUCKETS = _refused(
-    name="those of postponed buckets",
+    name="row changes of postponed buckets",
     area="changes",
     condition="the option bucket=-2",
     checked=("paimon.changes.incremental._checked",),
-    message="Version {version} wrote to postponed buckets (bucket=-2), whose changes are not read.",
+    message="Version {version} wrote to postponed buckets (bucket=-2), whose row changes are not supported.",
 )
 CHANGELOG_OF_LEVEL_0 = _refused(
     name="changelogs of level 0 with deletion vectors or first-row",
@@ -612,7 +611,7 @@ CHANGELOG_OF_LEVEL_0 = _refused(
     checked=("paimon.changes.incremental._checked",),
     message=(
         "The changelog of version {version} has files of level 0, which Paimon skips in tables with deletion "
-        "vectors or merge-engine=first-row; it is not read."
+        "vectors or merge-engine=first-row. This is not supported."
     ),
 )
 DIFFERENCE_OF_POSTPONED_BUCKETS = _refused(
@@ -620,7 +619,7 @@ DIFFERENCE_OF_POSTPONED_BUCKETS = _refused(
     area="changes",
     condition="files of a bucket below 0",
     checked=("paimon.changes.incremental._batch_state",),
-    message=_needed("the difference of postponed buckets", "a bucket below 0"),
+    message=_needed("mode='diff' of postponed buckets", "a bucket below 0"),
 )
 DIFFERENCE_OF_REMOVED_FILES = _refused(
     name="`diff` of append tables whose files were removed",
@@ -638,12 +637,12 @@ DIFFERENCE_OF_BUCKET_COUNTS = _refused(
     condition="the bucket counts of both versions",
     checked=("paimon.changes.incremental._check_buckets",),
     message=(
-        "A partition's number of buckets changed from {before} to {after} between the versions, so that their"
-        " keys cannot be matched. Compare to_arrow() of both versions."
+        "The number of buckets of a partition changed from {before} to {after} between the versions, so their "
+        "keys cannot be matched. Compare to_arrow() of both versions."
     ),
 )
 DIFFERENCE_OF_OLDER_ROWS = _refused(
-    name="`diff` of keys whose later row is not the newer one by sequence",
+    name="`diff` of keys whose later row has a lower sequence number",
     area="changes",
     condition="sequence numbers and sequence fields of both versions",
     checked=("paimon.changes.events._check_order",),
@@ -659,8 +658,8 @@ TAKEN_AUDIT_COLUMN = _refused(
     condition="the schema",
     checked=("paimon.system_tables.row_tables._columns",),
     message=(
-        "The table has a column of its own called {column!r}, which is what {table} calls the kind of an "
-        "event; {table} is not read. to_arrow() gives the rows."
+        "The table has its own column {column!r}, which is also the column of {table} for the kind of an event, "
+        "so {table} is not supported. to_arrow() returns the rows."
     ),
 )
 AUDIT_NUMBERS = _refused(
@@ -669,43 +668,43 @@ AUDIT_NUMBERS = _refused(
     condition="the option table-read.sequence-number.enabled",
     checked=("paimon.system_tables.row_tables._columns",),
     message=(
-        "The option {option} asks for sequence numbers in {table}, which rows without a primary key have not;"
-        " {table} is not read. to_arrow() gives the rows."
+        "The option {option} adds sequence numbers to {table}, which rows without a primary key do not have, so "
+        "{table} is not supported. to_arrow() returns the rows."
     ),
 )
 FILE_FORMATS = _read(
     name="parquet, ORC, Avro",
     area="data files",
-    condition="the names of data files",
+    condition="the extension of data files",
     checked=("paimon.readable.file_format",),
 )
 OTHER_FILE_FORMATS = _refused(
     name="csv, json, lance, vortex, ...",
     area="data files",
-    condition="the names of data files",
+    condition="the extension of data files",
     checked=("paimon.readable.file_format",),
     message=_needed("files of the format {format}", "the data file {file}"),
 )
 STORAGES = _read(
-    name="local disk, and whatever fsspec opens; tested on a real S3 API (`pip install s3fs`)",
+    name="local disk, and all file systems of fsspec; tested on an S3 API (`pip install s3fs`)",
     area="storages",
     condition="the location",
     checked=("storage",),
 )
 EXPIRY = _read(
-    name="what expiring versions would free",
+    name="the files that expiring versions would delete",
     area="retention",
     condition="every table",
     checked=("paimon.maintenance.retention",),
 )
 EXPIRY_OVER_GAPS = _refused(
-    name="that of versions with a snapshot missing among them",
+    name="expiry of a range in which a snapshot is missing",
     area="retention",
     condition="the listing of snapshots",
     checked=("paimon.maintenance.retention._check_whole",),
     message=(
-        "What expiring versions {first} to {last} frees is unknown: snapshot {missing} is missing, and Paimon's "
-        "expiry stops at a gap. Repair the table, or keep more versions."
+        "What expiring versions {first} to {last} would delete is unknown: snapshot {missing} is missing, and "
+        "Paimon's expiry stops at a gap. Repair the table, or keep more versions."
     ),
 )
 FEATURES: tuple[Feature, ...] = (

@@ -225,12 +225,12 @@ def test_a_description_that_can_not_be_is_damage(storage, change):
 
 @pytest.mark.parametrize("kind", ["r", "", None, "U"])
 def test_another_way_to_store_is_refused(storage, kind):
-    with pytest.raises(UnsupportedFeatureError, match="stored in a way that is not known"):
+    with pytest.raises(UnsupportedFeatureError, match="has the unknown storage type"):
         vector_of(described(storage_type=kind), storage, PATH)
 
 
 def test_a_vector_of_untold_size_is_not_read(storage):
-    with pytest.raises(UnsupportedFeatureError, match="has 1,000,000,000 bytes, and at most"):
+    with pytest.raises(UnsupportedFeatureError, match="has 1,000,000,000 bytes; the limit"):
         vector_of(described(size_bytes=1_000_000_000), storage, PATH)
 
 

@@ -138,7 +138,7 @@ def test_an_unknown_mode_of_column_mapping_is_refused_whatever_the_protocol():
     told = metadata(PLAIN, configuration={"delta.columnMapping.mode": "colour"})
 
     for said in (protocol(1), protocol(2), protocol(3, ["deletionVectors"]), protocol(3, ["columnMapping"])):
-        with pytest.raises(UnsupportedFeatureError, match="maps its columns by 'colour'"):
+        with pytest.raises(UnsupportedFeatureError, match="has the column mapping mode 'colour'"):
             check_readable(said, told)
 
 

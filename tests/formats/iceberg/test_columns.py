@@ -297,7 +297,7 @@ def test_encrypted_files_and_other_formats_are_refused_by_name(tmp_path, name):
         version.rows()
 
     entry |= {"key_metadata": None, "file_format": "puffin" if name == "data" else "lance"}
-    with pytest.raises(UnsupportedFeatureError, match="is in the format (puffin|lance), which is not read"):
+    with pytest.raises(UnsupportedFeatureError, match="has the format (puffin|lance), which is not supported"):
         version.rows()
 
 

@@ -296,7 +296,7 @@ def test_what_is_no_metadata_is_named(content, found):
 
 
 def test_an_unknown_codec_is_refused_by_name():
-    with pytest.raises(UnsupportedFeatureError, match="the Avro codec 'lz4', which is not read"):
+    with pytest.raises(UnsupportedFeatureError, match="the Avro codec 'lz4', which is not supported"):
         read(container(ROW, [(0, b"")], "lz4"))
 
 

@@ -105,7 +105,9 @@ def test_bytes_that_are_no_sketch_are_refused():
         fold(binary_aggregates.hll_sketch, [b"no sketch at all", b"nor is this"])
     with pytest.raises(CorruptBytesError, match="a sketch that cannot be read"):
         fold(binary_aggregates.theta_sketch, [bytes.fromhex("02030300001acc93"), bytes.fromhex("02030300001acc93")])
-    with pytest.raises(UnsupportedFeatureError, match="holds bytes that begin with c303020c0a00cc93: no sketch of"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="contains bytes that begin with c303020c0a00cc93, which is not a compact sketch"
+    ):
         fold(binary_aggregates.theta_sketch, [bytes.fromhex("c303020c0a00cc93"), b""])
 
 

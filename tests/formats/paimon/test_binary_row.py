@@ -182,7 +182,9 @@ def test_text_that_is_not_utf8_is_broken():
 def test_a_timestamp_too_far_away_is_refused_or_unknown():
     row = binary_row([parse_type("TIMESTAMP(9)")], [(253_402_300_799_999, 0)])
 
-    with pytest.raises(UnsupportedFeatureError, match="TIMESTAMP.9. of the table lies too far from 1970"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="TIMESTAMP.9. in a partition or key is outside the range of 64 bits"
+    ):
         decode(pa.array([row]), fields("TIMESTAMP(9)"))
     assert decode(pa.array([row]), fields("TIMESTAMP(9)"), lenient=True)["f0"].to_pylist() == [None]
 

@@ -177,7 +177,9 @@ def test_more_blobs_than_the_limit_are_refused_but_other_columns_are_read(monkey
 
     assert snapshot.to_arrow(columns=["b"]).num_rows == 5
     monkeypatch.setattr(blobs, "LIMIT_BYTES", 300)
-    with pytest.raises(UnsupportedFeatureError, match="The blob columns asked for hold 343 bytes, and at most 300"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="The requested blob columns have 343 bytes; the limit of one read is 300"
+    ):
         snapshot.to_arrow()
     assert snapshot.to_arrow(columns=["k"]).num_rows == 5
 

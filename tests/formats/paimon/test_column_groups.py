@@ -149,12 +149,14 @@ def test_a_blob_file_without_rows_is_broken():
 
 
 def test_blobs_inside_a_data_file_are_refused():
-    with pytest.raises(UnsupportedFeatureError, match="not in blob files .the column 'v' of the data file a.parquet"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="outside of blob files .the column 'v' of the data file a.parquet"
+    ):
         splits(schema([("k", "INT"), ("v", "BLOB")]), [part("a.parquet", None)], options=EVOLVING)
 
 
 def test_a_part_of_rows_that_have_no_id_is_refused():
-    with pytest.raises(UnsupportedFeatureError, match="a.parquet, which is without the column 'v'"):
+    with pytest.raises(UnsupportedFeatureError, match="a.parquet lacks the column 'v'"):
         splits(TABLE, [part("a.parquet", ["k"], first=None)], options=EVOLVING)
 
 
@@ -162,7 +164,7 @@ def test_vectors_of_rows_in_parts_are_refused():
     vectors = {(entry("x")["partition"], 0, "a.parquet"): Vector(path="i", offset=1, length=1, cardinality=1)}
     options = EVOLVING | {"deletion-vectors.enabled": "true"}
 
-    with pytest.raises(UnsupportedFeatureError, match="deletion vectors of rows that are spread over several files"):
+    with pytest.raises(UnsupportedFeatureError, match="deletion vectors of rows whose columns are in several files"):
         splits(TABLE, [part("a.parquet", None), part("b.orc", ["v"])], options=options, vectors=vectors)
 
 

@@ -77,7 +77,7 @@ def test_the_branch_itself_is_read_alone(table):
 def test_a_branch_that_is_not_there_is_refused(table):
     rewrite(table / "schema" / "schema-1", options={"scan__fallback-branch": "../gone"})
 
-    with pytest.raises(UnsupportedFeatureError, match="need the branch '../gone', which is not there"):
+    with pytest.raises(UnsupportedFeatureError, match="need the branch '../gone', which does not exist"):
         values(table)
 
 
@@ -124,7 +124,7 @@ def test_a_version_that_only_a_tag_holds_is_refused(table):
     forget(table, 1, latest=4)
 
     with pytest.raises(
-        UnsupportedFeatureError, match="a branch beside a version that has expired and only a tag holds"
+        UnsupportedFeatureError, match="a branch combined with a version that has expired and exists only as a tag"
     ):
         values(table, "tag:kept")
 
@@ -135,7 +135,7 @@ def test_a_table_without_versions_does_not_hide_those_of_the_branch(table):
     snapshot = snapshot_explorer.open_table(str(table)).current
 
     for read in (snapshot.to_arrow, snapshot.count):
-        with pytest.raises(UnsupportedFeatureError, match="is read together with the branch 'rt'"):
+        with pytest.raises(UnsupportedFeatureError, match="is combined with the branch 'rt'"):
             read()
     shutil.rmtree(table / "branch" / "branch-rt" / "snapshot")
     assert snapshot_explorer.open_table(str(table)).current.count() == 0

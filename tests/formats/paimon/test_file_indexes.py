@@ -95,7 +95,7 @@ def test_a_damaged_container_is_named(content, why):
 
 
 def test_a_container_of_another_version_is_refused():
-    with pytest.raises(errors.UnsupportedFeatureError, match="The file index x/f.index is of version 2; version 1 is"):
+    with pytest.raises(errors.UnsupportedFeatureError, match="The file index x/f.index has version 2; version 1 is"):
         parse_container(container(version=2), "x/f.index")
 
 

@@ -114,7 +114,7 @@ def test_no_manifests_have_no_entries():
 @pytest.mark.parametrize(
     ("rows", "error", "found"),
     [
-        ([raw_entry(_VERSION=1)], UnsupportedFeatureError, "A manifest of the table is of version 1; version 2"),
+        ([raw_entry(_VERSION=1)], UnsupportedFeatureError, "A manifest of the table has version 1; version 2"),
         ([raw_entry(), raw_entry(kind=2)], UnsupportedFeatureError, "an entry that is neither ADD nor DELETE"),
         ([raw_entry(name="../x")], CorruptTableError, "a manifest names the file '../x', which could lead out"),
     ],

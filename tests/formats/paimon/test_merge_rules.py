@@ -119,16 +119,19 @@ def test_a_limit_that_is_no_number_of_rows_is_refused(limit):
         ({"fields.g.sequence-group": "gone"}, "the column 'gone' in a sequence group"),
         ({"fields.g.sequence-group": "k"}, "the column 'k' in a sequence group"),
         ({"fields.g.sequence-group": "t", "fields.n.sequence-group": "t"}, "the column 't' in a sequence group"),
-        ({"fields.l.sequence-group": "t"}, "an order by nested values"),
+        ({"fields.l.sequence-group": "t"}, "a sequence field of a nested type"),
         ({"fields.n.aggregate-function": "sum"}, "outside of a sequence group"),
-        ({"partial-update.remove-record-on-sequence-group": "g"}, "the sequence field 'g', which is in no group"),
+        (
+            {"partial-update.remove-record-on-sequence-group": "g"},
+            "the sequence field 'g', which is not in a sequence group",
+        ),
         (
             {"partial-update.remove-record-on-delete": "true", "ignore-delete": "true"},
-            "a removal of records beside sequence groups or ignored deletes",
+            "remove-record-on-delete with sequence groups or ignored deletes",
         ),
         (
             {"partial-update.remove-record-on-delete": "true", "fields.g.sequence-group": "t"},
-            "a removal of records beside sequence groups or ignored deletes",
+            "remove-record-on-delete with sequence groups or ignored deletes",
         ),
         (
             {
@@ -136,7 +139,7 @@ def test_a_limit_that_is_no_number_of_rows_is_refused(limit):
                 "fields.g.sequence-group": "t",
                 "ignore-delete": "true",
             },
-            "a removal of records beside ignored deletes",
+            "remove-record-on-sequence-group with ignored deletes",
         ),
     ],
 )
@@ -147,11 +150,13 @@ def test_partial_updates_that_paimon_refuses_are_refused(options, said):
 def test_a_removal_of_records_beside_ignored_retracts_is_refused():
     options = {"aggregation.remove-record-on-delete": "true", "fields.n.ignore-retract": "true"}
 
-    assert "a removal of records beside ignored retracts" in refusal({**AGGREGATION, **options})
+    assert "remove-record-on-delete with ignored retracts" in refusal({**AGGREGATION, **options})
 
 
 def test_first_rows_by_sequence_fields_are_refused():
-    assert "a first row by sequence fields" in refusal({"merge-engine": "first-row", "sequence.field": "g"})
+    assert "merge-engine=first-row with sequence fields" in refusal(
+        {"merge-engine": "first-row", "sequence.field": "g"}
+    )
 
 
 def test_functions_are_those_of_the_columns_then_the_default_then_the_last_value_that_is_not_null():
@@ -267,5 +272,5 @@ def test_blank_texts_that_releases_join_in_different_ways_are_refused():
     options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "listagg"}
     (split,) = splits(table, [keyed("a.parquet"), keyed("b.parquet")], options=options)
 
-    with pytest.raises(UnsupportedFeatureError, match=r"Merging bucket-0/a.parquet .*listagg holds blank texts"):
+    with pytest.raises(UnsupportedFeatureError, match=r"Merging bucket-0/a.parquet .*listagg contains blank strings"):
         rows(Files(files), split, ["n"])

@@ -378,7 +378,7 @@ def test_a_table_of_another_kind_is_refused_by_name(memory_root):
     filesystem, root = memory_root
     other = PaimonTable(filesystem, root, options={"type": "format-table"})
 
-    with pytest.raises(UnsupportedFeatureError, match="is a format-table, which Paimon's own readers treat apart"):
+    with pytest.raises(UnsupportedFeatureError, match="is a format-table, which is not supported"):
         in_memory(other).listing()
 
 
@@ -495,7 +495,7 @@ def test_a_manifest_list_that_leads_out_of_the_table_is_refused(copy):
 def test_a_snapshot_of_a_format_that_is_not_known_is_refused(table, version):
     table.commit(version=version)
 
-    with pytest.raises(UnsupportedFeatureError, match=f"snapshot/snapshot-1 is of format version {version}"):
+    with pytest.raises(UnsupportedFeatureError, match=f"snapshot/snapshot-1 has format version {version}"):
         in_memory(table).version(1).files()
 
 

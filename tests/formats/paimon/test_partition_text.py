@@ -51,5 +51,7 @@ def test_bytes_are_hexadecimal_but_name_no_folder():
     values = pa.array([b"\x01\xff"])
 
     assert sql_text(values, parse_type("BYTES")) == ["01ff"]
-    with pytest.raises(UnsupportedFeatureError, match="Folders of partitions by a VARBINARY column cannot be named"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="Folder names of partitions by a VARBINARY column are not supported"
+    ):
         legacy_text(values, parse_type("BYTES"))

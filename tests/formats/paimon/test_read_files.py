@@ -160,7 +160,7 @@ def test_a_timestamp_that_nanoseconds_can_not_hold_is_refused_and_not_wrapped():
     content = (PROBES / "far.parquet").read_bytes()
 
     with pytest.raises(
-        UnsupportedFeatureError, match="far.parquet holds a timestamp outside of the years 1677 to 2262"
+        UnsupportedFeatureError, match="far.parquet contains a timestamp outside the years 1677 to 2262"
     ):
         read(content, "far.parquet", 1, [field("ts9", "TIMESTAMP(9)")])
 

@@ -29,13 +29,13 @@ def names(split):
     [
         ("merge-engine", "newest-wins", "the merge engine newest-wins"),
         ("data-evolution.enabled", "true", "data evolution of a table with a primary key"),
-        ("postpone.merge-on-read", "true", "rows of postponed buckets"),
+        ("postpone.merge-on-read", "true", "merge-on-read of postponed buckets"),
         ("chain-table.enabled", "true", "a chain table"),
         ("sequence.snapshot-ordering", "true", "rows ordered by snapshot"),
-        ("pk-clustering-override", "true", "files clustered"),
+        ("pk-clustering-override", "true", "files that are clustered"),
         ("scan.fallback-branch", "rt", "a fallback branch"),
         ("scan.primary-branch", "rt", "a primary branch"),
-        ("fields.m.map.storage-layout", "columns", "maps in a layout of their own"),
+        ("fields.m.map.storage-layout", "columns", "other storage layouts of maps"),
         ("blob-descriptor-field", "v", "blobs that are stored as descriptors"),
         ("blob-view-field", "v", "blobs that are views"),
         ("sequence.field", "gone", "the sequence field 'gone'"),
@@ -48,7 +48,7 @@ def test_an_option_that_asks_for_more_is_refused_by_name(option, value, said):
     assert said in str(refusal.value)
     assert f"{option}={value}" in str(refusal.value)
     assert str(refusal.value).startswith("The rows of version 7 need ")
-    assert "history, schema, manifests and files can be looked at" in str(refusal.value)
+    assert "History, schema, manifests and files are available" in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_column_of_a_type_that_is_not_read_is_refused_by_name(kind):
 
 
 def test_a_file_with_some_columns_only_is_refused_but_row_tracking_is_not():
-    with pytest.raises(UnsupportedFeatureError, match="a.parquet, which is without the column 'v'"):
+    with pytest.raises(UnsupportedFeatureError, match="a.parquet lacks the column 'v'"):
         splits(PLAIN, [entry("a.parquet", write_columns=["k"])])
 
     assert splits(PLAIN, [entry("a.parquet", write_columns=["k", "v", "_ROW_ID", "_SEQUENCE_NUMBER"])])

@@ -97,7 +97,7 @@ def test_the_vector_of_another_bucket_is_not_applied():
 
 
 def test_vectors_that_the_newest_options_turn_off_are_refused_where_rows_would_come_back():
-    with pytest.raises(UnsupportedFeatureError, match=r"that the newest options turn off .the data file a.parq"):
+    with pytest.raises(UnsupportedFeatureError, match=r"whose newest options disable them .the data file a.parq"):
         splits(PLAIN, [entry("a.parquet")], vectors=deletes("a.parquet"))
     assert splits(PLAIN, [entry("b.parquet")], vectors=deletes("a.parquet"))
 
@@ -116,7 +116,9 @@ def test_a_table_with_keys_is_merged_instead_where_vectors_are_turned_off(caplog
 def test_a_version_older_than_its_vectors_is_refused_where_it_needs_a_merge(levels):
     files = [keyed(f"{place}.parquet", 1, 3, level=level) for place, level in enumerate(levels)]
 
-    with pytest.raises(UnsupportedFeatureError, match="but were written before deletion vectors were turned on"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="which Paimon no longer does since deletion vectors were enabled"
+    ):
         splits(KEYED, files, options=ON)
 
 

@@ -332,14 +332,14 @@ TABLES: dict[str, Table] = {
     **{f"collected_{n}": Table(collected) for n in range(2)},
     "rescaled": Table(rescaled),
     "crossing": Table(crossing),
-    **{f"evolving_{n}": Table(evolving, ("1.4",), (), "spread over several files") for n in range(3)},
+    **{f"evolving_{n}": Table(evolving, ("1.4",), (), "columns are in several files") for n in range(3)},
     "tracked": Table(lambda scenario: append(scenario, **{"row-tracking.enabled": "true", "bucket": "-1"}), ("1.4",)),
     **{
         name: Table(
             lambda scenario, fill=fill: fill(scenario.core, scenario.name),
             ("1.4",),
             (),
-            "postponed|spread over several files",
+            "postponed|columns are in several files",
         )
         for name, (_, fill) in tables_of_files.TABLES.items()
         if name != "row_tracking"

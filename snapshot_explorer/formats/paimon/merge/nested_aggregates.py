@@ -305,9 +305,9 @@ def _since_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
 
 
 def _differing(function: Function, *, first: bool) -> UnsupportedFeatureError:
-    what = "nulls or two rows of one key in its first value" if first else "rows that its option count-limit is for"
+    what = "nulls or duplicate keys in its first value" if first else "more rows than its option count-limit allows"
     if first and function.most is not None:
-        what = f"nulls, two rows of one key or more than {function.most} rows in its first value"
+        what = f"nulls, duplicate keys or more than {function.most} rows in its first value"
     return refusal(features.DIFFERING_NESTED_ROWS, what=what)
 
 
