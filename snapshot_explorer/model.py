@@ -317,6 +317,14 @@ class Listing:
         place = bisect_left(self.versions, version)
         return self.versions[place - 1] if place else None
 
+    @property
+    def before_earliest(self) -> int | None:
+        """The number of the table before its earliest version, from which its commit counts; None without versions."""
+        if not self.versions:
+            return None
+        before = self.predecessor(self.versions[0])
+        return self.versions[0] - 1 if before is None else before
+
     def runs(self, versions: Sequence[int], begin: Collection[int] = ()) -> list[Sequence[int]]:
         """Return runs of consecutive versions, ascending; a version in `begin` starts a new run."""
         cuts = [

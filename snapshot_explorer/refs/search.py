@@ -259,17 +259,11 @@ def resolve_range(first: Ref, last: Ref, history: History, *, whole: bool) -> tu
 
 def _start(ref: Ref, history: History, *, whole: bool) -> int:
     listing = history.listing()
-    before = _before_first(listing) if whole and listing.versions else None
+    before = listing.before_earliest if whole else None
     is_before = ref == Earliest(back=1) or (isinstance(ref, Version) and not ref.back and ref.number == before)
     if before is not None and is_before:
         return before
     return resolve(ref, history)
-
-
-def _before_first(listing: Listing) -> int:
-    """Return a number for the table before its earliest version, whose own commit is listed."""
-    before = listing.predecessor(listing.versions[0])
-    return listing.versions[0] - 1 if before is None else before
 
 
 def _check_complete(first: int, last: int, listing: Listing) -> None:

@@ -104,7 +104,7 @@ class Retention:
         kept = len(self.versions) - len(self.lost)
         rows: list[tuple[str, object]] = [
             *self._expiry.rules,
-            ("lost versions", _version_range(self.lost)),
+            ("lost versions", self._lost_range),
             ("kept versions", f"{kept:,} of {len(self.versions):,}"),
             ("freed", f"{_files(self.freed_files)}, {size(self.freed_bytes)}{self._parts}"),
         ]
@@ -131,6 +131,18 @@ class Retention:
         for whom, command in self.commands:
             parts += [Line(f"{whom}:"), *(Line(piece) for piece in _command_lines(command))]
         return [*parts, *(Line(note) for note in self._expiry.command_notes if self.commands)]
+
+    @property
+    def _lost_range(self) -> str:
+        """Return the lost versions as `12 to 40 (29 versions)`."""
+        outcomes = [row["outcome"] for row in self.versions.to_arrow().to_pylist()]
+        lost = self.lost["version"].to_pylist()
+        if len(lost) < 2:  # noqa: PLR2004 - a range
+            return f"{lost[0]}" if lost else "none"
+        newest = outcomes.index("lost")
+        between = set(outcomes[newest : len(outcomes) - outcomes[::-1].index("lost")])
+        gaps = "" if between == {"lost"} else ", not all between"
+        return f"{lost[-1]} to {lost[0]} ({len(lost):,} versions{gaps})"
 
     @property
     def _parts(self) -> str:
@@ -181,17 +193,6 @@ def _number(keep_last: int | None) -> int | None:
             f"keep_last must be 1 to {_MAX_KEEP_LAST:,}, got {keep_last}. The newest version is always kept."
         )
     return keep_last
-
-
-def _version_range(lost: Frame) -> str:
-    """Return versions as `12 to 40 (29 versions)`."""
-    versions = sorted(lost["version"].to_pylist())
-    if not versions:
-        return "none"
-    if len(versions) == 1:
-        return f"{versions[0]}"
-    gaps = "" if versions[-1] - versions[0] + 1 == len(versions) else ", not all between"
-    return f"{versions[0]} to {versions[-1]} ({len(versions):,} versions{gaps})"
 
 
 def _files(count: int) -> str:
