@@ -106,6 +106,6 @@ OPEN = Command(
         ),
     ),
     notes="Makes the table the current one, and assigns it to a variable NAME: NAME.history() works at once. "
-    "Tables remain open after %reload_ext as long as their variables exist. The PATH of an Iceberg table may also be one "
-    "of its metadata files, for the table as it was then.",
+    "Tables remain open after %reload_ext as long as their variables exist. The PATH of an Iceberg table may also be "
+    "one of its metadata files, for the table as it was then.",
 )
