@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
+    from pyspark.sql import SparkSession
+
     from snapshot_explorer.storage import ExternalFiles
 
 _SHOWN = 3
@@ -34,6 +36,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     external_files: ExternalFiles = "allow",
     limits: Limits = DEFAULT,
     relocate: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
 ) -> Table:
     """Return the table in the folder `path`, at its newest version. Never writes to the table.
 
@@ -41,7 +44,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
 
     Args:
         path: A local folder or a URL such as `s3://lake/shop.db/orders`. For an Iceberg table also one of its metadata
-            files, which is then read even if there are newer ones.
+            files, which is then read even if there are newer ones. With `spark`, the table's name.
         branch: Open this branch instead of the main one. For an Iceberg table also a snapshot id as text: the history
             that ends there.
         format: `paimon`, `delta` or `iceberg`. By default the format is detected from the folder.
@@ -54,6 +57,10 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         limits: The maximum memory for metadata files, such as `Limits(metadata_bytes=8 << 30)`.
         relocate: Folders that the metadata of an Iceberg table records and that are now elsewhere, such as
             `{"s3://old/data": "/new/data"}`. The table's own folder needs none: it is read where it was opened.
+        spark: A Spark session, classic or Connect: `path` is then a name such as `shop.orders`, and the session's
+            catalog says where the table is. Its files are read with `storage_options`, not with the session's
+            credentials. An Iceberg table is opened at the metadata file that the catalog names; open it again for
+            newer commits.
 
     Raises:
         TableNotFoundError: The table or the branch does not exist.
@@ -64,6 +71,8 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         CorruptTableError: The newest snapshot cannot be read; the message names the file.
         LimitError: A metadata file needs more than `limits`; the message names the file and the limit.
     """
+    if spark is not None:
+        path, format = _in_catalog(spark, os.fspath(path), format)  # noqa: A001 - as above
     found = split_metadata_path(path)
     folder, metadata_file = found or (path, None)
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
@@ -75,6 +84,14 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
             raise
         raise TableNotFoundError(f"{error} {hint}") from None
     return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage)
+
+
+def _in_catalog(spark: SparkSession, name: str, format: str | None) -> tuple[str, str]:  # noqa: A002 - as above
+    """Return path and format of a table that is named in a session's catalog."""
+    from snapshot_explorer.engines.spark.catalogs import locate  # noqa: PLC0415 - only where there is a session
+
+    table = locate(spark, name)
+    return table.path, format or table.format
 
 
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:

@@ -3,15 +3,19 @@
     python -m tests.oracles.delta_tables OUT [SEED] [NAME...]
 
 Runs in the environment of .ci/oracles. Leaves `tables/NAME/`, `expected/NAME/VERSION.json` and `expected/NAME.json` as
-`support.delta.connector` describes them, and `deltalake/NAME/VERSION.json` with what the library deltalake reads.
+`support.delta.connector` describes them, `deltalake/NAME/VERSION.json` with what the library deltalake reads, and
+`located.json` with where our own `locate` finds a table that the session's catalog knows.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
+from snapshot_explorer.engines.spark.catalogs import locate
 from tests.support.delta import (
     connector,
     deltalake_rows,
@@ -37,6 +41,8 @@ def main() -> None:
     jars = sorted(Path(sys.executable).parent.parent.joinpath("jars", "delta").glob("*.jar"))
     spark = connector.session(jars)
     connector.write_all(spark, chosen, out / "tables", out / "expected")
+    spark.sql(f"create table orders using delta location '{out / 'named' / 'orders'}' as select 1L as id")
+    (out / "located.json").write_text(json.dumps(asdict(locate(spark, "default.`orders`"))))
     spark.stop()
     deltalake_rows.read_all(out / "tables", out / "deltalake")
 

@@ -9,6 +9,7 @@ import os
 
 import pytest
 
+from snapshot_explorer import open_table
 from snapshot_explorer.errors import UnsupportedFeatureError
 from tests.support.delta import feature_scenarios, random_scenarios, type_scenarios, write_scenarios
 from tests.support.oracles import delta_answers as answers
@@ -83,3 +84,10 @@ def test_where_deltalake_reads_a_version_it_reads_what_delta_reads(written, name
         second = json.loads((written / "deltalake" / name / f"{expected['version']}.json").read_text())
         if second["outcome"] == expected["outcome"] == "rows":
             answers.assert_same(second["rows"], expected["rows"], f"version {expected['version']} read by deltalake")
+
+
+def test_a_table_is_found_by_its_name_in_the_catalog(written):
+    located = json.loads((written / "located.json").read_text())
+
+    assert located["format"] == "delta"
+    assert open_table(located["path"]).current.to_arrow().to_pydict() == {"id": [1]}

@@ -1,7 +1,12 @@
 """`%snapshot open`: open a table by its path."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from IPython.core.error import UsageError
 
+from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of
 from snapshot_explorer.jupyter.commands.status import with_schema
@@ -9,13 +14,17 @@ from snapshot_explorer.opening import open_table
 from snapshot_explorer.storage import parse_external_files
 from snapshot_explorer.table import Table
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 def _open(invocation: Invocation) -> Table:
     """Return the opened table, under a name, as the current one."""
     arguments = invocation.arguments
     path, handle = _path_or_table(invocation)
     chosen_name = arguments.get("as")
-    name = chosen_name or (path if handle else invocation.tables.free_name(path))
+    folder = path.rpartition(".")[2] if arguments.has("spark") else path
+    name = chosen_name or (path if handle else invocation.tables.free_name(folder.strip("`")))
     if not name.isidentifier():
         raise UsageError(
             f"{name!r} cannot be the name of a variable. Use letters, digits and _: as {_identifier(name)}."
@@ -28,6 +37,7 @@ def _open(invocation: Invocation) -> Table:
             format=arguments.get("format"),
             storage_options=dict_of(invocation, "options"),
             relocate=dict_of(invocation, "relocate"),
+            spark=_session() if arguments.has("spark") else None,
             external_files=parse_external_files(arguments.get("external-files") or "allow"),
         )
     )
@@ -61,6 +71,13 @@ def _identifier(name: str) -> str:
     return kept if kept.isidentifier() else f"table_{kept}".rstrip("_")
 
 
+def _session() -> SparkSession:
+    found = sessions.active()
+    if found is None:
+        raise UsageError("--spark needs an active Spark session, whose catalog has the table. Start one first.")
+    return found
+
+
 OPEN = Command(
     name="open",
     summary="Open a table by its path",
@@ -71,6 +88,7 @@ OPEN = Command(
         "%snapshot open /data/shop.db/orders --branch dev --as orders_dev",
         "%snapshot open {path} as orders --options minio",
         "%snapshot open s3://lake/shop/shipments/metadata/v7.metadata.json as shipments",
+        "%snapshot open shop.orders --spark --options minio",
     ),
     arguments=(
         Argument(
@@ -90,6 +108,10 @@ OPEN = Command(
         Option(flags=("--branch",), metavar="B", meaning="open this branch instead of the main one"),
         Option(
             flags=("--format",), metavar="F", value_type="format", meaning="require a format: paimon, delta or iceberg"
+        ),
+        Option(
+            flags=("--spark",),
+            meaning="PATH is a name in the catalog of the active Spark session, such as shop.orders",
         ),
         STORAGE_OPTIONS,
         Option(

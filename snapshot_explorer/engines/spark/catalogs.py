@@ -1,0 +1,119 @@
+"""Where a Spark session's catalog says that a table is.
+
+Only SQL is sent, so it works over Spark Connect, and with any catalog that answers DESCRIBE.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.errors import (
+    InvalidArgumentError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([\w-]+)")
+_PROPERTY = re.compile(r"(?:^\[|[,\[])path=([^,\]]+)")
+_FORMATS = ("delta", "paimon", "iceberg")
+_LONGEST = 300
+"""The characters of a catalog's own message that an error quotes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogTable:
+    """A table as a catalog describes it."""
+
+    path: str
+    """Its folder or, of an Iceberg table, its current metadata file."""
+    format: str
+    """paimon, delta or iceberg."""
+
+
+def locate(spark: SparkSession, name: str) -> CatalogTable:
+    """Return where the session's catalog says that a table is. One DESCRIBE; a second query for an Iceberg table.
+
+    Args:
+        spark: The session, classic or Connect.
+        name: `orders`, `shop.orders` or `catalog.shop.orders`, with backticks around odd names, as in Spark SQL.
+
+    Raises:
+        InvalidArgumentError: The name is not the name of a table.
+        TableNotFoundError: The catalog has no such table, or it is a view.
+        UnsupportedFeatureError: It is a table of another format.
+        StorageError: The catalog did not answer; the message quotes what it said.
+    """
+    quoted = _quoted(name)
+    details = _details(_ask(spark, f"DESCRIBE TABLE EXTENDED {quoted}", name))
+    kind, provider = details.get("Type", "").upper(), details.get("Provider", "").lower()
+    if "VIEW" in kind:
+        raise TableNotFoundError(f"{name} is a view in Spark's catalog. Open one of the tables that it reads.")
+    if provider not in _FORMATS:
+        found = f"a table of {provider}" if provider else "a table of an unknown format"
+        raise UnsupportedFeatureError(
+            f"Spark's catalog says that {name} is {found}. Tables of Paimon, Delta Lake and Iceberg are read."
+        )
+    if provider == "iceberg":
+        query = f"SELECT file FROM {quoted}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"  # noqa: S608 - quoted
+        files = _ask(spark, query, name)
+        if files:
+            return CatalogTable(path=str(files[0]["file"]), format=provider)
+    path = details.get("Location") or _path_option(details.get("Table Properties", ""))
+    if not path:
+        raise TableNotFoundError(f"Spark's catalog does not say where {name} is. Open it by its path.")
+    return CatalogTable(path=path, format=provider)
+
+
+def _quoted(name: str) -> str:
+    parts, end = [], 0
+    while found := _PART.match(name, end):
+        parts.append(f"`{found[1] or found[2]}`")
+        end = found.end()
+        if end == len(name):
+            return ".".join(parts)
+        if name[end] != ".":
+            break
+        end += 1
+    raise InvalidArgumentError(
+        f"{name!r} is not the name of a table. With spark=, give its name in the catalog, such as shop.orders; "
+        "without, its path."
+    )
+
+
+def _ask(spark: SparkSession, query: str, name: str) -> list[Mapping[str, object]]:
+    from pyspark.errors import AnalysisException
+
+    try:
+        return [row.asDict() for row in spark.sql(query).collect()]
+    except AnalysisException as error:
+        raise TableNotFoundError(
+            f"Spark's catalog has no table {name}: {_first_line(error)} Check the name with SHOW TABLES."
+        ) from None
+    except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
+        failure = StorageError(f"Spark's catalog could not say where {name} is: {_first_line(error)}")
+    raise failure
+
+
+def _first_line(error: Exception) -> str:
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def _details(rows: list[Mapping[str, object]]) -> Mapping[str, str]:
+    """Return what DESCRIBE says behind the columns, below `# Detailed Table Information`."""
+    names = [str(row["col_name"]) for row in rows]
+    begin = next((place for place, one in enumerate(names) if one.startswith("# Detailed")), len(names))
+    return {str(row["col_name"]).strip(): str(row["data_type"] or "") for row in rows[begin + 1 :]}
+
+
+def _path_option(properties: str) -> str:
+    found = _PROPERTY.search(properties)
+    return found[1] if found else ""
