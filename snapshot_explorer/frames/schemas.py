@@ -39,14 +39,16 @@ COMMITS = pa.schema(
         _column("details", pa.string(), "everything that the format stored about the commit, as JSON"),
     ]
 )
-"""`readable` is what can be checked at bounded cost. `yes` assumes that the files of the newest version exist.
+"""`readable` is what can be checked at bounded cost: `yes` means that nothing that was looked for is missing.
 
-- Paimon: the commit's delta manifest list and manifests exist.
-- Delta: the log leads to the version, and the files that it needs and that were removed since exist.
-- Iceberg: on the local disk, the manifest list exists; on other storages nothing is checked.
+- Paimon: looks for the commit's delta manifest list and manifests, not for its base manifests or any data file.
+- Delta: the log leads to the version; looks for the files that it needs and that were removed since, not for those
+  that the newest version needs.
+- Iceberg: on the local disk, looks for the manifest list; on other storages nothing is looked for, and it is null.
 
-`Table.readability` looks for every data file. After it, COMMITS of the same `Table` are never more optimistic than what
-it found last about these commits; a version that it did not know keeps the value above.
+`Table.readability` looks for every data file and for the metadata that READABILITY lists. After it, COMMITS of the same
+`Table` are never more optimistic than what it found last about these commits, and what is null here is what it found; a
+version that it did not know keeps the value above.
 
 Row counts exclude rows deleted by deletion vectors: a commit that deletes with vectors has `removed_rows`. If the
 writer did not record the number of these rows, the affected counts are null."""
@@ -329,6 +331,12 @@ READABILITY = pa.schema(
         _column("missing_bytes", pa.int64(), "size of the missing files", "bytes"),
     ]
 )
+"""What is looked for, besides data files and deletion vectors or the files that hold them:
+
+- Paimon: base and delta manifest lists and index manifests; of the manifests those of the deltas, which are read. Not
+  the merged manifests of a base list, and not index files.
+- Delta: the checkpoints and commits of the log.
+- Iceberg: manifest lists, which are read, and every manifest in them. Not delete files."""
 
 FOUND_TABLES = pa.schema(
     [

@@ -51,7 +51,10 @@ class KnownReadability:
 
 
 def with_readability(commits: pa.Table, readability: pa.Table) -> pa.Table:
-    """Return COMMITS whose `readable` is no more optimistic than that of the same commits in READABILITY."""
+    """Return COMMITS whose `readable` is no more optimistic than that of the same commits in READABILITY.
+
+    Where it is null, it is that of READABILITY.
+    """
     if not len(commits) or not len(readability):
         return commits
     at = pc.index_in(commits["version"], readability["version"].combine_chunks())
@@ -59,6 +62,7 @@ def with_readability(commits: pa.Table, readability: pa.Table) -> pa.Table:
     is_same = pc.fill_null(pc.equal(readability["committed_at"].take(at), commits["committed_at"]), fill_value=False)
     found = pc.if_else(is_same, _ranks(readability["readable"].take(at)), 0)
     worse = pc.max_element_wise(_ranks(commits["readable"]), found)
+    worse = pc.if_else(pc.and_(is_same, commits["readable"].is_null()), found, worse)
     place = frames.COMMITS.get_field_index("readable")
     return commits.set_column(place, frames.COMMITS.field(place), _RANKS.take(worse.combine_chunks()))
 

@@ -165,7 +165,7 @@ class Iceberg:
         """Return the COMMITS frame, in the order of `versions`, from the metadata file; see `commits_frame`.
 
         On the local disk a version whose manifest list is missing is not readable. On other storages this is not
-        checked: the snapshots that a metadata file lists are meant to be whole.
+        checked, and `readable` is null.
         """
         history = self._history(versions)
         source, _ = self._current()
@@ -176,7 +176,7 @@ class Iceberg:
 
     def _readable(self, source: Source, history: History, versions: Sequence[int]) -> list[Readable | None]:
         if self._storage.local_address("") is None:
-            return ["yes"] * len(versions)
+            return [None] * len(versions)
         recorded = [history.snapshots[version].manifest_list for version in versions]
         named = [path for path in recorded if path is not None]
         places = dict(zip(named, source.locations.many(pa.array(named, pa.string())).to_pylist(), strict=True))

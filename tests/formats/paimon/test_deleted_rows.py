@@ -6,6 +6,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
 from tests.support import filesystems
@@ -141,6 +142,15 @@ def test_an_index_manifest_that_is_gone_leaves_what_it_counts_unknown(deletes):
         (0, None, 18),
         (7, 7, 18),
     ]
+
+
+def test_changes_are_refused_where_an_index_manifest_is_gone(deletes):
+    deletes.remove("manifest/index-b")
+    paimon = opened(deletes)
+
+    with pytest.raises(CorruptTableError, match="Version 4 cannot be read: .*index-b"):
+        paimon.changes(range(3, 6))
+    assert paimon.changes([6, 7]).num_rows
 
 
 def test_more_deleted_rows_than_rows_are_no_count():

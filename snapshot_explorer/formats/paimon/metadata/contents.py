@@ -305,11 +305,22 @@ def _entries_of(
 
 
 def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence[pa.Table]:
-    """Return the INDEX_ENTRIES of each version; empty where it has none or its index manifest has vanished."""
+    """Return the INDEX_ENTRIES of each version; empty where it has none, or only its changelog is left.
+
+    Raises:
+        SnapshotNotFoundError: A version expired during the read.
+        CorruptTableError: An index manifest is missing, cut short or damaged; the message names it.
+    """
     found = read_index_manifests(storage, {one.index_manifest: one.path for one in snapshots if one.index_manifest})
     empty = INDEX_ENTRIES.empty_table()
-    present = {name: rows for name, rows in found.items() if rows is not None}
-    return [present.get(one.index_manifest or "", empty) for one in snapshots]
+    indexes = []
+    for one in snapshots:
+        rows = found[one.index_manifest] if one.index_manifest else empty
+        if rows is None and one.held != "changelog":
+            path = manifest_path(one.index_manifest or "", one.path)
+            raise _vanished(storage, one, MissingFileError(f"{path} does not exist"))
+        indexes.append(empty if rows is None else rows)
+    return indexes
 
 
 def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str, pa.Table | None]:
