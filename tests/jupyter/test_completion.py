@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-import time
+import tracemalloc
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +15,7 @@ from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.completion import matcher, suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
 from tests.support.delta.table_builder import DeltaTable, metadata
+from tests.support.effort import at_most_steps
 
 
 def plain(kind):
@@ -143,15 +144,18 @@ def test_completion_asks_the_storage_nothing(counted, shell, written):
     assert counted.requests == []
 
 
-def test_completion_of_a_long_history_is_fast(shell, memory_root, monkeypatch, path):
+def test_completion_of_a_long_history_makes_no_suggestion_of_each_version(shell, memory_root, monkeypatch, path):
     shell.ok(f"%snapshot open {path} as orders")
     shell["orders"]._versions = tuple(range(1, 100_001))
     tables = OpenTables(shell.ip.user_ns)
 
-    start = time.perf_counter()
-    offered = suggestions("%snapshot show ", tables, {}).items
+    tracemalloc.start()
+    with at_most_steps(20_000):
+        offered = suggestions("%snapshot show ", tables, {}).items
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
 
-    assert time.perf_counter() - start < 0.05
+    assert most < 2 << 20  # the text of each version would be 5 MB
     assert offered[1] == ("100000", "version")
     assert len(offered) < 120
 

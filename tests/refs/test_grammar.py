@@ -1,6 +1,6 @@
 """What refs look like, and what is said of texts that are none."""
 
-import time
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.refs import AsOf, Earliest, Latest, Ref, Tag, Version, parse_range, parse_ref, parse_time_bound
+from tests.support.effort import at_most_steps, ended_if_it_hangs
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 STEPS = st.integers(0, 2**63 - 1)
@@ -281,16 +282,10 @@ def test_one_ref_is_no_range(text, said):
 
 @pytest.mark.parametrize("unit", ["~", "^", "~1", "1", "@1d", '"', 'tag:"', "..", ". ", "9d ", "-", "2026-11-01 "])
 def test_a_huge_text_is_refused_at_once(unit):
-    start = time.perf_counter()
-
     for text in (unit * 100_000, (unit * 1000)[:1000], "@" + (unit * 1000)[:999], "tag:" + (unit * 1000)[:996] + "x"):
         for parse in (parse_ref, parse_range):
-            try:
+            with at_most_steps(20_000), ended_if_it_hangs(), suppress(InvalidArgumentError):
                 parse(text)
-            except InvalidArgumentError:
-                continue
-
-    assert time.perf_counter() - start < 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import io
 import os
-import time
 
 import fsspec
 import pyarrow as pa
@@ -85,11 +84,9 @@ def test_many_files_are_read_at_once(register, memory_root):
     filesystem, root = memory_root
     for i in range(96):
         filesystem.pipe_file(f"{root}/{i}", b"x")
-    start = time.perf_counter()
 
     Storage(f"counted://{root}").read_many([str(i) for i in range(96)])
 
-    assert time.perf_counter() - start < 96 * 0.02 / 4
     assert 8 < counted.most_at_once <= 32
 
 
