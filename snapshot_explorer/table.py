@@ -538,7 +538,7 @@ class Table:
         each, `amount < 0`, which holds at a version if some row passes. A Python function of a `Snapshot`. SQL on the
         metadata of a version: `rows`, `files`, `bytes`, `version`, `committed_at`, `columns` (a list of names), `types`
         (`types['amount'] = 'double'`), `null_count.COLUMN` and `null_rate.COLUMN`; `metadata.rows` where a column is
-        called `rows`. Rows are those in files, before any merge.
+        called `rows`. Rows are those in files, before any merge and before delete files.
 
         Metadata are evaluated at every version, in one pass over the log. Otherwise the last version is loaded and then
         the middle of what is left: at most 11 of 1,000 versions, of which only the columns of the condition are read.
@@ -572,8 +572,8 @@ class Table:
 
         From the statistics of files in the metadata, in one pass over the log; a number is null where a live file has
         no statistics of it. `bounds` says which numbers are bounds rather than exact, and why: text and times may be
-        cut, deletion vectors remove rows that are still in the statistics, and rows of primary-key tables are counted
-        before any merge. `min` and `max` are then at most and at least the real ones. NaN does not count as a value.
+        cut, deletion vectors and delete files remove rows that are still in the statistics, and rows of primary-key
+        tables are counted before any merge. `min` and `max` are then at most and at least the real ones. NaN does not count as a value.
 
         Args:
             columns: A column or several, of the last of the versions; all without it.

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import group_ids
-from snapshot_explorer.lifetimes.reading import read_lifetimes
+from snapshot_explorer.lifetimes.reading import SupportsLifetimeFiles, read_lifetimes
 from snapshot_explorer.model import Bounds, ChangesWithStatistics, TableSchema
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ class _Reader:
     def state(self, version: TableVersion) -> pa.Table:
         """Return the files of a version, and keep their statistics."""
         files = version.files(statistics=True)
+        if isinstance(self._format, SupportsLifetimeFiles):
+            files = _without_deletions(files)
         if version.number is not None:
             self.schemas[version.number] = version.schema
         self._keep(files, _names(version, self._reference, self._columns))
@@ -205,6 +207,13 @@ def _of_stays(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa.Fie
 
     rows = single_chunk(stays.rows.column("rows"))
     return Bounds(lower=part("lower"), upper=part("upper"), null_count=part("null_count"), rows=rows)
+
+
+def _without_deletions(files: pa.Table) -> pa.Table:
+    for name in ("deletion_vector", "deleted_rows"):
+        place = files.schema.get_field_index(name)
+        files = files.set_column(place, files.field(place), pa.nulls(len(files), files.field(place).type))
+    return files
 
 
 def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str]) -> list[str | None]:

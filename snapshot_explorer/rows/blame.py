@@ -216,7 +216,7 @@ class _Reader:
             changed = differing_splits(before.splits, after.splits, before.version, after.version)
             old, new = changed.before, changed.after
         left, right = self._rows(before or after, old), self._rows(after, new)
-        if not self._is_declared and self._key:
+        if self._key:
             self._check_key(left, before or after)
             self._check_key(right, after)
         return compared(left, right, self._key)
@@ -247,7 +247,7 @@ class _Reader:
         return HashedRows(rows=table, hashes=self._hasher.hashes(hashed, len(table)))
 
     def _check_key(self, rows: HashedRows, state: _State) -> None:
-        """Raise if the user's key does not identify the rows of a version that were read."""
+        """Raise if the key does not identify the rows of a version that were read; Iceberg enforces none."""
         lacking = [name for name in self._key if rows.rows[name].null_count]
         if lacking:
             raise InvalidArgumentError(

@@ -21,7 +21,7 @@ from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.anomalies import DEFAULT_RULES, jumps
 from snapshot_explorer.rows.column_numbers import is_sortable, stays_of
 from snapshot_explorer.rows.exact_numbers import read_stays
-from snapshot_explorer.rows.source import column_names
+from snapshot_explorer.rows.source import column_names, deletes_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,9 +158,10 @@ def profile_over(
     taken = tuple(every[place] for place in places.tolist())
     stays = stays_of(known)
     lacking = _lacking(source, known, newest, names)
+    deleting = [bool(deletes) for deletes in deletes_over(source.format, every)]
     found = {
         name: _of_column(
-            stays, name, every, known.lifetimes.committed_at, _why(known, stays, name, newest, lacking[name])
+            stays, name, every, known.lifetimes.committed_at, _why(deleting, stays, name, newest, lacking[name])
         ).take(pa.array(places))
         for name in names
     }
@@ -210,23 +211,24 @@ def _of_column(
 
 
 def _why(
-    known: FileStatistics, stays: Stays, name: str, newest: TableVersion, lacking: Sequence[tuple[int, int]]
+    deleting: Sequence[bool], stays: Stays, name: str, newest: TableVersion, lacking: Sequence[tuple[int, int]]
 ) -> list[str | None]:
     """Return for each version why which numbers of a column are bounds; None where all are exact.
 
     Args:
-        known: The statistics of files.
-        stays: The same files.
+        deleting: For each version whether it has delete files.
+        stays: The files with their statistics.
         name: The column.
         newest: The version that names it.
         lacking: The ranges of positions of versions that lack it.
     """
-    count = len(known.lifetimes.versions)
     of_all = _of_table(newest)
     kind = newest.arrow_schema.field(name).type
     is_cut = f"min, max: {_CUT[str(kind.id)]}" if str(kind.id) in _CUT else None
     fixed = "; ".join(reason for reason in (of_all, is_cut) if reason) or None
-    whys: list[str | None] = [fixed] * count
+    whys: list[str | None] = [fixed] * stays.count
+    for place in np.flatnonzero(deleting).tolist():
+        whys[place] = "rows, null_count, min, max: with rows that delete files remove"
     if not of_all and is_cut is None and is_sortable(kind):
         for place in np.flatnonzero(stays.has_vectors).tolist():
             whys[place] = "min, max: of rows too that deletion vectors remove"

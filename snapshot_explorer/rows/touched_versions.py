@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.rows.source import column_names
+from snapshot_explorer.rows.source import column_names, deletes_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,7 @@ def touched_versions(
 
     Where rows are merged by a primary key, a file decides about a row if it can have its key, whatever else it has:
     only conditions on the key spare files. Where deletion vectors change while files stay (Paimon), or another branch
-    has rows too, every version counts.
+    has rows too, every version counts; where delete files come or go (Iceberg), the versions that have others.
 
     Args:
         table_format: The table.
@@ -78,6 +78,9 @@ def touched_versions(
     places = np.unique(np.concatenate([[0], first, end]))
     if _every_version_counts(table_format, known):
         places = np.arange(count)
+    deletes = deletes_over(table_format, lifetimes.versions[:count])
+    changed = [place for place in range(1, len(deletes)) if deletes[place] != deletes[place - 1]]
+    places = np.union1d(places, np.asarray(changed, np.int64))
     return Touched(
         lifetimes=lifetimes,
         schemas=known.schemas,

@@ -31,7 +31,7 @@ def table(request):
     return found
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", ["delta", "paimon"])  # delete files of Iceberg leave the rows in the metadata
 @settings(max_examples=10)
 @given(steps=STEPS, limit=st.integers(0, 6))
 def test_a_condition_on_metadata_is_found_as_by_linear_search(kind, steps, limit):
@@ -130,7 +130,7 @@ def test_versions_that_cannot_be_read_are_skipped_and_named(kind):
     filesystem = fsspec.filesystem("memory")
     root = model.url.removeprefix("memory://")
     gone = model.versions[4]
-    folder = "bucket-0/" if kind == "paimon" else ""
+    folder = {"delta": "", "iceberg": "data/", "paimon": "bucket-0/"}[kind]
     filesystem.rm_file(f"{root}/{folder}data-{gone}.parquet")
     # The file is live from version 4 on; it is written anew under another name, which only later versions have.
     table = open_table(model.url)

@@ -19,7 +19,9 @@ from tests.support.delta.table_builder import DeltaTable, add, metadata, protoco
 from tests.support.row_histories import KINDS, STEPS, play
 
 DATA = Path(__file__).parents[1] / "data"
-TABLES = sorted({*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()} - {DATA / "paimon" / "empty"})
+TABLES = sorted(
+    path for kind in ("paimon", "delta", "iceberg") for path in (DATA / kind).iterdir() if path.name != "empty"
+)
 TABLES += [Path(samples.__file__).parent / name for name in ("orders", "events", "payments")]
 
 

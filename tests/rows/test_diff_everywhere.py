@@ -12,7 +12,7 @@ from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureEr
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
-TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])
+TABLES = sorted(path for kind in ("paimon", "delta", "iceberg") for path in (DATA / kind).iterdir())
 _MOST_PAIRS = 5
 
 

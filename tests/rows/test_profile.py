@@ -58,14 +58,19 @@ def test_numbers_from_metadata_are_exact_or_said_to_be_bounds(kind, steps):
         bounds = dict(zip(model.versions, profile.columns[name]["bounds"].to_pylist(), strict=True))
         for version, (rows, nulls, least, greatest) in wanted.items():
             told = found[version]
+            if bounds[version] == "rows, null_count, min, max: with rows that delete files remove":
+                assert told[0] >= rows
+                continue
             assert told[0] == rows
             assert told[1] in (None, nulls)
+            if kind == "iceberg":
+                continue  # written without statistics
             if bounds[version] is None:
                 assert told[2:] == (least, greatest)
             elif least is not None:
                 assert told[2] <= least
                 assert told[3] >= greatest
-        assert kind == "delta" or all(found[version][1] is not None for version in found)
+        assert kind != "paimon" or all(found[version][1] is not None for version in found)
 
 
 def test_only_some_columns_and_versions_are_profiled():

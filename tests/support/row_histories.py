@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from tests.support.delta.table_builder import DeltaTable, inline_vector, metadata, protocol, remove
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
 NAMES = st.none() | st.sampled_from(["ann", "bob", "cy", "a name of more than sixteen letters"])
@@ -98,7 +99,34 @@ class _Paimon:
         return self.table.commit(rows, removed=removed, kind=kind)
 
 
-KINDS = {"delta": _Delta, "paimon": _Paimon}
+class _Iceberg:
+    """Deletes by position delete files and by equality delete files."""
+
+    def __init__(self, filesystem, root):
+        self.table = IcebergTable(filesystem, root)
+        self.url = f"memory://{root}"
+        self.files = {}
+
+    def commit(self, rows, removed, operation):
+        for name in removed:
+            self.files.pop(name)
+        word = {"insert": "append", "compact": "replace"}.get(operation, "overwrite")
+        self.table.commit(rows or None, removed=removed, operation=word)
+        if rows:
+            self.files[f"data-{self.table.sequence}.parquet"] = rows
+        return self.table.sequence
+
+    def delete(self, name, kept):
+        rows = self.files[name]
+        gone = [row for row in rows if row not in kept]
+        if len(gone) % 2:
+            self.table.delete_ids([row[0] for row in gone])
+        else:
+            self.table.delete(name, [rows.index(row) for row in gone])
+        return self.table.sequence
+
+
+KINDS = {"delta": _Delta, "iceberg": _Iceberg, "paimon": _Paimon}
 
 
 def play(kind, filesystem, root, steps):

@@ -210,6 +210,26 @@ class Iceberg:
         found = own_manifests(manifests_of(source, snapshots), snapshots)
         return frozenset(found.filter(pc.equal(found.column("content"), DATA)).column("location").to_pylist())
 
+    def delete_manifests(self, versions: Sequence[int]) -> Sequence[frozenset[str]]:
+        """Return for each version the manifests of its live delete files. Reads the manifest lists concurrently.
+
+        Versions with the same ones have the same deletes.
+        """
+        history = self._history(versions)
+        source, _ = self._current()
+        snapshots = [history.snapshots[version] for version in versions]
+        found: dict[int, set[str]] = {one.id: set() for one in snapshots}
+        for begin in range(0, len(snapshots), _AT_ONCE):
+            manifests = manifests_of(source, snapshots[begin : begin + _AT_ONCE])
+            # Counts are null in lists of version 1, which has no deletes.
+            live = pc.add(pc.fill_null(manifests["added_files"], 1), pc.fill_null(manifests["existing_files"], 1))
+            chosen = manifests.filter(pc.and_(pc.not_equal(manifests["content"], DATA), pc.greater(live, 0)))
+            for snapshot, location in zip(
+                chosen["snapshot_id"].to_pylist(), chosen["location"].to_pylist(), strict=True
+            ):
+                found[snapshot].add(location)
+        return [frozenset(found[one.id]) for one in snapshots]
+
     def lifetime_files(self, version: int) -> pa.Table:
         """Return the FILES of a version without deletions. Reads the manifests of data files only."""
         history = self._history([version])

@@ -125,6 +125,12 @@ def avro(schema, records, codec="deflate"):
     return out.getvalue()
 
 
+def _field_ids(*fields):
+    return pa.schema(
+        [pa.field(name, kind, metadata={"PARQUET:field_id": str(number)}) for name, kind, number in fields]
+    )
+
+
 class IcebergTable:
     """A table (id long, name string) without partitions, grown commit by commit, by the rules of Iceberg's writers.
 
@@ -176,14 +182,9 @@ class IcebergTable:
     def data_file(self, name, rows):
         """Write a data file; return its record in a manifest."""
         out = io.BytesIO()
-        fields = [
-            pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
-            for number, name, kind in ((1, "id", pa.int64()), (2, "name", pa.string()))
-        ]
+        schema = _field_ids(("id", pa.int64(), 1), ("name", pa.string(), 2))
         ids, names = zip(*rows, strict=True) if rows else ((), ())
-        pq.write_table(
-            pa.table([pa.array(ids, pa.int64()), pa.array(names, pa.string())], schema=pa.schema(fields)), out
-        )
+        pq.write_table(pa.table([pa.array(ids, pa.int64()), pa.array(names, pa.string())], schema=schema), out)
         size = self.write(f"data/{name}", out.getvalue())
         return {
             "content": 0,
@@ -218,6 +219,40 @@ class IcebergTable:
         self.add_snapshot(
             snapshot_id, head, {"operation": operation} | texts | summary, branch=branch, millis=self._millis(millis)
         )
+        return snapshot_id
+
+    def delete(self, name, positions):
+        """Delete rows of a data file by their positions, in a delete file. Return the snapshot's id."""
+        rows = pa.table(
+            [pa.array([self.path(f"data/{name}")] * len(positions)), pa.array(positions, pa.int64())],
+            schema=_field_ids(("file_path", pa.string(), 2147483546), ("pos", pa.int64(), 2147483545)),
+        )
+        return self._delete(rows, content=1)
+
+    def delete_ids(self, ids):
+        """Delete the rows of all earlier data files that have one of these ids, by an equality delete file."""
+        rows = pa.table([pa.array(ids, pa.int64())], schema=_field_ids(("id", pa.int64(), 1)))
+        return self._delete(rows, content=2, equality_ids=[1])
+
+    def _delete(self, rows, **facts):
+        self.sequence += 1
+        self.commits += 1
+        snapshot_id = next(self.ids)
+        head = self.metadata["refs"]["main"]["snapshot-id"]
+        out = io.BytesIO()
+        pq.write_table(rows, out)
+        name = f"data/deletes-{self.commits}.parquet"
+        deletes = {
+            "file_path": self.path(name),
+            "file_format": "PARQUET",
+            "partition": {},
+            "record_count": len(rows),
+            "file_size_in_bytes": self.write(name, out.getvalue()),
+        } | facts
+        record = self.manifest(snapshot_id, [entry(ADDED, deletes)], content=1)
+        self.manifests[snapshot_id] = [record, *self.manifests[head]]
+        summary = {"operation": "delete", "added-delete-files": "1"}
+        self.add_snapshot(snapshot_id, head, summary, millis=self._millis(None))
         return snapshot_id
 
     def _millis(self, millis):
