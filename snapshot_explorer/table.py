@@ -531,6 +531,7 @@ class Table:
         bad: int | str | datetime | Ref | None = None,
         *,
         announce: Callable[[Reading], object] | None = None,
+        single_pass: bool | None = None,
     ) -> Bisection:
         """Return the first version where a condition holds, with its commit and the last version before it.
 
@@ -543,14 +544,19 @@ class Table:
         Metadata are evaluated at every version, in one pass over the log. Otherwise the last version is loaded and then
         the middle of what is left: at most 11 of 1,000 versions, of which only the columns of the condition are read.
         That finds one change of a condition that came and went; where the evaluated versions contradict each other, a
-        note says so. Versions that cannot be read are skipped and named. A version that lacks a column of the
-        condition does not fulfil it. A condition that is null does not hold.
+        note says so. Where that reads less, a single pass reads each file once and evaluates every version, so that the
+        first one is found however often the condition comes and goes: for conditions on each row and for counts, `min`,
+        `max`, `bool_or`, `bool_and` and sums of exact numbers, in tables whose rows are not merged or deleted by other
+        files and whose columns in the condition stayed the same. Versions that cannot be read are skipped and named. A
+        version that lacks a column of the condition does not fulfil it. A condition that is null does not hold.
 
         Args:
             condition: SQL as DuckDB understands it, with the columns of `bad`, or a function.
             good: A version where it does not hold; the search begins there, otherwise at the earliest version.
             bad: A later version where it holds; without it the newest one.
             announce: Called with what is going to be read, before any rows are.
+            single_pass: Whether to read rows in a single pass. Without it, whichever reads fewer bytes of data files
+                and commits, by the metadata.
 
         Raises:
             InvalidArgumentError: The condition does not fit, the function raises, `good` is not before `bad`, or the
@@ -558,7 +564,7 @@ class Table:
             SnapshotNotFoundError: A ref names no version, or there is none.
         """
         given = [None if ref is None else self.at(ref).version for ref in (good, bad)]
-        return bisect(self._source(), condition, *given, announce=announce)
+        return bisect(self._source(), condition, *given, announce=announce, single_pass=single_pass)
 
     def profile_over(
         self,
@@ -573,7 +579,8 @@ class Table:
         From the statistics of files in the metadata, in one pass over the log; a number is null where a live file has
         no statistics of it. `bounds` says which numbers are bounds rather than exact, and why: text and times may be
         cut, deletion vectors and delete files remove rows that are still in the statistics, and rows of primary-key
-        tables are counted before any merge. `min` and `max` are then at most and at least the real ones. NaN does not count as a value.
+        tables are counted before any merge. `min` and `max` are then at most and at least the real ones. NaN does not
+        count as a value.
 
         Args:
             columns: A column or several, of the last of the versions; all without it.

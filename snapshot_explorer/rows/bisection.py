@@ -1,9 +1,10 @@
-"""The first version where a condition holds: by metadata of all versions at once, otherwise by halving."""
+"""The first version where a condition holds: from metadata, from one pass over the rows, or by halving."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.engines import local, sql
 from snapshot_explorer.engines.aggregates import Aggregate, aggregate
 from snapshot_explorer.engines.conditions import condition as row_condition
+from snapshot_explorer.engines.partial_aggregates import partial_condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -27,6 +29,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import size
+from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
 from snapshot_explorer.rows.source import names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
 
@@ -37,8 +40,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from snapshot_explorer.engines.partial_aggregates import PartialCondition
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import Commit, Predicate
+    from snapshot_explorer.rows.single_pass import SinglePass
     from snapshot_explorer.rows.source import Source
 
 Test: TypeAlias = "str | Callable[..., object]"
@@ -59,17 +64,22 @@ class Reading:
     columns: tuple[str, ...] | None
     """The columns that are read of each; None where a function decides."""
     files: int
-    """Data files that might match at the last of the versions."""
+    """Data files of a load: those that might match at the last of the versions; of a single pass all that it reads."""
     size_bytes: int
     """Their size."""
+    single_pass: bool = False
+    """Whether each file is read once for all versions, instead of loading some versions."""
 
     def __str__(self) -> str:
         """Return it as a sentence."""
         what = "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
-        return (
-            f"Bisecting {self.versions:,} versions: at most {self.loads} loads of {what}, "
-            f"each of about {self.files:,} files ({size(self.size_bytes)} in all columns)."
-        )
+        files = f"{self.files:,} file{'' if self.files == 1 else 's'} ({size(self.size_bytes)} in all columns)"
+        if self.single_pass:
+            return (
+                f"Evaluating {self.versions:,} versions in a single pass: {what} of {files}, each read once, which is "
+                f"less than {self.loads} loads."
+            )
+        return f"Bisecting {self.versions:,} versions: at most {self.loads} loads of {what}, each of about {files}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +187,7 @@ def bisect(
     bad: int | None = None,
     *,
     announce: Callable[[Reading], object] | None = None,
+    single_pass: bool | None = None,
 ) -> Bisection:
     """Return the first version where a condition holds; see `Table.bisect`.
 
@@ -186,6 +197,7 @@ def bisect(
         good: A version where it does not hold yet; without it the search begins at the earliest one.
         bad: A later version where it holds; the newest one without it.
         announce: Called with what is going to be read, before it is. It may raise.
+        single_pass: Whether rows are read in a single pass; what reads less without it.
     """
     _check_order(good, bad)
     versions = source.versions(good, bad)
@@ -196,9 +208,16 @@ def bisect(
         found = _by_metadata(source, on_metadata, versions)
     else:
         test = _test(source, condition, newest)
+        reading = _reading(versions, test, newest)
+        once = None if single_pass is False else _pass_over(source, test, versions, reading, is_asked=single_pass)
+        if once is not None:
+            reading = replace(reading, files=once.files, size_bytes=once.size_bytes, single_pass=True)
         if announce is not None:
-            announce(_reading(versions, test, newest))
-        found = _by_halving(test, versions, is_bad_given=bad is not None)
+            announce(reading)
+        passed = None
+        if once is not None:
+            passed = _by_pass(once, test, versions, is_asked=single_pass, is_bad_given=bad is not None)
+        found = _by_halving(test, versions, is_bad_given=bad is not None) if passed is None else passed
     return _result(source, condition, versions, found, good=good, call=call)
 
 
@@ -249,6 +268,11 @@ class _Rows:
         self.columns: tuple[str, ...] | None = tuple(
             name for name in reference.arrow_schema.names if name in chosen.columns
         )
+
+    @cached_property
+    def partial(self) -> PartialCondition | None:
+        """Return the condition as one whose aggregates add up over files; None if it does not."""
+        return partial_condition(self._text, self._reference.arrow_schema, is_on_all=self._aggregate is not None)
 
     def holds(self, version: TableVersion) -> tuple[bool, str | None]:
         """Return whether it holds at a version, and what is to be said of that."""
@@ -359,6 +383,59 @@ def _reading(versions: Sequence[int], test: _Test, newest: TableVersion) -> Read
     )
 
 
+_COMMIT_BYTES = 64 * 2**10
+"""What reading the commit of a version costs, in bytes of data files."""
+
+
+def _pass_over(
+    source: Source, test: _Test, versions: Sequence[int], reading: Reading, *, is_asked: bool | None
+) -> SinglePass | None:
+    """Return the pass that evaluates the condition at every version; None where loads read less, or it is not exact.
+
+    Raises:
+        InvalidArgumentError: It is asked for and not exact.
+    """
+    bytes_of_loads = reading.loads * reading.size_bytes
+    if not is_asked and bytes_of_loads < len(versions) * _COMMIT_BYTES:
+        return None
+    condition = test.condition
+    found: SinglePass | str = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
+    if isinstance(condition, _Rows) and condition.partial is not None:
+        most = len(versions) if is_asked else reading.loads
+        found = single_pass_of(source, versions, condition.columns or (), condition.predicate, most_plans=most)
+    if isinstance(found, str):
+        if is_asked:
+            raise InvalidArgumentError(f"A single pass may not be exact here: {found}. Leave single_pass out.")
+        return None
+    cost = found.size_bytes + len(versions) * _COMMIT_BYTES
+    return found if is_asked or cost < bytes_of_loads else None
+
+
+def _by_pass(
+    once: SinglePass, test: _Test, versions: Sequence[int], *, is_asked: bool | None, is_bad_given: bool
+) -> _Found | None:
+    """Return what holds at every version; None if loads are to find out, which skip versions that cannot be read."""
+    condition = test.condition
+    if not isinstance(condition, _Rows) or condition.partial is None:
+        return None
+    try:
+        holds = once.holds(condition.partial, condition.columns or ())
+    except (*_UNREADABLE, InvalidArgumentError):
+        if is_asked:
+            raise
+        return None
+    if is_bad_given and not holds[-1]:
+        raise _not_bad(versions[-1], None)
+    found = _Found(dict(zip(versions, holds, strict=True)), {})
+    found.first = next((version for version, value in found.answers.items() if value), None)
+    return found
+
+
+def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
+    why = why or "the condition does not hold there"
+    return InvalidArgumentError(f"bad is version {version}, but {why}. Give a version where the condition holds.")
+
+
 def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Found:
     """Return what was found by evaluating the last version, then halving what lies before it."""
     found = _Found({}, {})
@@ -369,10 +446,7 @@ def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> 
         evaluating.advance()
         if end < 0 or not found.answers[versions[end]]:
             if is_bad_given:
-                why = found.notes.get(versions[end]) or "the condition does not hold there"
-                raise InvalidArgumentError(
-                    f"bad is version {versions[end]}, but {why}. Give a version where the condition holds."
-                )
+                raise _not_bad(versions[end], found.notes.get(versions[end]))
             return found
         begin, failures = 0, 0
         while candidates := [one for one in range(begin, end) if versions[one] not in found.answers]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
+from tests.support.delta.table_builder import DeltaTable
 from tests.support.row_histories import KINDS, STEPS, play
 
 
@@ -19,6 +20,15 @@ def played(kind, steps):
 
 def first_true(model, test):
     return next((version for version, rows in zip(model.versions, model.rows, strict=True) if test(rows)), None)
+
+
+def has_deletes(table):
+    """Return whether a version has deletion vectors or delete files."""
+    snapshots = [table.at(version) for version in table.versions()]
+    return any(
+        one.files()["deletion_vector"].null_count < len(one.files()) or "index" in one.manifests()["list"].to_pylist()
+        for one in snapshots
+    )
 
 
 @pytest.fixture(params=sorted(KINDS))
@@ -69,6 +79,57 @@ def test_a_condition_on_rows_is_a_change_that_linear_search_finds_too(kind, step
         place = model.versions.index(found.version)
         assert place == 0 or not holds[model.versions[place - 1]]
         assert found.last_good == (model.versions[place - 1] if place else None)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=10)
+@given(steps=STEPS, number=st.integers(1, 8))
+def test_a_single_pass_evaluates_every_version_as_the_model_does_or_is_refused(kind, steps, number):
+    model = played(kind, steps)
+    table = open_table(model.url)
+    conditions = {
+        f"id = {number} OR name = 'bob'": lambda rows: any(
+            key == number or row[1] == "bob" for key, row in rows.items()
+        ),
+        f"count(*) filter (where id > {number}) > 1": lambda rows: sum(key > number for key in rows) > 1,
+        "count(name) < 2 AND coalesce(sum(id), 0) < 9": lambda rows: (
+            sum(row[1] is not None for row in rows.values()) < 2 and sum(rows) < 9
+        ),
+        f"min(id) + {number} > max(id)": lambda rows: bool(rows) and min(rows) + number > max(rows),
+    }
+
+    for condition, holds in conditions.items():
+        if has_deletes(table):
+            with pytest.raises(InvalidArgumentError, match="remove rows"):
+                table.bisect(condition, single_pass=True)
+            continue
+        found = table.bisect(condition, single_pass=True)
+        assert {row["version"]: row["holds"] for row in found.evaluated.to_dict()} == {
+            version: holds(rows) for version, rows in zip(model.versions, model.rows, strict=True)
+        }
+        assert found.version == first_true(model, holds)
+
+
+def test_a_single_pass_is_chosen_where_it_reads_less(memory_root):
+    table = DeltaTable(*memory_root)
+    note = "".join(map(chr, range(0x4E00, 0x4E00 + 20_000))) * 5
+    for number in range(8):
+        table.append([(number, note + str(number))])
+    announced = []
+
+    found = open_table(table.url).bisect("max(id) >= 5", announce=announced.append)
+    by_loads = open_table(table.url).bisect("max(id) >= 5", single_pass=False)
+
+    assert found.version == by_loads.version == 6
+    assert len(found.evaluated) == len(found.versions) > len(by_loads.evaluated)
+    assert (announced[0].single_pass, announced[0].files, announced[0].loads) == (True, 8, 5)
+    assert str(announced[0]).startswith("Evaluating 9 versions in a single pass: id of 8 files (")
+
+
+@pytest.mark.parametrize("condition", ["avg(id) > 1", "count(DISTINCT id) > 1", "string_agg(name, '') = 'a'", max])
+def test_a_single_pass_is_refused_for_conditions_that_do_not_add_up(table, condition):
+    with pytest.raises(InvalidArgumentError, match="A single pass may not be exact here: counts, exact sums"):
+        table.bisect(condition, single_pass=True)
 
 
 def test_a_condition_on_rows_loads_a_version_for_each_halving(table):

@@ -48,5 +48,6 @@ BISECT = Command(
     ),
     notes="A condition without an aggregate holds if some row passes. Metadata: rows, files, bytes, committed_at, "
     "columns, types, null_count.COLUMN, null_rate.COLUMN; every version is evaluated from the log. Conditions on rows "
-    "load about log2 of the versions, in the columns that they name. Versions that cannot be read are skipped.",
+    "load about log2 of the versions, in the columns that they name, or read each file once where that is less. "
+    "Versions that cannot be read are skipped.",
 )

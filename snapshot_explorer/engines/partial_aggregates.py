@@ -1,0 +1,169 @@
+"""Conditions on all rows whose aggregates add up over parts of the rows, such as `max(amount) > 100`."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from snapshot_explorer.engines import sql
+from snapshot_explorer.engines.conditions import names_of, parsed
+from snapshot_explorer.engines.duckdb_ast import children, quoted, to_sql
+from snapshot_explorer.engines.duckdb_sessions import locked_cursor
+from snapshot_explorer.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+_COUNTS = frozenset(("count_star", "count", "count_if"))
+_MERGED = dict.fromkeys(_COUNTS, "sum") | {name: name for name in ("sum", "min", "max", "bool_or", "bool_and")}
+"""The aggregate that merges what another one gives of parts of the rows."""
+_FLOATS = ("FLOAT", "DOUBLE")
+"""Types whose sums depend on the order of the values."""
+_PART = "part"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialCondition:
+    """A condition on all rows that is evaluated from parts of them; made by `partial_condition`."""
+
+    text: str
+    """The condition, for messages."""
+    whole: str
+    """The condition over the merged aggregates, which are called p0, p1, ..."""
+    aggregates: tuple[str, ...]
+    """The aggregates as SQL over the rows of a part."""
+    merges: tuple[str, ...]
+    """The function that merges each."""
+    types: tuple[str, ...]
+    """The type of each, in DuckDB's words."""
+    is_count: tuple[bool, ...]
+    """Which of them are 0 over no rows; the others are null."""
+
+    def of_parts(self, rows: pa.Table, part: str) -> pa.Table:
+        """Return the aggregates of the rows of each part: `part`, p0, p1, ...
+
+        Args:
+            rows: The columns of the condition, and the part of each row.
+            part: The column with the part.
+        """
+        found = ", ".join(f"{one} AS p{place}" for place, one in enumerate(self.aggregates))
+        query = f"SELECT {quoted(part)} AS {_PART}, {found} FROM this GROUP BY 1"  # noqa: S608 - expressions that were parsed
+        return sql.run(query, {"this": _relation(rows)}, self._failure, whole=True)
+
+    def over(
+        self, parts: pa.Table, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], count: int
+    ) -> list[bool]:
+        """Return whether the condition holds at each of so many places.
+
+        Args:
+            parts: What `of_parts` returned. A part may occur several times.
+            first: By part, the first place where its rows are there.
+            last: The place from which on they are not.
+            count: The number of places.
+        """
+        chosen = parts[_PART].to_numpy()
+        stays = parts.append_column("begins", pa.array(first[chosen])).append_column("ends", pa.array(last[chosen]))
+        names = [f"p{place}" for place in range(len(self.aggregates))]
+        merged = ", ".join(f"{how}({name}) AS {name}" for how, name in zip(self.merges, names, strict=True))
+        typed = ", ".join(
+            f"CAST({f'coalesce({how}({name}), 0)' if is_count else f'{how}({name})'} AS {kind}) AS {name}"
+            for how, name, kind, is_count in zip(self.merges, names, self.types, self.is_count, strict=True)
+        )
+        query = (
+            f"WITH runs AS (SELECT begins, ends, {merged} FROM stays GROUP BY begins, ends), "  # noqa: S608 - likewise
+            f"states AS (SELECT place, {typed} FROM places LEFT JOIN runs ON begins <= place AND place < ends "
+            f"GROUP BY place) SELECT place, coalesce(CAST((\n{self.whole}\n) AS BOOLEAN), false) AS holds FROM states"
+        )
+        places = pa.table({"place": pa.array(range(count), pa.int64())})
+        relations = {"stays": _relation(stays), "places": _relation(places)}
+        found = sql.run(query, relations, self._failure, whole=True)
+        holds: list[bool] = found.sort_by("place")["holds"].to_pylist()
+        return holds
+
+    def _failure(self, sentence: str, _: int | None) -> str:
+        return f"The condition {self.text!r} cannot be evaluated: {sentence.rstrip('.')}."
+
+
+def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> PartialCondition | None:
+    """Return a condition that holds where another one does, evaluated from parts; None if it does not add up.
+
+    Counts, `min`, `max`, `bool_or` and `bool_and` add up, and sums of exact numbers; sums of floats depend on the order
+    of the values. Reads nothing.
+
+    Args:
+        text: A condition that was checked: on all rows together, or on each, which holds if some row passes.
+        schema: The schema of the rows.
+        is_on_all: Which of the two it is.
+    """
+    tree: Any = copy.deepcopy(parsed(text if is_on_all else f"bool_or(CAST((\n{text}\n) AS BOOLEAN))"))
+    found: list[dict[str, Any]] = []
+    tree = _replaced(tree, found)
+    if not found or any(not (len(name) == 1 and name[0].startswith("p")) for name in names_of(tree)):
+        return None
+    with locked_cursor() as cursor:
+        texts = to_sql(cursor, [tree, *found])
+    if texts is None:
+        return None
+    whole, *aggregates = texts
+    named = [str(one["function_name"]) for one in found]
+    kinds_of = ", ".join(f"typeof({one})" for one in aggregates)
+    query = f"SELECT {kinds_of} FROM this"  # noqa: S608 - expressions that were parsed
+    kinds = sql.run(query, {"this": _relation(schema.empty_table())}, lambda one, _: one, whole=True)
+    types = [str(column[0].as_py()) for column in kinds.columns]
+    if any(name == "sum" and kind in _FLOATS for name, kind in zip(named, types, strict=True)):
+        return None
+    if _is_aggregate(whole, types):
+        return None
+    return PartialCondition(
+        text=text,
+        whole=whole,
+        aggregates=tuple(aggregates),
+        merges=tuple(_MERGED[name] for name in named),
+        types=tuple(types),
+        is_count=tuple(name in _COUNTS for name in named),
+    )
+
+
+def _replaced(tree: Any, found: list[dict[str, Any]]) -> Any:
+    """Return a parse tree with names in place of the aggregates that add up, which are added to `found`."""
+    if isinstance(tree, list):
+        return [_replaced(one, found) for one in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if tree.get("class") == "FUNCTION" and _adds_up(tree):
+        name = {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [f"p{len(found)}"]}
+        found.append(tree)
+        return name | {key: tree[key] for key in ("query_location", "query_location_length") if key in tree}
+    return {key: _replaced(value, found) for key, value in tree.items()}
+
+
+def _adds_up(tree: dict[str, Any]) -> bool:
+    has_order = bool((tree.get("order_bys") or {}).get("orders"))
+    count = 0 if tree["function_name"] == "count_star" else 1
+    return (
+        tree["function_name"] in _MERGED and not tree.get("distinct") and not has_order and len(children(tree)) == count
+    )
+
+
+def _is_aggregate(whole: str, types: Sequence[str]) -> bool:
+    """Return whether an aggregate is left, such as `string_agg('a', '')`: over no rows it is one value."""
+    columns = ", ".join(f"CAST(NULL AS {kind}) AS p{place}" for place, kind in enumerate(types))
+    query = f"SELECT {whole} FROM (SELECT {columns}) WHERE false"  # noqa: S608 - expressions that were parsed
+    try:
+        return len(sql.run(query, {}, lambda one, _: one, whole=True)) > 0
+    except InvalidArgumentError:  # beside a column it is refused
+        return True
+
+
+def _relation(rows: pa.Table) -> sql.Relation:
+    return sql.Relation(
+        what="the rows",
+        schema=rows.schema,
+        read=lambda names, _where, _limit: rows.select(list(names)),
+        count=lambda: len(rows),
+    )

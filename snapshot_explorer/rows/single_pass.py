@@ -1,0 +1,210 @@
+"""A condition at every version from one pass over the rows: each data file is read once, whatever versions have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.engines import local
+from snapshot_explorer.rows.source import deletes_over
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from snapshot_explorer.engines.partial_aggregates import PartialCondition
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import Predicate, Split
+    from snapshot_explorer.rows.source import Source
+
+    Ints = npt.NDArray[np.int64]
+
+_MERGES = ("deletion-vectors.enabled", "data-evolution.enabled")
+_BRANCHES = ("scan.fallback-branch", "scan.primary-branch")
+_HELD_BYTES = 64 * 2**20
+"""Bytes of rows that are evaluated at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinglePass:
+    """What one pass reads; made by `single_pass`."""
+
+    reads: tuple[tuple[TableVersion, tuple[Split, ...]], ...]
+    """The versions that are planned, and the splits to read of each, of one file each."""
+    first: Ints
+    """By file, in this order, the position of the first version that has it."""
+    last: Ints
+    """The position of the version that lacks it again."""
+    count: int
+    """The number of versions."""
+
+    @property
+    def files(self) -> int:
+        """Return the number of files."""
+        return len(self.first)
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the bytes of the files."""
+        return sum(split.size_bytes for _, splits in self.reads for split in splits)
+
+    def holds(self, condition: PartialCondition, columns: Sequence[str]) -> list[bool]:
+        """Return whether a condition holds at each version. Reads each file once.
+
+        Raises:
+            InvalidArgumentError: A value cannot be evaluated.
+            CorruptTableError: A file is missing or damaged; it is named.
+        """
+        parts = _Parts(condition, columns)
+        begin = 0
+        for version, splits in self.reads:
+            parts.read(version, splits, begin)
+            begin += len(splits)
+        return condition.over(parts.table(), self.first, self.last, self.count)
+
+
+class _Parts:
+    """The aggregates of files, from batches of their rows."""
+
+    def __init__(self, condition: PartialCondition, columns: Sequence[str]) -> None:
+        self._condition = condition
+        self._columns = list(columns)
+        self._part = "part"
+        while self._part in {name.lower() for name in columns}:
+            self._part += "_"
+        self._lock = Lock()
+        self._rows: list[pa.RecordBatch] = []
+        self._found: list[pa.Table] = []
+        self._held = 0
+
+    def read(self, version: TableVersion, splits: Sequence[Split], begin: int) -> None:
+        """Read splits, which are numbered from `begin`."""
+
+        def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
+            number = pa.array(np.full(batch.num_rows, begin + order[0], np.int64))
+            with self._lock:
+                self._rows.append(batch.append_column(self._part, number))
+                self._held += batch.nbytes + number.nbytes
+                if self._held > _HELD_BYTES:
+                    self._evaluate()
+
+        local.for_each_batch(version, splits, self._columns, consume)
+        self._evaluate()  # other versions may have other nullability
+
+    def _evaluate(self) -> None:
+        if self._rows:
+            self._found.append(self._condition.of_parts(pa.Table.from_batches(self._rows), self._part))
+        self._rows, self._held = [], 0
+
+    def table(self) -> pa.Table:
+        """Return the aggregates."""
+        if self._found:
+            return pa.concat_tables(self._found)
+        schema = pa.schema([pa.field(name, pa.int64()) for name in [*self._columns, self._part]])
+        return self._condition.of_parts(schema.empty_table(), self._part)
+
+
+def single_pass(
+    source: Source, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, most_plans: int
+) -> SinglePass | str:
+    """Return what one pass over the rows of versions reads, or why it may not be exact. Opens no data file.
+
+    Reads the log once, and plans as few versions as have every file. A pass is exact where the rows of a version are
+    those of its files: no merge, no deletion vector, no delete file, and the columns the same at all versions.
+
+    Args:
+        source: The table.
+        versions: The versions, ascending.
+        columns: The columns to read.
+        where: Rules out files without a matching row.
+        most_plans: The most versions to plan.
+    """
+    if why := _why_not_exact(source, versions, columns):
+        return why
+    lifetimes = source.lifetimes()
+    known = np.asarray(lifetimes.versions, np.int64)
+    if not np.isin(np.asarray(versions, np.int64), known).all():
+        return "the files of some versions are not known"
+    begin, end = int(np.searchsorted(known, versions[0])), int(np.searchsorted(known, versions[-1])) + 1
+    if end - begin != len(versions):
+        return "some versions between cannot be read"
+    rows = lifetimes.intervals.rows
+    first, last = (rows.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
+    chosen = np.flatnonzero((first < end) & (last > begin))
+    first, last = np.maximum(first[chosen], begin) - begin, np.minimum(last[chosen], end) - begin
+    if single_chunk(rows.column("deletion_vector")).take(pa.array(chosen)).null_count != len(chosen):
+        return "deletion vectors remove rows"
+    paths = lifetimes.intervals.paths(rows.take(pa.array(chosen))).to_pylist()
+    places = _covering(first, last)
+    if len(places) > most_plans:
+        return f"{len(places):,} versions would be planned, so that each file is in one of them"
+    return _planned(source, versions, places, _Files(paths, first, last), where)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Files that are live over ranges of positions."""
+
+    paths: Sequence[str]
+    first: Ints
+    last: Ints
+
+
+def _why_not_exact(source: Source, versions: Sequence[int], columns: Sequence[str]) -> str | None:
+    schemas = source.schemas(versions)
+    if any(schema.primary_keys for schema in schemas):
+        return "rows are merged by their primary key"
+    of_each = [{(one.id, one.name, one.type) for one in schema.columns if one.name in columns} for schema in schemas]
+    if any(one != of_each[-1] or len(one) != len(columns) for one in of_each):
+        return "a column of the condition was added, renamed or had another type"
+    if any(deletes_over(source.format, versions)):
+        return "delete files remove rows"
+    if source.format.name == "delta":
+        return None
+    properties = [source.format.version(version).properties for version in versions]
+    if any(one.get(name, "").lower() == "true" for one in properties for name in _MERGES):
+        return "rows are not those of single files"
+    return "rows are those of two branches" if any(one.get(name) for one in properties for name in _BRANCHES) else None
+
+
+def _covering(first: Ints, last: Ints) -> list[int]:
+    """Return as few positions as have every file: the last of a file that none of those before has, again and again."""
+    found: list[int] = []
+    seen = -1
+    for place in np.argsort(last, kind="stable").tolist():
+        if first[place] > seen:
+            seen = int(last[place]) - 1
+            found.append(seen)
+    return found
+
+
+def _planned(
+    source: Source, versions: Sequence[int], places: Sequence[int], files: _Files, where: Predicate | None
+) -> SinglePass | str:
+    """Return the splits of files at some positions; why the plans do not fit the files otherwise."""
+    reads = []
+    order: list[int] = []
+    is_open = np.ones(len(files.paths), np.bool_)
+    for place in places:
+        version = source.format.version(versions[place])
+        plan = version.plan(where)
+        parts = [part for split in plan.splits for part in version.split_by_file(split)]
+        live = np.flatnonzero((files.first <= place) & (place < files.last)).tolist()
+        numbers = {files.paths[one]: one for one in live}
+        skipped = sum(plan.skipped["files"].to_pylist())
+        named = {path for part in parts for path in part.files}
+        if not (named <= numbers.keys() and len(named) == len(parts) and len(parts) + skipped == len(numbers)):
+            return "its files are not read one by one"
+        if not all(part.raw for part in parts):
+            return "deletes remove rows of files"
+        fresh = [part for part in parts if is_open[numbers[part.files[0]]]]
+        order += [numbers[part.files[0]] for part in fresh]
+        is_open[live] = False
+        reads.append((version, tuple(fresh)))
+    return SinglePass(reads=tuple(reads), first=files.first[order], last=files.last[order], count=len(versions))
