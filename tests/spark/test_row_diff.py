@@ -39,13 +39,14 @@ def test_spark_finds_the_same_rows(spark, name, a, b):
     assert there.updated.schema == here.updated.schema
 
 
-def test_the_rows_can_stay_on_spark(spark):
+def test_the_rows_can_stay_on_spark_or_come_here_in_any_kind_of_session(spark):
     diff = open_table(str(DATA / "paimon" / "evolution_pk")).diff_rows(1, 3, engine=spark)
 
     frame = diff.to_spark()
 
     assert frame.columns == ["rowkind", "changed_columns", *diff.plan.columns]
     assert Counter(row["rowkind"] for row in frame.collect()) == {"+I": 2, "-U": 1, "+U": 1}
+    assert diff.counts == {"inserted": 2, "deleted": 0, "updated": 1}
 
 
 def test_a_key_that_is_not_one_is_refused(spark, tmp_path):
