@@ -1,16 +1,18 @@
 """Row diffs of a Delta table against EXCEPT ALL in DuckDB, in one run.
 
-    python tests/benchmarks/rows_diff.py [ROWS]
+    python tests/benchmarks/rows_diff.py [ROWS] [--spark]
 
 The table has 100 files. Version 2 has one of them written again with other amounts in every tenth row, version 3 has
 half of them written again. Compared are one direction of EXCEPT ALL over all files of both versions, and over just the
-files that differ; the diff gives both directions. Last, in a process of its own, two versions without a common row are
-compared and written to Parquet, and the peak memory is measured. Prints a table and judges nothing.
+files that differ; the diff gives both directions. With --spark, exceptAll of Spark over the same files, by its own
+parquet reader in a local session, is measured beside it. Last, in a process of its own, two versions without a common
+row are compared and written to Parquet, and the peak memory is measured. Prints a table and judges nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -33,6 +35,8 @@ from tests.support.delta.table_builder import DeltaTable, add, remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
 
 FILES = 100
 FIELDS = [
@@ -91,7 +95,31 @@ def except_all(before: list[str], after: list[str]) -> None:
         print(f"  EXCEPT ALL: {found.fetchone()[0]:,} rows")
 
 
-def measure(name: str, folder: Path, pair: tuple[int, int], *, changed_only: bool, repeats: int) -> None:
+def except_all_in_spark(spark: SparkSession, before: list[str], after: list[str]) -> None:
+    a, b = (spark.read.parquet(*paths) for paths in (before, after))
+    print(f"  exceptAll of Spark: {b.exceptAll(a).count():,} rows")
+
+
+def session() -> SparkSession:
+    """Return a local session, started and warm."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
+    spark = SparkSession.builder.master("local[*]").config(map=settings).getOrCreate()
+    spark.range(100_000).exceptAll(spark.range(10)).count()
+    return spark
+
+
+def measure(
+    name: str,
+    folder: Path,
+    pair: tuple[int, int],
+    *,
+    changed_only: bool,
+    repeats: int,
+    spark: SparkSession | None = None,
+) -> None:
     paths = []
     states = [set(open_table(str(folder)).at(version).files()["path"].to_pylist()) for version in pair]
     for own, other in (states, states[::-1]):
@@ -106,6 +134,10 @@ def measure(name: str, folder: Path, pair: tuple[int, int], *, changed_only: boo
     pairs = [(timed(ours), timed(lambda: except_all(*paths))) for _ in range(repeats)]
     mine, theirs = (statistics.median(times) for times in zip(*pairs, strict=True))
     print(f"{name:<40} ours {mine:6.2f} s   EXCEPT ALL {theirs:6.2f} s   ratio {mine / theirs:5.3f}")
+    if spark is not None:
+        turns = [(timed(ours), timed(lambda: except_all_in_spark(spark, *paths))) for _ in range(repeats)]
+        mine, theirs = (statistics.median(times) for times in zip(*turns, strict=True))
+        print(f"{name:<40} ours {mine:6.2f} s   Spark {theirs:6.2f} s   ratio {mine / theirs:5.3f}")
 
 
 def peak_bytes() -> int:
@@ -131,16 +163,17 @@ def great(folder: Path) -> None:
 
 
 def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
-    each = rows // FILES
+    given = [argument for argument in sys.argv[1:] if argument != "--spark"]
+    spark = session() if "--spark" in sys.argv else None
+    each = (int(given[0]) if given else 10_000_000) // FILES
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         table = DeltaTable(None, folder, fields=FIELDS)
         table.commit(*(written(folder, f"{one}-1.parquet", rows_of(one, each, changed=0)) for one in range(FILES)))
         rewrite(table, folder, range(7, 8), each, changed=0.1)
-        measure("1 of 100 files changed", folder, (1, 2), changed_only=False, repeats=1)
+        measure("1 of 100 files changed", folder, (1, 2), changed_only=False, repeats=1, spark=spark)
         rewrite(table, folder, range(50, 100), each, changed=0.1)
-        measure("half of the files changed", folder, (2, 3), changed_only=True, repeats=3)
+        measure("half of the files changed", folder, (2, 3), changed_only=True, repeats=3, spark=spark)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         table = DeltaTable(None, folder, fields=FIELDS)
