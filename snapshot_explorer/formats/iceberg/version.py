@@ -11,7 +11,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.iceberg.changes.events import Events, Part, read_events, read_part
-from snapshot_explorer.formats.iceberg.changes.file_changes import identity_without_deletes, rows_deleted
+from snapshot_explorer.formats.iceberg.changes.file_changes import identity_in, identity_without_deletes, rows_deleted
 from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
 from snapshot_explorer.formats.iceberg.inspections import inspect_version
 from snapshot_explorer.formats.iceberg.maintenance.settings import settings_of
@@ -224,6 +224,15 @@ class IcebergVersion:
     def identity_without_vector(self, split: Split) -> Hashable | None:
         """Return a value that is equal for splits of one file that differ at most in its deletes; else None."""
         return identity_without_deletes(split)
+
+    def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
+        """Return a value that is equal for splits of one file whose rows are equal in these columns, or None."""
+        return identity_in(split, [None if name in absent else name for name in columns])
+
+    def columns_added_since(self, other: "IcebergVersion") -> frozenset[str]:
+        """Return no columns: the metadata does not record which columns a file was written with."""
+        del other
+        return frozenset()
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
         """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""

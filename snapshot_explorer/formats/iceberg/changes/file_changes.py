@@ -1,9 +1,10 @@
 """Files of two versions that differ only in their deletes."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from snapshot_explorer.formats.iceberg.changes.events import Part
+from snapshot_explorer.formats.iceberg.metadata.types import Field
 from snapshot_explorer.formats.iceberg.scan.plans import Plan
 from snapshot_explorer.formats.iceberg.scan.read import plan_of
 from snapshot_explorer.model import Split
@@ -15,6 +16,25 @@ def identity_without_deletes(split: Split) -> Hashable | None:
     if not isinstance(plan, Plan):
         return None
     return tuple(sorted(split.partition.items())), plan.path, plan.first_row_id, plan.context.key
+
+
+def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
+    """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
+
+    The schemas of the versions may differ: a column is read by its id. A column that is None stands for nulls.
+    """
+    plan = split.detail
+    if not isinstance(plan, Plan):
+        return None
+    known = {field.name: field for field in plan.context.schema.fields}
+    read = tuple(None if name is None else _kept(known[name]) for name in columns)
+    deletes = plan.deletes.identity(plan.sequence_number)
+    return plan.path, plan.sequence_number, plan.first_row_id, deletes, plan.context.rules, read
+
+
+def _kept(field: Field) -> Hashable:
+    """Return what decides how a file's values of a column are read."""
+    return field.id, field.type, field.initial_default
 
 
 def rows_deleted(before: Split, after: Split) -> Split | None:
