@@ -15,7 +15,7 @@ from tests.support import spark_clusters
 HERE = Path(__file__).parent
 ONCE = ("test_every_test_passes_in_another_kind_of_session", "test_failures", "test_processes")
 """What starts all that it needs by itself, and so need not run in every kind."""
-EVERYWHERE = ("test_source", "any_kind", "any_thread")
+EVERYWHERE = ("test_source", "asked_for and kind", "any_kind", "any_thread")
 """What runs in every kind each time. All of the folder does with SNAPSHOT_EXPLORER_SPARK=connect, or cluster."""
 
 
@@ -28,11 +28,11 @@ def test_the_session_is_of_the_kind_that_was_asked_for(spark, spark_mode):
 
 
 @contextmanager
-def running(output, *arguments, mode):
+def running(output, report, mode):
     """Run pytest over this folder in a process of its own, until the block ends at the latest."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib"]
     chosen = f"({' or '.join(EVERYWHERE)}) and not ({' or '.join(ONCE)})"
-    command += ["-k", chosen, *arguments, str(HERE)]
+    command += ["-k", chosen, f"--junitxml={report}", str(HERE)]
     env = {**os.environ, "SNAPSHOT_EXPLORER_SPARK": mode}
     with output.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=spark_clusters.ROOT, env=env)
@@ -53,27 +53,18 @@ def started(tmp_path_factory):
         found = {}
         for mode in ("connect", "cluster"):
             output, report = folder / f"{mode}.txt", folder / f"{mode}.xml"
-            process = stack.enter_context(running(output, f"--junitxml={report}", mode=mode))
+            process = stack.enter_context(running(output, report, mode))
             found[mode] = process, output, report
         yield found
 
 
-def collected(mode, output):
-    """Return the files and names of the tests that there are for a kind of session."""
-    with running(output, "--collect-only", mode=mode) as process:
-        process.wait()
-    ids = [line.split("::", 1) for line in output.read_text().splitlines() if "::" in line]
-    return {(Path(file).stem, name) for file, name in ids}
-
-
 @pytest.mark.parametrize("mode", ["connect", "cluster"])
-def test_every_test_passes_in_another_kind_of_session(mode, started, tmp_path):
+def test_every_test_passes_in_another_kind_of_session(mode, started):
     process, output, report = started[mode]
 
     process.wait()
 
     assert process.returncode == 0, output.read_text()[-6000:]
-    passed = [case for case in ET.parse(report).iter("testcase") if not len(case)]
-    names = {(case.get("classname").rpartition(".")[2], case.get("name")) for case in passed}
-    assert names == collected(mode, tmp_path / "collected.txt")
-    assert len(names) > 10
+    cases = list(ET.parse(report).iter("testcase"))
+    assert [case.get("name") for case in cases if len(case)] == []  # a case that is skipped or failed has a child
+    assert len(cases) > 10

@@ -12,7 +12,7 @@ from snapshot_explorer import samples
 from tests.support import spark_clusters
 
 SESSION = """
-import json, os, sys
+import json, os, pathlib, sys
 sys.path.insert(0, sys.argv[1])
 import snapshot_explorer
 from pyspark.sql import SparkSession
@@ -22,11 +22,11 @@ builder = SparkSession.builder
 for name, value in json.loads(sys.argv[5]).items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
-if how == "classic":
-    spark.sparkContext.setLogLevel("INFO")
 source = snapshot_explorer.SnapshotDataSource
 spark.dataSource.register(source.with_storage_options(options) if options else source)
-try:
+
+
+def run():
     told = {"rows": spark.read.format("snapshot").option("version", "17").load(path).filter("amount > 0")}
     if options:
         table = snapshot_explorer.open_table(path, storage_options=options)
@@ -37,24 +37,35 @@ try:
     for name, frame in told.items():
         frame.explain(True)
         print(f"{name}:", frame.count())
-except Exception as error:
-    print(error)
+
+
+for worker in ("pyspark.sql.worker.create_data_source", "pyspark.worker") if how == "lacking" else ("none",):
+    if how == "lacking":
+        pathlib.Path(os.environ["LACKING"]).write_text(worker)
+    print("lacking:", worker)
+    try:
+        run()
+    except Exception as error:
+        print(error)
 spark.stop()
 """
 LACKING = """
-import sys
+import os, sys
 
 
 class Lacking:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name.partition(".")[0] == "snapshot_explorer":
-            raise ModuleNotFoundError(f"No module named {name!r}")
+            with open(os.environ["LACKING"]) as worker:
+                if worker.read() in sys.orig_argv:
+                    raise ModuleNotFoundError(f"No module named {name!r}")
 
 
-if WORKER in sys.orig_argv:
+if "pyspark.daemon" in sys.orig_argv:
     sys.meta_path.insert(0, Lacking)
 """
+"""A worker of the kind that a file names cannot import the package."""
 
 
 @pytest.fixture(autouse=True)
@@ -81,31 +92,23 @@ def session(how, path, options=None, env=None, **conf):
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("worker", "message"),
-    [
-        pytest.param(
-            "pyspark.sql.worker.create_data_source",
-            "opens the table in a Python worker of Spark's driver (of Spark Connect: of the server), and "
-            "snapshot_explorer cannot be imported there: No module named 'snapshot_explorer'. Install it",
-            id="driver",
-        ),
-        pytest.param(
-            "pyspark.worker",
-            "snapshot_explorer cannot be imported on a Spark executor: No module named 'snapshot_explorer'. "
-            "The executors need the package",
-            id="executor",
-        ),
-    ],
-)
-def test_a_worker_that_lacks_the_package_says_how_to_bring_it(worker, message, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(LACKING.replace("WORKER", repr(worker)))
-    conf = {"spark.master": "local[2]"}
+def test_a_worker_that_lacks_the_package_says_how_to_bring_it(tmp_path):
+    """One session for both workers: in each try another one cannot import the package."""
+    (tmp_path / "sitecustomize.py").write_text(LACKING)
+    env = {"PYTHONPATH": str(tmp_path), "LACKING": str(tmp_path / "lacking")}
 
-    said = session("classic", samples.path("orders"), env={"PYTHONPATH": str(tmp_path)}, **spark_clusters.CONF, **conf)
+    said = session("lacking", samples.path("orders"), env=env, **spark_clusters.CONF, **{"spark.master": "local[2]"})
 
+    _, driver, executor = said.split("lacking: ")
     assert "rows:" not in said
-    assert message in said
+    assert (
+        "opens the table in a Python worker of Spark's driver (of Spark Connect: of the server), and "
+        "snapshot_explorer cannot be imported there: No module named 'snapshot_explorer'. Install it"
+    ) in driver
+    assert (
+        "snapshot_explorer cannot be imported on a Spark executor: No module named 'snapshot_explorer'. "
+        "The executors need the package"
+    ) in executor
 
 
 def test_storage_options_are_in_no_log(s3, tmp_path):

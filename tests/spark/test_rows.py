@@ -537,7 +537,7 @@ def test_a_session_is_found_from_any_thread(spark):
     assert found is spark
 
 
-def test_a_session_that_is_started_says_so_once_and_is_found_again():
+def test_a_session_that_is_started_says_so_once_and_is_found_again(spark_mode):
     import os
 
     code = f"""
