@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import uuid
+from collections import Counter
 
 import fsspec
 import hypothesis
@@ -11,7 +12,7 @@ import pytest
 from fsspec.registry import _registry
 
 from snapshot_explorer.storage import retries
-from tests.support import filesystems
+from tests.support import filesystems, spark_clusters
 
 # A loaded machine is slow now and then: how long an example takes is no property of the code.
 hypothesis.settings.register_profile("unhurried", deadline=None)
@@ -21,14 +22,81 @@ hypothesis.settings.register_profile("same examples", deadline=None, derandomize
 hypothesis.settings.load_profile("same examples" if os.environ.get("SNAPSHOT_EXPLORER_SAME_EXAMPLES") else "unhurried")
 
 
-LONGEST = ("tests/oracles/test_delta.py", "tests/spark/test_modes.py", "tests/oracles", "tests/spark", "tests/package")
-"""Files that take longest, by how their names begin; the tests of all others take seconds."""
+SCOPES = {
+    "oracle-delta": ("tests/oracles/test_delta.py", "tests/oracles/test_retention.py"),
+    "spark-modes": ("tests/spark/test_modes.py",),
+    "browser": (
+        "tests/jupyter/explorer/test_first_paint.py",
+        "tests/jupyter/explorer/test_in_a_browser.py",
+        "tests/jupyter/explorer/test_timeline_in_a_browser.py",
+        "tests/render/test_figures_in_a_browser.py",
+    ),
+    "oracle-paimon": ("tests/oracles/test_paimon.py",),
+    "spark-processes": ("tests/spark/test_processes.py",),
+    "spark-failures": ("tests/spark/test_failures.py",),
+    "spark": ("tests/spark/",),
+    "faults": ("tests/robustness/test_faults.py",),
+    "package": ("tests/package/test_binder.py", "tests/package/test_wheel.py"),
+    "mutations": ("tests/robustness/test_mutations.py",),
+    "notebook-spark": ("notebooks/04_spark.ipynb",),
+    "s3-faults": ("tests/storage/test_s3_faults.py",),
+    "histories": ("tests/rows/test_random_histories.py",),
+}
+"""The files that take longest, the longest first, by how their names begin. Files of a scope run in one worker:
+they share a Spark session, a browser or a server. Every other file is a scope of its own and takes seconds."""
+BRING = {
+    "oracle": ".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles",
+    "spark": "apt-get install openjdk-17-jre-headless (Java 17 or newer on the PATH, or in JAVA_HOME)",
+    "browser": "apt-get install chromium",
+}
+"""What brings what the tests of a marker need."""
+
+
+def scope(nodeid):
+    """Return the scope of a test: the one of its file, or the file."""
+    return next((name for name, files in SCOPES.items() if nodeid.startswith(files)), nodeid.partition("::")[0])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give workers scope by scope, in the order of the tests."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scopes(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return scope(nodeid)
+
+    config.option.loadscopereorder = False
+    return Scopes(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Begin with what takes longest: workers that take file by file then end at about the same time."""
-    items.sort(key=lambda item: [not item.nodeid.startswith(name) for name in LONGEST])
+    """Begin with what takes longest: workers then end at about the same time. Without Java a notebook is left out."""
+    order = list(SCOPES)
+    items.sort(key=lambda item: order.index(name) if (name := scope(item.nodeid)) in SCOPES else len(order))
+    reason = spark_clusters.missing()
+    for item in items:
+        if scope(item.nodeid) == "notebook-spark":
+            item.add_marker(pytest.mark.spark)
+            if reason:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Write a line for each group of tests that were skipped: how many, and the command that brings what they need."""
+    skipped = Counter()
+    for report in terminalreporter.stats.get("skipped", ()):
+        marker = next((name for name in BRING if name in report.keywords), None)
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        skipped[marker, BRING.get(marker) or reason.removeprefix("Skipped: ")] += 1
+    for (marker, what), number in sorted(skipped.items(), key=str):
+        line = (
+            f"{number} tests marked {marker} were skipped. To run them: {what}"
+            if marker
+            else f"{number} skipped: {what}"
+        )
+        terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(trylast=True)
