@@ -3,15 +3,37 @@
 import subprocess
 import sys
 
-HEAVY = ("pandas", "pyspark", "IPython", "ipywidgets", "plotly", "duckdb", "anywidget", "s3fs", "pyarrow.dataset")
+LOADED = """
+import sys
+
+before = set(sys.modules)
+{code}
+found = sorted(name for name in set(sys.modules) - before if name.partition(".")[0] not in sys.stdlib_module_names)
+print(*found)
+"""
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    code = f"import sys, snapshot_explorer; print([name for name in {HEAVY!r} if name in sys.modules])"
+def loaded(code):
+    """Return the modules that are not of Python's own library and that are loaded by some code, which runs alone."""
+    command = [sys.executable, "-c", LOADED.format(code=code)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert loaded.strip() == "[]"
+def test_importing_the_package_loads_three_small_modules_and_nothing_that_is_installed():
+    home = "snapshot_explorer"
+
+    assert loaded("import snapshot_explorer") == [
+        home,
+        *(f"{home}.{name}" for name in ("errors", "samples", "visible")),
+    ]
+
+
+def test_opening_a_table_loads_what_reads_it_and_nothing_that_draws_queries_or_connects():
+    found = loaded("from snapshot_explorer import open_table, samples; open_table(samples.path('orders')).history()")
+
+    heavy = {"IPython", "anywidget", "botocore", "duckdb", "ipywidgets", "plotly", "pyspark", "s3fs", "traitlets"}
+    assert heavy & {name.partition(".")[0] for name in found} == set()
+    assert "pyarrow.dataset" not in found
 
 
 def test_every_public_name_is_there():

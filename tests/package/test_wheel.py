@@ -2,8 +2,11 @@
 
 import email
 import json
+import os
 import subprocess
 import sys
+import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -12,7 +15,7 @@ import pytest
 import snapshot_explorer
 
 ROOT = Path(__file__).parents[2]
-
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 SESSION = '''
 import json
@@ -70,12 +73,21 @@ MISSING = "Spark needs pyspark, which is not installed. Install it with: pip ins
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT]
+def built(tmp_path_factory):
+    """The folder with the wheel and the sdist, built by the backend that pyproject.toml names."""
+    backend, folder = (tmp_path_factory.mktemp(name) for name in ("backend", "built"))
+    (requirement,) = PROJECT["build-system"]["requires"]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", backend, requirement]
     subprocess.run(pip, check=True)
-    (built,) = folder.iterdir()
-    return built
+    environment = os.environ | {"PYTHONPATH": str(backend)}
+    subprocess.run([sys.executable, "-m", requirement, "build", "-d", folder], cwd=ROOT, env=environment, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
+    (found,) = built.glob("*.whl")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -91,15 +103,32 @@ def metadata(wheel, names):
         return email.message_from_bytes(opened.read(name))
 
 
-def test_it_holds_the_package_as_git_knows_it_and_nothing_else(names):
-    # What is new and not yet committed counts; what git ignores does not.
+@pytest.fixture(scope="module")
+def known():
+    """The files of the package that git has. What is new and not yet committed counts; what git ignores does not."""
     git = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "snapshot_explorer"]
-    known = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    found = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [name for name in found if name]
+
+
+def test_it_holds_the_package_as_git_knows_it_and_nothing_else(names, known):
     about = f"snapshot_explorer-{snapshot_explorer.__version__}.dist-info"
 
     assert sorted(names) == sorted(
-        [*filter(None, known), *(f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE"))]
+        [*known, *(f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE"))]
     )
+    assert "snapshot_explorer/py.typed" in names
+
+
+def test_the_sdist_holds_the_same_and_what_builds_it(built, known):
+    (found,) = built.glob("*.tar.gz")
+    more = ("CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml", ".gitignore")
+
+    with tarfile.open(found) as opened:
+        names = [name.partition("/")[2] for name in opened.getnames()]
+
+    assert sorted(names) == sorted([*known, *more])
+    assert found.stat().st_size < 2_000_000
 
 
 def test_it_holds_all_samples(names):
