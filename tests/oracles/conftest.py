@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.oracles import delta_chosen
+
 ROOT = Path(__file__).parents[2]
 VARIABLE = "SNAPSHOT_EXPLORER_ORACLES"
 MISSING = f"set {VARIABLE} to the folder that .ci/oracles makes: .ci/oracles && {VARIABLE}=$PWD/.venv-oracles"
@@ -41,6 +43,12 @@ def oracle(tmp_path_factory, request):
         return folder
 
     return written
+
+
+@pytest.fixture(scope="session")
+def delta_written(oracle):
+    """The folder with the tables that Delta's connector wrote and vacuumed: one Spark for all."""
+    return oracle("delta_tables.py", delta_chosen.SEED, *delta_chosen.NAMES)
 
 
 def failure(python, script, *arguments):

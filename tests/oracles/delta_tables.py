@@ -3,8 +3,9 @@
     python -m tests.oracles.delta_tables OUT [SEED] [NAME...]
 
 Runs in the environment of .ci/oracles. Leaves `tables/NAME/`, `expected/NAME/VERSION.json` and `expected/NAME.json` as
-`support.delta.connector` describes them, `deltalake/NAME/VERSION.json` with what the library deltalake reads, and
-`located.json` with where our own `locate` finds a table that the session's catalog knows.
+`support.delta.connector` describes them, `deltalake/NAME/VERSION.json` with what the library deltalake reads, in
+`vacuumed/` what `delta_vacuum.py` writes, in the same session, and `located.json` with where our own `locate` finds a
+table that the session's catalog knows.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
 from snapshot_explorer.engines.spark.catalogs import locate
+from tests.oracles import delta_vacuum
 from tests.support.delta import (
     connector,
     deltalake_rows,
@@ -40,7 +43,10 @@ def main() -> None:
     chosen = [scenario for scenario in scenarios if not names or scenario.name in names]
     jars = sorted(Path(sys.executable).parent.parent.joinpath("jars", "delta").glob("*.jar"))
     spark = connector.session(jars)
-    connector.write_all(spark, chosen, out / "tables", out / "expected")
+    with ThreadPoolExecutor(1) as pool:
+        vacuumed = pool.submit(delta_vacuum.write_all, spark, out / "vacuumed")
+        connector.write_all(spark, chosen, out / "tables", out / "expected")
+        vacuumed.result()
     spark.sql(f"create table orders using delta location '{out / 'named' / 'orders'}' as select 1L as id")
     (out / "located.json").write_text(json.dumps(asdict(locate(spark, "default.`orders`"))))
     spark.stop()

@@ -1,6 +1,4 @@
-"""Have Delta's connector write tables, and vacuum them.
-
-    python -m tests.oracles.delta_vacuum OUT
+"""Have Delta's connector write tables, and vacuum them: a part of `delta_tables.py`.
 
 Writes of each case `OUT/NAME/before` and `after`, copies of the table, and `asked.json`: the time just before VACUUM,
 what it was told, the versions before it, all of which can be read, and those that Delta can read afterwards.
@@ -10,13 +8,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.support.delta import connector
 from tests.support.delta.feature_scenarios import COLUMNS, FEED, VECTORS, create, insert, merge
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AGE = "delta.deletedFileRetentionDuration"
 OLD = (
@@ -46,15 +45,11 @@ CASES = (
 """What VACUUM keeps of each table: all by a long setting, nothing by RETAIN 0 HOURS, or some by a short setting."""
 
 
-def main() -> None:
+def write_all(spark: Any, out: Path) -> None:
     """Write the tables, and vacuum each in every way."""
-    out = Path(sys.argv[1])
-    jars = sorted(Path(sys.executable).parent.parent.joinpath("jars", "delta").glob("*.jar"))
-    spark = connector.session(jars)
     for name, kept in CASES:
         lake = connector.Lake(spark=spark.newSession(), path=out / "tables" / f"{name}_{kept}")
         vacuum(lake, SCENARIOS[name], kept, out)
-    spark.stop()
 
 
 def vacuum(lake: Any, begin: str, kept: str, out: Path) -> None:
@@ -84,7 +79,3 @@ def vacuum(lake: Any, begin: str, kept: str, out: Path) -> None:
 def readable(lake: Any) -> list[int]:
     """Return the versions whose rows Delta reads."""
     return [version for version in lake.versions() if connector.rows_at(lake, version)["outcome"] == "rows"]
-
-
-if __name__ == "__main__":
-    main()

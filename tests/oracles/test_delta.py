@@ -5,22 +5,14 @@ plays a fifth; SNAPSHOT_EXPLORER_SEED says which, and what is random.
 """
 
 import json
-import os
 
 import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import UnsupportedFeatureError
-from tests.support.delta import feature_scenarios, random_scenarios, type_scenarios, write_scenarios
 from tests.support.oracles import delta_answers as answers
+from tests.support.oracles.delta_chosen import NAMES, REFUSED, SEED
 
-SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
-KNOWN = (*feature_scenarios.SCENARIOS, *write_scenarios.SCENARIOS, *type_scenarios.SCENARIOS)
-REFUSED = {"variants_shredded": "variantShredding"}
-"""Scenarios that are played each time, and the feature that is refused."""
-CHOSEN = [scenario for scenario in KNOWN if not scenario.kept and scenario.name not in REFUSED][SEED % 5 :: 5]
-SCENARIOS = (*CHOSEN, *[scenario for scenario in KNOWN if scenario.name in REFUSED], *random_scenarios.scenarios(SEED))
-NAMES = [scenario.name for scenario in SCENARIOS]
 OVERFLOWS = "deltalake 1.6.6 reads INT96 as nanoseconds, which end in 1677 and 2262"
 DIFFERENT = {"types_vectors_mapped": OVERFLOWS}
 pytestmark = pytest.mark.oracle
@@ -28,9 +20,9 @@ READ = [name for name in NAMES if name not in REFUSED]
 
 
 @pytest.fixture(scope="session")
-def written(oracle):
+def written(delta_written):
     print(f"seed {SEED}; SNAPSHOT_EXPLORER_SEED sets another")  # noqa: T201 - shown where a test fails
-    return oracle("delta_tables.py", SEED, *NAMES)
+    return delta_written
 
 
 def about(written, name):

@@ -78,12 +78,8 @@ def gone_between(folder, before, after):
     return {path: size for path, size in there.items() if path not in left and not path.endswith(".index")}
 
 
-def vacuums(oracle):
-    return sorted(path.parent for path in oracle("delta_vacuum.py").glob("*/asked.json"))
-
-
-def test_vacuum_takes_what_was_predicted_from_every_table(oracle):
-    folders = vacuums(oracle)
+def test_vacuum_takes_what_was_predicted_from_every_table(delta_written):
+    folders = sorted(path.parent for path in delta_written.glob("vacuumed/*/asked.json"))
 
     taken = [assert_vacuum(folder) for folder in folders]
 

@@ -47,7 +47,14 @@ class Core(make_paimon_java.Core):
     def __init__(self, bundle: Path, folder: Path) -> None:  # the parent's would start a process of its own
         spark = Path(pyspark.__file__).parent / "jars"
         jars = [*bundle.glob("*.jar"), *(jar for jar in spark.glob("*.jar") if jar.name.startswith(JARS))]
-        options = ["-Xmx1g", "-Duser.timezone=UTC", "-Duser.name=lake", "-Dlog4j2.level=ERROR"]
+        options = [
+            "-Xmx1g",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            "-Duser.timezone=UTC",
+            "-Duser.name=lake",
+            "-Dlog4j2.level=ERROR",
+        ]
         jpype.startJVM(*options, classpath=[str(jar) for jar in jars], convertStrings=True)
         self.gateway = SimpleNamespace(
             jvm=SimpleNamespace(org=jpype.JPackage("org"), java=jpype.JPackage("java")),
