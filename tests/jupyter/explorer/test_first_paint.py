@@ -18,7 +18,7 @@ CELLS = (
     "e.wait().state.measure = 'rows'\ne.state.since = ''",
 )
 """The timeline is drawn again while the page has only just heard of the widget."""
-RUNS = 3
+RUNS = 6
 
 
 def test_a_timeline_shows_its_bars_each_time_all_cells_run_on_a_busy_machine(lab, chromium):
