@@ -87,6 +87,17 @@ def test_a_time_is_the_version_that_was_current_then_also_if_it_was_rolled_back(
     assert found.history(since=times[1][0]).num_rows == 0
 
 
+def test_versions_that_one_rollback_took_away_left_main_at_the_same_time(table):
+    first = table.commit([(1, "a")])
+    table.commit([(2, "b")])
+    table.commit([(3, "c")])
+    table.rollback(first, 1_767_226_000_000)
+
+    for version in (2, 3):
+        with pytest.raises(SnapshotNotFoundError, match="main left it at 2026-01-01 00:06:40 UTC, by a rollback"):
+            opened(table).at(version)
+
+
 def test_a_commit_counts_from_the_time_when_a_branch_became_main(table):
     table.commit([(1, "a")])
     table.metadata["refs"]["dev"] = dict(table.metadata["refs"]["main"])

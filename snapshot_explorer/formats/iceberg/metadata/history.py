@@ -280,10 +280,29 @@ def _whereabouts(metadata: TableMetadata, snapshot: Snapshot) -> tuple[str, str]
     for name, ref in islice(metadata.refs.items(), _MOST_SEARCHED):
         if ref.is_branch and name != MAIN and snapshot.id in _ancestors(metadata, [ref.snapshot_id]):
             return name, f"it belongs to the branch {shortened(name)}"
-    logged = [place for place, (_, one) in enumerate(metadata.snapshot_log) if one == snapshot.id]
-    if logged and logged[-1] + 1 < len(metadata.snapshot_log):
-        left = time_of(metadata.snapshot_log[logged[-1] + 1][0])
-        return str(snapshot.id), f"main left it at {left:%Y-%m-%d %H:%M:%S} UTC, by a rollback"
+    left = _left_main(metadata, snapshot)
+    if left is not None:
+        return str(snapshot.id), f"main left it at {time_of(left):%Y-%m-%d %H:%M:%S} UTC, by a rollback"
     if "wap.id" in snapshot.summary:
         return str(snapshot.id), f"it was staged as {shortened(repr(snapshot.summary['wap.id']))} and not published"
     return str(snapshot.id), "no branch leads to it"
+
+
+def _left_main(metadata: TableMetadata, snapshot: Snapshot) -> int | None:
+    """Return when main went back behind a snapshot, in milliseconds; None if it never had it, by the log, or has it."""
+    builds_on_it = {snapshot.id: True}
+    left, was_there = None, False
+    for millis, logged in metadata.snapshot_log:
+        passed: list[int] = []
+        one: int | None = logged
+        while one is not None and one in metadata.snapshots and one not in builds_on_it:
+            builds_on_it[one] = False  # so that a cycle ends
+            passed.append(one)
+            one = metadata.snapshots[one].parent_id
+        found = one is not None and builds_on_it.get(one, False)
+        builds_on_it.update(dict.fromkeys(passed, found))
+        if found:
+            left, was_there = None, True
+        elif was_there and left is None:
+            left = millis
+    return left
