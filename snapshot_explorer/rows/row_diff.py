@@ -318,7 +318,7 @@ class RowDiff:
 
 
 _COUNTED = {"inserted": INSERTED, "deleted": DELETED, "updated": AFTER}
-_WORDS = {DELETED: "- deleted", INSERTED: "+ inserted", AFTER: "~ updated"}
+CHANGE_WORDS = {DELETED: "- deleted", INSERTED: "+ inserted", AFTER: "~ updated"}
 
 
 def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
@@ -344,7 +344,7 @@ def drawn_changes(
         names: The columns to draw after `change`.
         places: Which rows: their kind, of an updated one `AFTER`, and their place in the rows of that kind.
     """
-    columns: list[list[str | None]] = [[_WORDS[kind] for kind, _ in places]]
+    columns: list[list[str | None]] = [[CHANGE_WORDS[kind] for kind, _ in places]]
     marked: set[tuple[int, int]] = set()
     for column, name in enumerate(names, 1):
         cells = [_shown(heads, kind, name, place) for kind, place in places]

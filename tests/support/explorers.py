@@ -11,6 +11,12 @@ def told(explorer, place):
     return pane.error or text(pane.drawing)
 
 
+def grid_of(explorer, place):
+    """Return the grid of a place, as a page has it: names, and the texts of the first rows."""
+    grid = explorer._views.panes[place].grid.grid
+    return [one["name"] for one in grid["columns"]], [list(row) for row in zip(*grid["page"]["cells"], strict=True)]
+
+
 def all_widgets(widget):
     yield widget
     for child in getattr(widget, "children", ()):

@@ -1,19 +1,23 @@
-"""The rows that differ between A and B: first what that reads, then a page of them; no widget."""
+"""The rows that differ between A and B: first what that reads, then the rows; no widget."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from snapshot_explorer.jupyter.cost import Cost, Limits
 from snapshot_explorer.jupyter.explorer.environment import load_limits
+from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 from snapshot_explorer.rows.diff_plan import counted
 from snapshot_explorer.rows.row_changes import AFTER, DELETED, INSERTED
-from snapshot_explorer.rows.row_diff import drawn_changes
+from snapshot_explorer.rows.row_diff import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
+    from snapshot_explorer.jupyter.explorer.grid_rows import GridRows
     from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.render import Part
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
@@ -39,14 +43,14 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
     places = [(kind, place) for kind in kinds if kind in heads for place in range(len(heads[kind]))]
-    pages = max(1, -(-len(places) // PAGE))
-    start = min(request.page, pages - 1) * PAGE
-    shown = places[start : start + PAGE]
+    shown = places[:PAGE]
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
     parts: list[Part] = [*_facts(diff.plan), *(Line(note) for note in [*_cut_off(diff, kinds), *notes])]
+    grid = None
     if shown:
         rows, marked = drawn_changes(heads, names, shown)
-        parts.append(Grid(rows, noun="changed rows", limit=PAGE, marked=marked))
+        parts.append(Grid(rows, total=len(places), noun="changed rows", limit=PAGE, marked=marked))
+        grid = _grid(diff, names, places, kinds)
     elif not diff.is_empty:
         parts.append(Line(f"No row was {request['row_kind']}."))
     conditions = [row_conditions(heads[kind].slice(place, 1), diff.plan.key) for kind, place in shown]
@@ -55,7 +59,25 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         code=code,
         source=source,
         choices=tuple((text, text) for texts in conditions for text in texts),
-        pages=pages,
+        grid=grid,
+    )
+
+
+def _grid(diff: RowDiff, names: list[str], places: list[tuple[str, int]], kinds: list[str]) -> GridRows:
+    """Return changed rows as a grid: sorted and filtered by their values, updated ones by the new values."""
+    heads = diff.changed.heads
+    parts = [heads[kind].select(names) for kind in kinds if kind in heads]
+    words = pa.array([CHANGE_WORDS[kind] for kind, _ in places], pa.string())
+    rows = pa.concat_tables(parts, promote_options="permissive").add_column(0, "change", words)
+    choices = [
+        text for kind in kinds if kind in heads for text in row_conditions(heads[kind], diff.plan.key, keep_places=True)
+    ]
+    return grid_rows(
+        rows,
+        noun="changed rows",
+        draw=lambda chosen: drawn_changes(heads, names, [places[at] for at in chosen]),
+        opens="blame" if choices else None,
+        choices=choices,
     )
 
 

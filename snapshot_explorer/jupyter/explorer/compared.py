@@ -1,11 +1,12 @@
-"""How B differs from A: a part of the comparison, a page of its rows; no widget."""
+"""How B differs from A: a part of the comparison, and its rows; no widget."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.explorer.changed_rows import changed_rows
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
+from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     if not len(frame) or not isinstance(drawn, Grid):
         drawing = Drawing(title=frame.title, parts=(Line(_NOTHING[part]),))
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
-    page, pages = paged(drawn.rows, request.page)
-    count = f"{len(frame):,} {frame.noun}"
-    drawing = Drawing(title=f"{frame.title}: {count}", parts=(Grid(page, noun=frame.noun, limit=PAGE),))
-    return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source, pages=pages)
+    rows, count = drawn.rows, f"{len(frame):,} {frame.noun}"
+    drawing = Drawing(title=f"{frame.title}: {count}", parts=(Grid(rows, noun=frame.noun, limit=PAGE),))
+    versions = [str(one) for one in rows["version"].to_pylist()] if part == "commits" else []
+    grid = grid_rows(rows, noun=frame.noun, opens="version" if versions else None, choices=versions)
+    return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source, grid=grid)

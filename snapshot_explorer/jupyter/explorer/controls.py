@@ -204,7 +204,7 @@ class Controls:
         )
 
     def _reading(self, bisect: Callable[[], None]) -> widgets.Widget:
-        limit = self._factory.make(widgets.BoundedIntText, description="Rows", min=0, max=1_000, width="180px")
+        limit = self._factory.make(widgets.BoundedIntText, description="Rows", min=0, max=10_000, width="180px")
         return self._factory.row(
             self._names("columns", "Columns", "all, or a,b"),
             self._text("where", "Where", "amount > 10"),

@@ -30,7 +30,7 @@ from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, st
 from snapshot_explorer.jupyter.explorer.timeline_facts import FactsReader
 from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
 from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
-from snapshot_explorer.jupyter.explorer.views import Views
+from snapshot_explorer.jupyter.explorer.views import ViewHandlers, Views
 from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory, family
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from traitlets import Bunch
 
+    from snapshot_explorer.jupyter.explorer.grid_rows import Opens
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
@@ -82,13 +83,16 @@ class Explorer(widgets.VBox):
         self._head, self._line = self._factory.html(), self._factory.html()
         self._busy = Busy(self._factory, self._cancel)
         parts = (self._factory, self.state, self._cache, self._work)
-        self._bisector = Bisector(*parts, name=name, found=partial(self._set_marker, "b"))
-        self._blamer = Blamer(*parts, name=name)
+        self._bisector, self._blamer = (
+            Bisector(*parts, name=name, found=partial(self._set_marker, "b")),
+            Blamer(*parts, name=name),
+        )
         acts = {"refresh": self.refresh, "load": self.load, "bisect": self._bisector.bisect}
         self._controls = Controls(self._factory, self.state, acts, self.choose)
         above = self._controls.above
         above["data"] = (*above["data"], self._bisector.box)
-        self._views = Views(*parts, name=name, above=above, loaded=self._view_loaded)
+        handlers = ViewHandlers(loaded=self._view_loaded, opened=self._row_opened)
+        self._views = Views(*parts, name=name, above=above, handlers=handlers)
         self._loader = Loader(self._factory, self._cache, variables, self._work)
         self._fill_panes()
         titles = [tab.capitalize() for tab in TABS]
@@ -353,6 +357,13 @@ class Explorer(widgets.VBox):
         )
         self._work.start("table size", job)
         self._facts.read(log)
+
+    def _row_opened(self, what: Opens, choice: str) -> None:
+        """Take what a row that is clicked opens."""
+        if what == "blame":
+            self.state.blame = choice
+        else:
+            self._set_marker("b", int(choice))
 
     def _view_loaded(self, place: str) -> None:
         """Show in the timeline which versions a view has found to lack files."""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
+from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Item, Lane, Lanes, Line
 from snapshot_explorer.render.cells import size
 
@@ -98,24 +99,24 @@ def _name(path: str) -> str:
 
 
 def entries(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the entries of the manifest that is chosen, a page of them."""
+    """Return the entries of the manifest that is chosen."""
     a, b, manifest = request["a"], request["b"], request["manifest"]
     frame = cache.compare(a, b).entries(manifest)
     rows = frame.to_arrow()
-    page, pages = paged(rows, request.page)
     non_empty_columns = [name for name in rows.column_names if rows[name].null_count < len(rows)]
     if (
         rows.num_rows
         and pa.types.is_map(rows.schema.field("partition").type)
-        and not any(page["partition"].to_pylist())
+        and not any(rows.slice(0, PAGE)["partition"].to_pylist())
     ):
         non_empty_columns = [name for name in non_empty_columns if name != "partition"]
+    drawn = rows.select(non_empty_columns)
     return ViewResult(
         drawing=Drawing(
             title=f"{frame.title.replace(manifest, _name(manifest))}: {len(rows):,}",
-            parts=(Grid(page.select(non_empty_columns), noun="entries", limit=PAGE),),
+            parts=(Grid(drawn, noun="entries", limit=PAGE),),
         ),
         code=f"{request.name}.compare({a}, {b}).entries({_name(manifest)!r})",
         source=f"{cache.table.path}, {manifest}",
-        pages=pages,
+        grid=grid_rows(drawn, noun="entries"),
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.jupyter.explorer.grid_pane import GridPane
 from snapshot_explorer.jupyter.explorer.work import running_loop
-from snapshot_explorer.render import html
+from snapshot_explorer.render import Grid, html
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     import ipywidgets as widgets
 
+    from snapshot_explorer.jupyter.explorer.grid_rows import GridRows, Opens
     from snapshot_explorer.jupyter.explorer.view_requests import ViewResult
     from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
     from snapshot_explorer.render import Drawing
@@ -108,6 +111,7 @@ class Pane:
         cancel: Callable[[], None],
         above: tuple[widgets.Widget, ...] = (),
         read: tuple[str, Callable[[], None]] | None = None,
+        opened: Callable[[Opens, str], None] | None = None,
     ) -> None:
         """Show nothing yet.
 
@@ -117,10 +121,13 @@ class Pane:
             cancel: Stops the current work.
             above: Controls that stand above.
             read: The label of the button that reads what a result only announces, and what it does.
+            opened: Takes what a row of a grid opens; without it there is no grid.
         """
         self._factory = factory
         self.busy = Busy(factory, cancel)
         self.content = factory.html()
+        self.grid: GridPane | None = None
+        self._opened = opened
         self.footer = factory.html()
         self.pages = None if turn is None else _Pages(factory, turn)
         self.read = None if read is None else factory.button(read[0], "Read what is announced", read[1])
@@ -138,7 +145,8 @@ class Pane:
         """Show the result of a view."""
         self.busy.hide()
         self.result, self.error = content, ""
-        self.content.value = html(content.drawing)
+        self.content.value = html(self._beside_grid(content))
+        self._show_grid(content.grid)
         self.footer.value = code_html(f"{content.code}\nSource: {content.source}")
         self._show_below(pages=content.pages, page=page, is_announcement=content.is_announcement)
 
@@ -152,9 +160,25 @@ class Pane:
         """Show only a sentence."""
         self.busy.hide()
         self.result, self.error = None, ""
+        self._show_grid(None)
         self.content.value = text_html(sentence)
         self.footer.value = ""
         self._show_below(pages=1)
+
+    def _show_grid(self, rows: GridRows | None) -> None:
+        """Show rows in the grid, which is made for the first ones."""
+        if self.grid is None and rows is not None and self._opened is not None:
+            self.grid = GridPane(self._opened, layout=self._factory.layout())
+            place = self.box.children.index(self.content) + 1
+            self.box.children = (*self.box.children[:place], self.grid, *self.box.children[place:])
+        if self.grid is not None:
+            self.grid.show(rows)
+
+    def _beside_grid(self, content: ViewResult) -> Drawing:
+        """Return what is drawn as it is: without the rows that the grid shows."""
+        if self._opened is None or content.grid is None:
+            return content.drawing
+        return replace(content.drawing, parts=tuple(one for one in content.drawing.parts if not isinstance(one, Grid)))
 
     def _show_below(self, *, pages: int, page: int = 0, is_announcement: bool = False) -> None:
         if self.pages is not None:

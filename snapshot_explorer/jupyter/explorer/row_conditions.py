@@ -16,16 +16,22 @@ _LONGEST = 200
 """Characters of a text in a condition."""
 
 
-def row_conditions(rows: pa.Table, key: Sequence[str]) -> list[str]:
+def row_conditions(rows: pa.Table, key: Sequence[str], *, keep_places: bool = False) -> list[str]:
     """Return a condition for each row that its key fulfils, in the order of the rows.
 
     Rows are left out whose key is null or has a value that is not spelled here; all if there is no key.
+
+    Args:
+        rows: The rows.
+        key: The columns that identify a row.
+        keep_places: Whether empty text stands for a row that is left out.
     """
     if not key or any(name not in rows.column_names for name in key):
         return []
     columns = [[_equals(name, scalar) for scalar in rows.column(name)] for name in key]
     terms = zip(*columns, strict=True)
-    return [" and ".join(term for term in row if term is not None) for row in terms if None not in row]
+    texts = [" and ".join(term for term in row if term is not None) if None not in row else "" for row in terms]
+    return texts if keep_places else [text for text in texts if text]
 
 
 def _equals(name: str, scalar: pa.Scalar) -> str | None:

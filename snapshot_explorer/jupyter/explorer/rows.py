@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
+from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
-from snapshot_explorer.jupyter.explorer.view_requests import ViewResult
+from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
 
 _MOST_COLUMNS = 50
-_MOST_CELLS = 5_000
+_DRAWN = 20
+"""Rows that are drawn where no grid lives."""
 
 
 def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
@@ -21,21 +23,21 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     version, columns, where, limit = (request[name] for name in ("b", "columns", "where", "limit"))
     snapshot = cache.at(version)
     names = [column.name for column in snapshot.schema.columns]
-    most = max(1, min(_MOST_COLUMNS, _MOST_CELLS // max(1, limit)))
     shown = list(columns) or names
-    rows = snapshot.to_arrow(columns=shown[:most], where=where or None, limit=limit)
+    rows = snapshot.to_arrow(columns=shown[:_MOST_COLUMNS], where=where or None, limit=limit)
     notes = [Line(f"The cost of reading all rows: {cost_of(snapshot, where or None)}.")]
-    if len(shown) > most:
-        notes.append(Line(f"{most} of {len(shown):,} columns are shown. Name others under Columns."))
-    drawing = Drawing(
-        title=f"Some rows of version {version}", parts=(*notes, Grid(rows, noun="rows", limit=max(limit, 1)))
-    )
-    conditions = row_conditions(rows, request["key"] or snapshot.schema.primary_keys)
+    if len(shown) > _MOST_COLUMNS:
+        notes.append(Line(f"{_MOST_COLUMNS} of {len(shown):,} columns are shown. Name others under Columns."))
+    drawing = Drawing(title=f"Some rows of version {version}", parts=(*notes, Grid(rows, noun="rows", limit=_DRAWN)))
+    key = request["key"] or snapshot.schema.primary_keys
+    conditions = row_conditions(rows.slice(0, PAGE), key)
+    choices = row_conditions(rows, key, keep_places=True)
     return ViewResult(
         drawing=drawing,
         code=_call(request, engine="arrow", limit=limit),
         source=cache.cited(version),
         choices=tuple((one, one) for one in conditions),
+        grid=grid_rows(rows, noun="rows", opens="blame" if choices else None, choices=choices),
     )
 
 

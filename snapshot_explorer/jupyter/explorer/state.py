@@ -37,9 +37,6 @@ WINDOW = 300
 _UPKEEP = ("compact", "analyze", "maintenance")
 _DEPENDS = {
     "manifests": ("a", "b"),
-    "entries": ("a", "b", "manifest"),
-    "compare": ("a", "b", "compared", "row_kind", "key"),
-    "files": ("b", "partition", "file_order", "descending", "statistics"),
     "health": ("b", "health", "keep", "keep_last"),
 }
 """Places whose rows come in pages, and what they depend on: when that changes, the first page is shown."""
@@ -78,7 +75,7 @@ class ExplorerState(HasTraits):
     engine = Enum(ENGINES, "pandas", help="The engine that loads rows.")
     columns = List(Unicode(), help="The columns to load; all if there are none.")
     where = Unicode("", help="The condition on rows to load, in SQL.")
-    limit = Int(20, min=0, max=1_000, help="The number of rows in the preview.")
+    limit = Int(200, min=0, max=10_000, help="The number of rows in the preview.")
     load_limit = Int(0, min=0, help="The maximum number of rows to load; 0 for all.")
     variable = Unicode("df", help="The variable that rows are loaded into.")
     partition = Unicode("", help="Only files of partitions that contain this text.")

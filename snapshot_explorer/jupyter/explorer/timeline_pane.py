@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 from traitlets import Dict, Unicode, default
 
+from snapshot_explorer.jupyter.explorer.scripts import script
 from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.timeline_columns import timeline_columns
 
@@ -47,7 +46,7 @@ class TimelinePane(anywidget.AnyWidget):
 
     @default("_esm")
     def _module(self) -> str:
-        return _script()
+        return script("timeline.js")
 
     def draw(
         self,
@@ -82,8 +81,3 @@ class TimelinePane(anywidget.AnyWidget):
         version = content.get("click") if isinstance(content, dict) else None
         if isinstance(version, str) and version in self._versions:
             self._clicked(self._versions[version], content.get("other") is True)
-
-
-@cache
-def _script() -> str:
-    return files("snapshot_explorer.jupyter.explorer").joinpath("timeline.js").read_text("utf-8")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import cut
@@ -78,15 +79,15 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the live files of B, sorted, a page of them; with what the metadata says of their values if asked."""
+    """Return the live files of B, sorted; with what the metadata says of their values if asked."""
     version, text, order, falling, wide = (
         request[name] for name in ("b", "partition", "file_order", "descending", "statistics")
     )
     frame = cache.at(version).files(statistics=wide)
     rows = frame.to_arrow()
     kept = rows.filter(_partition_holds(rows, text)) if text else rows
-    page, pages = paged(kept.take(_order(kept, order, falling=falling)), request.page)
-    drawn = page.select([name for name in rows.column_names if rows[name].null_count < len(rows) and name != "version"])
+    kept = kept.take(_order(kept, order, falling=falling))
+    drawn = kept.select([name for name in rows.column_names if rows[name].null_count < len(rows) and name != "version"])
     partitioned = bool(cache.at(version).schema.partition_keys)
     drawn = drawn if partitioned or "partition" not in drawn.column_names else drawn.drop_columns(["partition"])
     notes = [Line(f"{len(kept):,} of {len(rows):,} files are in partitions that hold {text!r}.")] if text else []
@@ -100,7 +101,7 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         ),
         code=code + _arranged(text, order, falling=falling),
         source=cache.cited(version),
-        pages=pages,
+        grid=grid_rows(drawn, noun="files"),
     )
 
 

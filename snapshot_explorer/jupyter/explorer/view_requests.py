@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.compare import Comparison
     from snapshot_explorer.health import Health
+    from snapshot_explorer.jupyter.explorer.grid_rows import GridRows
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.snapshot import Snapshot
@@ -61,6 +62,8 @@ class ViewResult:
     """Where it comes from: path, version, time."""
     choices: tuple[tuple[str, str], ...] = ()
     """What can be chosen in it to see more, a manifest or a row: as it is shown, and its value."""
+    grid: GridRows | None = None
+    """The rows of its grid, where a page can scroll, sort and filter them."""
     is_announcement: bool = False
     """Whether it only says what would be read, which is much: a button reads it."""
     pages: int = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import ipywidgets as widgets
 
+    from snapshot_explorer.jupyter.explorer.grid_rows import Opens
     from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
@@ -28,8 +30,20 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "health": (version_views.health, ("b", "health", "keep", "keep_last")),
 }
 """The view of each place, and the traits of the state that it depends on."""
+_WITH_GRID = ("compare", "data", "entries", "files")
+"""Places whose rows are a grid."""
 _OF_THE_LOG = ("commit", "health")
 """Places whose result changes once the log has been read again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewHandlers:
+    """What receives what happens in views."""
+
+    loaded: Callable[[str], None]
+    """Receives each place once its view is shown."""
+    opened: Callable[[Opens, str], None]
+    """Receives what a row of a grid opens."""
 
 
 class Views:
@@ -44,7 +58,7 @@ class Views:
         *,
         name: str,
         above: Mapping[str, tuple[widgets.Widget, ...]],
-        loaded: Callable[[str], None],
+        handlers: ViewHandlers,
     ) -> None:
         """Make the panes; nothing is loaded yet.
 
@@ -55,10 +69,10 @@ class Views:
             work: Runs what reads.
             name: The variable that holds the table, for lines of code.
             above: The controls above each pane.
-            loaded: Receives each place once its view is shown.
+            handlers: Receive what happens in views.
         """
         self._state, self._cache, self._work, self._name = state, cache, work, name
-        self._loaded = loaded
+        self._loaded = handlers.loaded
         self._shown: dict[str, object] = {}
         self.panes = {
             place: Pane(
@@ -67,6 +81,7 @@ class Views:
                 cancel=partial(self._cancel, place),
                 above=above.get(place, ()),
                 read=("Compare rows", state.read_rows) if place == "compare" else None,
+                opened=handlers.opened if place in _WITH_GRID else None,
             )
             for place in _VIEWS
         }

@@ -10,6 +10,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.version_views import _details
 from tests.support.delta.table_builder import DeltaTable
+from tests.support.explorers import grid_of
 from tests.support.paimon.table_builder import PaimonTable
 
 EVIL = "<img src=x onerror=alert(1)>\"'&<script>alert(2)</script>"
@@ -61,12 +62,13 @@ def test_hostile_rows_are_legible_and_numbers_exact(explorer):
     explorer.state.tab = "data"
     explorer.wait()
 
-    page = explorer._views.panes["data"].content.value
+    names, rows = grid_of(explorer, "data")
 
-    assert str(LARGE) in page
-    assert "&lt;img src=x onerror=alert(1)&gt;" in page
-    assert "\\u202egnp.exe" in page
-    assert "n" * 79 + "…" in page
+    assert names[:3] == ["id", EVIL, "\\u202egnp.exe"]  # set as text
+    assert max(rows) == [str(LARGE), EVIL, "\\u202egnp.exe", "n" * 79 + "…"]
+    grid = explorer._views.panes["data"].grid.grid
+    assert (grid["columns"][0]["least"], grid["columns"][0]["greatest"]) == ("1", str(LARGE))
+    assert [text for _, _, text in grid["page"]["full"]] == [LONG]
 
 
 def test_hostile_names_do_not_leave_the_code_that_is_shown(explorer):
@@ -100,6 +102,7 @@ def test_five_hundred_columns_are_cut_and_that_is_said(memory_root):
     explorer.state.tab = "data"
     explorer.wait()
     page = explorer._views.panes["data"].content.value
+    assert len(grid_of(explorer, "data")[0]) == 50
     assert "50 of 500 columns are shown. Name others under Columns." in page
     assert len(page) < 100_000
 

@@ -138,7 +138,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     page.get_by_label("Hide unchanged columns").check()
     notebook.says("columns that no updated row changes.")
     changed = page.locator("td.sx-changed", has_text="67.04 → -67.04")
-    plain = page.locator(".jupyter-widgets .sx-table td:not(.sx-changed)").locator("visible=true").first
+    plain = page.locator(".sx-grid td:not(.sx-changed)").locator("visible=true").first
     marks = [one.evaluate("node => getComputedStyle(node).boxShadow") for one in (changed, plain)]
     assert marks[0] != marks[1] == "none"
 

@@ -278,22 +278,22 @@ def test_a_window_on_the_past_stays_there():
 
 def test_pages_turn_and_go_back_to_the_first_when_what_they_show_changes():
     state = knowing(1, 2, 3)
-    state.turn("files", 1)
-    state.turn("files", 1)
-    state.turn("compare", 1)
-    assert state.pages == {"files": 2, "compare": 1}
+    state.turn("health", 1)
+    state.turn("health", 1)
+    state.turn("manifests", 1)
+    assert state.pages == {"health": 2, "manifests": 1}
 
-    state.file_order = "rows"
+    state.keep = "3d"
 
-    assert state.pages == {"compare": 1}
+    assert state.pages == {"manifests": 1}
 
 
 def test_pages_do_not_turn_before_the_first():
     state = knowing(1)
 
-    state.turn("files", -1)
+    state.turn("health", -1)
 
-    assert state.pages == {"files": 0}
+    assert state.pages == {"health": 0}
 
 
 def test_versions_past_what_a_browser_counts_stay_exact():
@@ -314,13 +314,3 @@ def test_what_is_agreed_to_be_read_is_one_comparison_of_rows():
     state.b = 1
 
     assert state.rows_read != state.values("a", "b", "key")
-
-
-@pytest.mark.parametrize(("trait", "value"), [("row_kind", "updated"), ("key", ["id"]), ("compared", "rows")])
-def test_another_choice_of_rows_begins_with_the_first_page(trait, value):
-    state = knowing(1, 2, 3)
-    state.turn("compare", 3)
-
-    state.set_trait(trait, value)
-
-    assert state.pages == {}

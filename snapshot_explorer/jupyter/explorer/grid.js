@@ -1,0 +1,298 @@
+// Draws rows in a grid that scrolls, from the trait `grid` and pages that the kernel sends. All text is set as text.
+
+const ROW = 22, ROWS = 14, PAGE = 60, AROUND = 8;
+const STYLE = `
+.sx-grid { --g-ink: var(--jp-content-font-color1, var(--vscode-editor-foreground, #212121));
+  --g-faint: var(--jp-content-font-color2, var(--vscode-descriptionForeground, #616161));
+  --g-paper: var(--jp-layout-color1, var(--vscode-editor-background, #fff)); --g-line: var(--jp-border-color1, #bdbdbd);
+  --g-bar: #0072B2; color: var(--g-ink); font: 12px/1.4 var(--jp-content-font-family, system-ui, sans-serif); padding: 4px 8px; }
+.sx-grid [hidden] { display: none !important; }
+.sx-grid .sx-ask { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: center; margin-bottom: 4px; }
+.sx-grid select, .sx-grid input { font: inherit; color: inherit; background: var(--g-paper); border: 1px solid var(--g-line);
+  height: 24px; padding: 0 4px; max-width: 16em; }
+.sx-grid input { width: 16em; }
+.sx-grid .sx-error { font-weight: 600; }
+.sx-grid .sx-scroll { overflow: auto; border: 1px solid var(--g-line); background: var(--g-paper); }
+.sx-grid :is(.sx-scroll, input, select, button):focus-visible { outline: 2px solid #0072B2; outline-offset: -1px; }
+.sx-grid table { border-collapse: separate; border-spacing: 0; table-layout: fixed; margin: 0; font-size: 12px; width: max-content; }
+.sx-grid th { position: sticky; top: 0; background: var(--g-paper); border-bottom: 1px solid var(--g-line); padding: 3px 8px;
+  text-align: left; vertical-align: top; font-weight: 400; color: var(--g-faint); z-index: 1; }
+.sx-grid th button { all: unset; cursor: pointer; font-weight: 600; color: var(--g-ink); display: block; max-width: 100%;
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.sx-grid th div { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.sx-grid .sx-bins { display: flex; align-items: flex-end; gap: 1px; height: 18px; margin: 2px 0; }
+.sx-grid .sx-bins i { flex: 1 1 0; max-width: 7px; background: var(--g-bar); min-height: 1px; }
+.sx-grid tbody tr { height: ${ROW}px; background: none !important; }
+.sx-grid td { height: ${ROW}px; padding: 0 8px; white-space: pre; overflow: hidden; text-overflow: ellipsis; box-sizing: border-box;
+  border: 0; text-align: left; max-width: none; }
+.sx-grid tr.sx-odd td { background: var(--jp-rendermime-table-row-background, rgba(128,128,128,.08)); }
+.sx-grid .sx-n { text-align: right; font-variant-numeric: tabular-nums; }
+.sx-grid .sx-null { color: var(--g-faint); }
+.sx-grid td.sx-changed { font-weight: 600; box-shadow: inset 0 0 0 99px rgba(0,98,155,.18); text-decoration: underline dotted; }
+.sx-grid td.sx-plus { box-shadow: inset 3px 0 0 #009E73; } .sx-grid td.sx-minus { box-shadow: inset 3px 0 0 #D55E00; }
+.sx-grid td.sx-here { outline: 2px solid #0072B2; outline-offset: -2px; }
+.sx-grid.sx-opens tbody td { cursor: pointer; }
+.sx-grid .sx-said { color: var(--g-faint); }`;
+
+function element(name, style = "", text = "") {
+  const made = document.createElement(name);
+  if (style) made.className = style;
+  if (text) made.textContent = text;
+  return made;
+}
+
+let ids = 0;
+
+class Rows {
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.id = `sx-grid-${ids += 1}`;
+    this.here = [0, 0];
+    root.classList.add("sx-grid");
+    const style = element("style");
+    style.textContent = STYLE;
+    this.ask = element("div", "sx-ask");
+    this.column = element("select");
+    this.column.setAttribute("aria-label", "Column to filter");
+    this.text = element("input");
+    Object.assign(this.text, { type: "search", placeholder: "contains, > 10, = x, null" });
+    this.text.setAttribute("aria-label", "Filter rows");
+    this.error = element("span", "sx-error");
+    this.error.setAttribute("role", "alert");
+    this.ask.append("Filter ", this.column, this.text, this.error);
+    this.scroll = element("div", "sx-scroll");
+    this.scroll.tabIndex = 0;
+    this.scroll.setAttribute("role", "grid");
+    this.scroll.dataset.lmSuppressShortcuts = "true";  // JupyterLab leaves its keys to what has the focus
+    this.said = element("div", "sx-said");
+    this.said.setAttribute("role", "status");
+    root.append(style, this.ask, this.scroll, this.said);
+    this.column.addEventListener("change", () => this.text.value && this.filter());
+    this.text.addEventListener("change", () => this.filter());
+    this.text.addEventListener("search", () => this.filter());
+    this.scroll.addEventListener("scroll", () => this.draw());
+    this.scroll.addEventListener("keydown", (event) => this.key(event));
+    this.scroll.addEventListener("click", (event) => this.click(event));
+    this.scroll.addEventListener("focus", () => this.mark());
+    this.scroll.addEventListener("blur", () => this.mark());
+    this.take();
+  }
+
+  /** Take what the kernel sent, and draw it. */
+  take() {
+    const grid = this.grid = this.model.get("grid");
+    this.pages = new Map();
+    this.asked = new Set();
+    this.root.hidden = !grid?.columns;
+    this.scroll.replaceChildren();
+    if (this.root.hidden) return;
+    this.keep(grid.page);
+    this.here = [0, Math.min(this.here[1], grid.columns.length - 1)];
+    this.root.classList.toggle("sx-opens", Boolean(grid.opens));
+    this.scroll.setAttribute("aria-label", `${grid.count.toLocaleString("en-US")} ${grid.noun}. ` +
+      `Arrow keys move between cells, Ctrl+C copies one${grid.opens ? ", Enter is a click on a row" : ""}.`);
+    this.scroll.setAttribute("aria-rowcount", grid.count + 1);
+    this.scroll.setAttribute("aria-colcount", grid.columns.length);
+    this.column.replaceChildren(new Option("any column", ""), ...grid.columns.map(({ name }, at) => new Option(name, at)));
+    this.column.value = grid.how.column ?? "";
+    this.text.value = grid.how.text;
+    this.error.textContent = grid.error;
+    const some = grid.count < grid.total ? ` of ${grid.total.toLocaleString("en-US")}` : "";
+    this.said.textContent = `${grid.count.toLocaleString("en-US")}${some} ${grid.noun}. ${grid.opens}`.trim();
+    this.table();
+    this.scroll.scrollTop = 0;
+    this.draw();
+  }
+
+  /** Keep a page of rows: texts by row. */
+  keep({ start, cells, full, marked }) {
+    const rows = (cells[0] ?? []).map((_, row) => cells.map((column) => ({ text: column[row] })));
+    for (const [row, column, text] of full) rows[row][column].full = text;
+    for (const [row, column] of marked) if (rows[row]?.[column]) rows[row][column].changed = true;
+    rows.forEach((row, at) => this.pages.set(start + at, row));
+    this.asked.delete(start);
+  }
+
+  table() {
+    const { columns, how } = this.grid, table = element("table"), head = element("thead"), names = element("tr");
+    table.setAttribute("role", "presentation");
+    names.setAttribute("role", "row");
+    const shown = [...this.pages.values()];
+    columns.forEach((column, at) => {
+      const cell = element("th");
+      const longest = Math.max(column.name.length + 2, Math.min(column.type.length, 18),
+        ...shown.map((row) => row[at].text.length), 8);
+      cell.style.width = `${Math.min(44, longest)}ch`;
+      cell.setAttribute("role", "columnheader");
+      const is = how.sort === at ? (how.descending ? "descending" : "ascending") : "none";
+      cell.setAttribute("aria-sort", is);
+      const name = element("button", "", column.name + { none: "", ascending: " \u25b2", descending: " \u25bc" }[is]);
+      name.type = "button";
+      name.title = [column.name, column.meaning, "Sort by this column"].filter(Boolean).join("\n");
+      name.addEventListener("click", () => this.sort(at));
+      const bins = element("div", "sx-bins"), most = Math.max(1, ...column.bins);
+      bins.append(...column.bins.map((count) => {
+        const bar = element("i");
+        bar.style.height = `${(100 * count) / most}%`;
+        return bar;
+      }));
+      const range = column.least === null ? "" : `${column.least} to ${column.greatest}`;
+      bins.title = range;
+      const facts = [...(column.distinct === null ? [] : [`${column.distinct.toLocaleString("en-US")} distinct`]),
+        ...(column.nulls ? [`${column.nulls.toLocaleString("en-US")} null`] : [])].join(", ");
+      const line = (text) => Object.assign(element("div", "", text), { title: text });
+      cell.append(name, line(column.type), bins, line(range), line(facts));
+      names.append(cell);
+    });
+    head.append(names);
+    this.body = element("tbody");
+    table.append(head, this.body);
+    this.scroll.append(table);
+    this.scroll.style.maxHeight = `${head.offsetHeight + ROWS * ROW + 16}px`;
+    this.head = head;
+  }
+
+  /** Draw the rows that are seen, and ask for those that are not there. */
+  draw() {
+    if (!this.body || this.root.hidden) return;
+    const { count, columns } = this.grid, top = this.scroll.scrollTop;
+    const seen = Math.ceil((this.scroll.clientHeight || ROWS * ROW) / ROW);
+    const first = Math.max(0, Math.floor(top / ROW) - AROUND), last = Math.min(count, first + seen + 2 * AROUND);
+    const spacer = (rows) => {
+      const row = element("tr"), cell = element("td");
+      row.setAttribute("aria-hidden", "true");
+      cell.colSpan = columns.length;
+      cell.style.cssText = `height:${rows * ROW}px;padding:0`;
+      row.style.height = `${rows * ROW}px`;
+      row.append(cell);
+      return row;
+    };
+    const rows = [];
+    if (first) rows.push(spacer(first));
+    const needed = new Set();
+    for (let at = first; at < last; at += 1) {
+      const row = element("tr", at % 2 ? "sx-odd" : ""), cells = this.pages.get(at);
+      row.setAttribute("role", "row");
+      row.setAttribute("aria-rowindex", at + 2);
+      if (!cells) needed.add(Math.floor(at / PAGE) * PAGE);
+      columns.forEach((column, place) => row.append(this.cell(cells?.[place], column, at, place)));
+      rows.push(row);
+    }
+    if (last < count) rows.push(spacer(count - last));
+    this.body.replaceChildren(...rows);
+    this.mark();
+    for (const start of needed)
+      if (!this.asked.has(start)) {
+        this.asked.add(start);
+        this.model.send({ need: start });
+      }
+  }
+
+  cell(value, column, row, place) {
+    const made = element("td", "", value ? value.text : "\u2026");
+    made.setAttribute("role", "gridcell");
+    made.setAttribute("aria-colindex", place + 1);
+    made.dataset.at = `${row} ${place}`;
+    if (column.number) made.classList.add("sx-n");
+    if (value?.text === "-") made.classList.add("sx-null");
+    if (value?.changed) made.classList.add("sx-changed");
+    if (column.name === "change" && value) made.classList.toggle("sx-plus", value.text.startsWith("+"));
+    if (column.name === "change" && value) made.classList.toggle("sx-minus", value.text.startsWith("-"));
+    if (value?.full) made.title = value.full;
+    return made;
+  }
+
+  /** Mark the cell where the keys are. Cells stay: one that is pressed must be there when it is released. */
+  mark() {
+    const before = this.scroll.querySelector(".sx-here");
+    before?.classList.remove("sx-here");
+    before?.removeAttribute("id");
+    this.scroll.removeAttribute("aria-activedescendant");
+    const cell = document.activeElement === this.scroll && this.scroll.querySelector(`[data-at="${this.here.join(" ")}"]`);
+    if (!cell) return;
+    cell.classList.add("sx-here");
+    cell.id = `${this.id}-here`;
+    this.scroll.setAttribute("aria-activedescendant", cell.id);
+  }
+
+  arrange(changes) {
+    this.model.send({ arrange: { ...this.grid.how, ...changes } });
+  }
+
+  filter() {
+    const column = this.column.value === "" ? null : Number(this.column.value), text = this.text.value.trim();
+    if (column !== this.grid.how.column || text !== this.grid.how.text) this.arrange({ column, text });
+  }
+
+  /** Sort by a column: upwards, then downwards, then as it was. */
+  sort(at) {
+    const { sort, descending } = this.grid.how;
+    if (sort !== at) this.arrange({ sort: at, descending: false });
+    else if (!descending) this.arrange({ descending: true });
+    else this.arrange({ sort: null, descending: false });
+  }
+
+  click(event) {
+    const cell = event.target.closest("td[data-at]");
+    if (!cell) return;
+    this.here = cell.dataset.at.split(" ").map(Number);
+    this.mark();
+    if (this.grid.opens && !String(getSelection())) this.model.send({ open: this.here[0] });
+  }
+
+  key(event) {
+    if (event.target !== this.scroll || !this.grid?.count) return;
+    const { count, columns, opens } = this.grid, [row, place] = this.here;
+    const isControl = event.ctrlKey || event.metaKey;
+    if (isControl && event.key === "c" && !String(getSelection())) {
+      const cell = this.pages.get(row)?.[place];
+      if (cell) navigator.clipboard?.writeText(cell.full ?? cell.text);
+      return;
+    }
+    if (event.key === "Enter" && opens) this.model.send({ open: row });
+    const moves = {
+      ArrowUp: [row - 1, place], ArrowDown: [row + 1, place], ArrowLeft: [row, place - 1], ArrowRight: [row, place + 1],
+      PageUp: [row - ROWS, place], PageDown: [row + ROWS, place],
+      Home: isControl ? [0, 0] : [row, 0], End: isControl ? [count - 1, columns.length - 1] : [row, columns.length - 1],
+    };
+    const to = moves[event.key];
+    if (!to) return;
+    this.here = [Math.max(0, Math.min(count - 1, to[0])), Math.max(0, Math.min(columns.length - 1, to[1]))];
+    this.reveal();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Scroll to where the keys are. */
+  reveal() {
+    const { scroll } = this, y = this.here[0] * ROW, room = scroll.clientHeight - this.head.offsetHeight - ROW;
+    if (y < scroll.scrollTop) scroll.scrollTop = y;
+    else if (y > scroll.scrollTop + room) scroll.scrollTop = y - room;
+    this.draw();
+    const cell = scroll.querySelector(".sx-here");
+    if (!cell) return;
+    if (cell.offsetLeft < scroll.scrollLeft) scroll.scrollLeft = cell.offsetLeft;
+    const right = cell.offsetLeft + cell.offsetWidth - scroll.clientWidth;
+    if (right > scroll.scrollLeft) scroll.scrollLeft = right;
+  }
+}
+
+function render({ model, el }) {
+  const root = element("div");
+  el.append(root);
+  const rows = new Rows(model, root), take = () => rows.take();
+  const receive = (message) => {
+    if (!message?.page || !rows.grid?.columns) return;
+    rows.keep(message.page);
+    rows.draw();
+  };
+  model.on("change:grid", take);
+  model.on("msg:custom", receive);
+  return () => {
+    model.off("change:grid", take);
+    model.off("msg:custom", receive);
+  };
+}
+
+export default { render };

@@ -1,0 +1,255 @@
+"""Rows of a grid on the kernel's side: what its columns hold, their order, a filter, and pages of text. No widget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.render.cells import NULL, cell, cut, unit_of
+from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
+from snapshot_explorer.render.figures import legible
+from snapshot_explorer.render.grid import shown_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+PAGE = 60
+"""The maximum number of rows of a page."""
+MOST_ROWS = 1_000_000
+"""The maximum number of rows that a page can scroll through."""
+_WIDEST = 80
+_LONGEST = 1_000
+"""Characters of a value whose cell shows less of it."""
+_BINS = 16
+_SLOW_ROWS = 200_000
+"""Rows up to which nested values are sorted and filtered: each is spelled for that."""
+_COMPARISONS = {
+    "<=": pc.less_equal,
+    ">=": pc.greater_equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    ">": pc.greater,
+    "=": pc.equal,
+}
+
+Draw: TypeAlias = "Callable[[Sequence[int]], tuple[pa.Table, frozenset[tuple[int, int]]]]"
+Opens = Literal["blame", "version"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridRows:
+    """The rows of a grid."""
+
+    rows: pa.Table
+    """The rows, by whose values they are sorted and filtered."""
+    noun: str
+    """The plural noun for rows."""
+    draw: Draw | None = None
+    """Returns the rows at these places as they are drawn, and the cells that are marked; None to draw them as they
+    are."""
+    columns: tuple[Mapping[str, object], ...]
+    """The columns: name, type, whether they are numbers, nulls, least and greatest value, a histogram."""
+    opens: Opens | None = None
+    """What a row opens: its condition under Blame, or its version as B."""
+    choices: tuple[str, ...] = ()
+    """The condition or the version of each row; empty text where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrangement:
+    """How the rows of a grid are sorted and filtered."""
+
+    sort: int | None = None
+    """The place of the column to sort by."""
+    descending: bool = False
+    """Whether they are sorted downwards."""
+    column: int | None = None
+    """The place of the column that the text applies to; None for any."""
+    text: str = ""
+    """Text that a value contains, a comparison such as `> 10`, `null` or `not null`; empty for all rows."""
+
+
+def grid_rows(
+    rows: pa.Table, *, noun: str, draw: Draw | None = None, opens: Opens | None = None, choices: Sequence[str] = ()
+) -> GridRows:
+    """Return the rows of a grid, with what their columns hold; see the fields of `GridRows`."""
+    columns = tuple(_described(rows))
+    return GridRows(rows=rows, noun=noun, draw=draw, columns=columns, opens=opens, choices=tuple(choices))
+
+
+def _described(rows: pa.Table) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+    for place, item in enumerate(rows.schema):
+        if place >= DRAWN_COLUMNS:
+            break
+        column = rows.column(place)
+        metadata = item.metadata or {}
+        unit = unit_of(item.name, metadata) if metadata else None
+        least, greatest = _bounds(column)
+        found.append(
+            {
+                "name": legible(item.name, _WIDEST),
+                "type": legible(str(item.type), _WIDEST),
+                "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
+                "number": _is_number(item.type),
+                "nulls": column.null_count,
+                "least": None if least is None else cut(cell(least, unit).text, _WIDEST),
+                "greatest": None if greatest is None else cut(cell(greatest, unit).text, _WIDEST),
+                "bins": _histogram(column),
+                "distinct": _distinct(column),
+            }
+        )
+    return found
+
+
+def arranged(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
+    """Return the places of the rows that pass the filter, in order; None for all of them as they are.
+
+    Raises:
+        InvalidArgumentError: The text does not fit the column, or the values of so many rows cannot be spelled.
+    """
+    rows, order = grid.rows, None
+    if how.text.strip():
+        columns = range(min(rows.num_columns, DRAWN_COLUMNS)) if how.column is None else [how.column]
+        mask = np.zeros(len(rows), np.bool_)
+        for place in columns:
+            mask |= _passing(rows.column(place), rows.schema.field(place), how.text.strip(), is_any=how.column is None)
+        order = np.flatnonzero(mask)
+    if how.sort is not None:
+        column = rows.column(how.sort)
+        key = _texts(column, rows.schema.field(how.sort)) if pa.types.is_nested(column.type) else column
+        key = key if order is None else key.take(pa.array(order))
+        way = "descending" if how.descending else "ascending"
+        places = np.arange(len(key))
+        # A column of places keeps the order of equal rows.
+        sorted_places = pc.sort_indices(
+            pa.table({"key": key, "place": places}), sort_keys=[("key", way), ("place", "ascending")]
+        ).to_numpy()
+        order = sorted_places if order is None else order[sorted_places]
+    return None if order is None else order.astype(np.int64)
+
+
+def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> dict[str, object]:
+    """Return a page of rows as text: where it starts, columns of cells, and values in full where a cell is cut."""
+    total = len(grid.rows) if order is None else len(order)
+    start = max(0, min(start, total))
+    places = np.arange(start, min(start + PAGE, total)) if order is None else order[start : start + PAGE]
+    if grid.draw is None:
+        rows, marked = grid.rows.take(pa.array(places)), frozenset[tuple[int, int]]()
+    else:
+        rows, marked = grid.draw(places.tolist())
+    cells, full = [], []
+    for column, shown in enumerate(shown_columns(Grid(rows), PAGE)):
+        texts = []
+        for row, one in enumerate(shown.cells):
+            text = one.text if one.whole else cut(one.text, _WIDEST, middle=shown.is_path)
+            exact = one.exact or (one.text if text != one.text else None)
+            texts.append(text)
+            if exact:
+                full.append([row, column, cut(exact, _LONGEST)])
+        cells.append(texts)
+    return {"start": start, "cells": cells, "full": full, "marked": sorted(marked)}
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None]:
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_null(kind) or column.null_count == len(column):
+        return None, None
+    try:
+        found = pc.min_max(column)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return None, None
+    return found["min"], found["max"]
+
+
+def _histogram(column: pa.ChunkedArray) -> list[int]:
+    """Return how many values lie in each part of their range; nothing where they are no numbers and no times."""
+    kind = column.type
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
+        column = column.cast(pa.int32() if kind.bit_width == pa.int32().bit_width else pa.int64())
+    elif not _is_number(kind):
+        return []
+    column = pc.drop_null(column)
+    if pa.types.is_integer(column.type) and len(column):
+        # Differences of large numbers are exact before they are decimals.
+        wide = column.cast(pa.uint64() if pa.types.is_uint64(column.type) else pa.int64()).to_numpy()
+        values = (wide.view(np.uint64) - wide.min().view(np.uint64)).astype(np.float64)
+    else:
+        values = column.cast(pa.float64(), safe=False).to_numpy()
+        values = values[np.isfinite(values)]
+    width = np.ptp(values) if len(values) else 0.0
+    if not width or not np.isfinite(width):
+        return []
+    parts = ((values - values.min()) / width * _BINS).astype(np.int64)
+    counts: list[int] = np.bincount(np.minimum(parts, _BINS - 1), minlength=_BINS).tolist()
+    return counts
+
+
+def _distinct(column: pa.ChunkedArray) -> int | None:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return None
+    count: int = pc.count_distinct(column).as_py()
+    return count
+
+
+def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:
+    """Return values as text to search in; null for null.
+
+    Raises:
+        InvalidArgumentError: Each would have to be spelled, and they are many.
+    """
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return pc.if_else(column, "yes", "no").combine_chunks()
+    if not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        try:
+            return column.cast(pa.string()).combine_chunks()
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            pass
+    if len(column) > _SLOW_ROWS:
+        raise InvalidArgumentError(
+            f"{item.name} of {len(column):,} rows cannot be sorted or filtered here; up to {_SLOW_ROWS:,} can. "
+            "Use the line of code."
+        )
+    texts = [cell(value).text for value in column]
+    return pa.array([None if text == NULL else text for text in texts], pa.string())
+
+
+def _passing(column: pa.ChunkedArray, item: pa.Field, text: str, *, is_any: bool) -> npt.NDArray[np.bool_]:
+    """Return which values pass."""
+    mask: pa.Array | pa.ChunkedArray
+    if text.lower() in ("null", "not null"):
+        mask = column.is_null() if text.lower() == "null" else column.is_valid()
+    elif sign := next((one for one in _COMPARISONS if text.startswith(one)), ""):
+        if is_any:
+            raise InvalidArgumentError(f"{text!r} compares with a column. Choose the column first.")
+        mask = _COMPARISONS[sign](column, _value(text[len(sign) :].strip(), item))
+    else:
+        mask = pc.match_substring(_texts(column, item), text, ignore_case=True)
+    passing: npt.NDArray[np.bool_] = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - the value that null becomes
+    return passing
+
+
+def _value(text: str, item: pa.Field) -> pa.Scalar:
+    """Return a text as a value of a column.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    for spelled in (text, f"{text}Z"):
+        try:
+            return pa.scalar(spelled).cast(item.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    raise InvalidArgumentError(f"{text!r} is not a value of {item.name}, which is {item.type}. Write another one.")

@@ -1,0 +1,171 @@
+"""The grid of an explorer on the kernel's side: pages of text, order, filters, facts of columns, hostile messages."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.jupyter.explorer.grid_pane import GridPane
+from snapshot_explorer.jupyter.explorer.grid_rows import Arrangement, arranged, grid_rows, page_of
+
+LARGE = 2**63 - 1
+ROWS = pa.table(
+    {
+        "id": pa.array([3, LARGE, None, 1], pa.int64()),
+        "price": pa.array([Decimal("2.50"), Decimal("10.00"), Decimal("-1.25"), None], pa.decimal128(10, 2)),
+        "name": ["b<i>", "-", None, "B" * 100],
+        "at": pa.array([datetime(2026, 1, day, tzinfo=UTC) for day in (2, 1, 4, 3)], pa.timestamp("us", "UTC")),
+        "tags": [["x"], [], None, ["y", "z"]],
+        "flag": [True, None, False, True],
+        "ratio": [float("nan"), 1.5, float("inf"), None],
+    }
+)
+IDS, PRICE, NAME, AT, TAGS, FLAG, RATIO = range(7)
+
+
+@pytest.fixture
+def grid():
+    return grid_rows(ROWS, noun="rows", opens="blame", choices=["one", "two", "", "four"])
+
+
+@pytest.fixture
+def pane(grid):
+    """A pane that shows the rows; what it sends to a page, and what is opened."""
+    made = GridPane(lambda what, choice: made.opened.append((what, choice)))
+    made.opened, made.sent = [], []
+    made.send = made.sent.append
+    made.show(grid)
+    yield made
+    made.close()
+
+
+def places(grid, **how):
+    found = arranged(grid, Arrangement(**how))
+    return None if found is None else found.tolist()
+
+
+def test_cells_are_exact_text_and_cut_ones_are_sent_in_full(grid):
+    page = page_of(grid, None, 0)
+
+    assert page["cells"][IDS] == ["3", str(LARGE), "-", "1"]
+    assert page["cells"][PRICE] == ["2.50", "10.00", "-1.25", "-"]
+    assert page["cells"][NAME] == ["b<i>", '"-"', "-", "B" * 79 + "…"]
+    assert page["full"] == [[3, NAME, "B" * 100]]
+
+
+def test_columns_are_described(grid):
+    facts = [(one["type"], one["nulls"], one["least"], one["greatest"], one["distinct"]) for one in grid.columns]
+
+    assert facts[IDS] == ("int64", 1, "1", str(LARGE), None)
+    assert facts[PRICE] == ("decimal128(10, 2)", 1, "-1.25", "10.00", None)
+    assert facts[NAME][-1] == 3
+    assert facts[AT][2:4] == ("2026-01-01 00:00:00.000000Z", "2026-01-04 00:00:00.000000Z")
+    assert facts[TAGS] == ("list<item: string>", 1, None, None, None)
+    assert [sum(one["bins"]) for one in grid.columns] == [3, 3, 0, 4, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("sort", "descending", "expected"),
+    [(IDS, False, [3, 0, 1, 2]), (IDS, True, [1, 0, 3, 2]), (PRICE, False, [2, 0, 1, 3]), (TAGS, True, [3, 0, 1, 2])],
+)
+def test_rows_are_sorted_with_nulls_last(grid, sort, descending, expected):
+    assert places(grid, sort=sort, descending=descending) == expected
+
+
+def test_equal_rows_keep_their_order_both_ways():
+    equal = grid_rows(pa.table({"k": [1] * 5}), noun="rows")
+
+    assert places(equal, sort=0) == places(equal, sort=0, descending=True) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "expected"),
+    [
+        (None, "", None),
+        (None, "b", [0, 3]),
+        (IDS, f"= {LARGE}", [1]),
+        (IDS, f"<{LARGE}", [0, 3]),
+        (PRICE, ">= 2.5", [0, 1]),
+        (PRICE, "!= 10", [0, 2]),
+        (NAME, "null", [2]),
+        (NAME, "not null", [0, 1, 3]),
+        (AT, "> 2026-01-02 00:00:00", [2, 3]),
+        (TAGS, "z", [3]),
+        (FLAG, "yes", [0, 3]),
+        (FLAG, "= true", [0, 3]),
+        (IDS, "no such", []),
+    ],
+)
+def test_rows_are_filtered(grid, column, text, expected):
+    assert places(grid, column=column, text=text) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "message"),
+    [
+        (IDS, "> x", "'x' is not a value of id, which is int64."),
+        (IDS, "= 1.5", "'1.5' is not a value of id, which is int64."),
+        (None, "> 5", "'> 5' compares with a column. Choose the column first."),
+        (TAGS, "= x", "'x' is not a value of tags"),
+    ],
+)
+def test_a_filter_that_does_not_fit_is_told(grid, pane, column, text, message):
+    with pytest.raises(InvalidArgumentError, match=message.partition("(")[0]):
+        places(grid, column=column, text=text)
+
+    pane._handle_custom_msg({"arrange": {"column": column, "text": text}}, [])
+    assert pane.grid["error"].startswith(message)
+    assert pane.grid["count"] == 4
+
+
+def test_a_page_sorts_filters_scrolls_and_opens(pane):
+    pane._handle_custom_msg({"arrange": {"sort": IDS, "descending": True, "column": FLAG, "text": "yes"}}, [])
+    assert (pane.grid["count"], pane.grid["total"], pane.grid["page"]["cells"][IDS]) == (2, 4, ["3", "1"])
+
+    pane._handle_custom_msg({"need": 1}, [])
+    assert pane.sent[0]["page"] == page_of(pane._rows, pane._order, 1)
+    pane._handle_custom_msg({"open": 1}, [])
+    assert pane.opened == [("blame", "four")]
+
+    pane._handle_custom_msg({"arrange": {}}, [])
+    assert (pane.grid["count"], pane.grid["how"]["sort"]) == (4, None)
+    pane._handle_custom_msg({"open": 2}, [])  # there is nothing to open
+    assert len(pane.opened) == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(None, 3, {}, {"need": -1}, {"need": "1"}, {"need": True}, {"need": 10**30}),
+        *({"open": 10**30}, {"open": -1}, {"arrange": 3}),
+        {"arrange": {"sort": "x", "column": 99, "text": 5, "descending": "yes"}},
+    ],
+)
+def test_what_is_no_message_of_a_page_changes_nothing(pane, message):
+    before = pane.grid
+
+    pane._handle_custom_msg(message, [])
+
+    assert pane.grid == before
+    assert pane.opened == []
+
+
+def test_an_arrangement_stays_while_the_columns_do(pane):
+    pane.arrange(Arrangement(sort=IDS, descending=True))
+
+    pane.show(grid_rows(ROWS.slice(0, 2), noun="rows"))
+    assert pane.grid["page"]["cells"][IDS] == [str(LARGE), "3"]
+    pane.show(grid_rows(pa.table({"k": [1]}), noun="rows"))
+    assert pane.grid["how"]["sort"] is None
+    pane.show(None)
+    assert pane.grid == {}
+
+
+def test_a_page_is_bounded_in_rows_and_columns():
+    wide = pa.table({f"c{at}": pa.array(range(500)) for at in range(150)})
+
+    page = page_of(grid_rows(wide, noun="rows"), None, 480)
+
+    assert (len(page["cells"]), [len(one) for one in page["cells"]][:2], page["start"]) == (100, [20, 20], 480)

@@ -1,0 +1,97 @@
+"""The module that draws an explorer's grid, in a real chromium without Jupyter, with the kernel's side behind it."""
+
+import base64
+import json
+import shutil
+
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer.jupyter.explorer.grid_pane import GridPane
+from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
+
+EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
+OPEN = """async ([module, grid]) => {
+  const {default: widget} = await import('data:text/javascript;base64,' + module);
+  const handlers = {};
+  let traits = {grid: JSON.parse(grid)};
+  const model = {
+    get: (name) => traits[name], on: (name, handler) => { handlers[name] = handler; }, off: () => {},
+    send: async (content) => {
+      const answer = JSON.parse(await window.kernel(JSON.stringify(content)));
+      for (const message of answer.sent) handlers['msg:custom'](message);
+      if (answer.grid) { traits = {grid: answer.grid}; handlers['change:grid'](); }
+    },
+  };
+  widget.render({model, el: document.getElementById('here')});
+}"""
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
+]
+
+
+@pytest.fixture
+def grid(chromium):
+    """A page with a grid of 1,000 rows, and its pane."""
+    opened = []
+    pane = GridPane(lambda *given: opened.append(given))
+    rows = pa.table({"id": pa.array(range(2**62, 2**62 + 1_000)), "change": [f"+ {EVIL}", "- x"] * 500})
+    pane.show(grid_rows(rows, noun="rows", opens="version", choices=[str(at) for at in range(1_000)]))
+
+    def kernel(content):
+        before, sent = pane.grid, []
+        pane.send = sent.append
+        pane._handle_custom_msg(json.loads(content), [])
+        return json.dumps({"sent": sent, "grid": None if pane.grid is before else pane.grid})
+
+    page = chromium.new_page(viewport={"width": 800, "height": 600})
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.expose_function("kernel", kernel)
+    page.set_content("<div id=here></div>")
+    page.evaluate(OPEN, [base64.b64encode(pane._esm.encode()).decode(), json.dumps(pane.grid)])
+    yield page, opened
+    assert problems == []
+    page.close()
+    pane.close()
+
+
+def cells(page, row):
+    return page.locator(f"tr[aria-rowindex='{row + 2}'] td").all_inner_texts()
+
+
+def test_a_grid_scrolls_by_keyboard_sorts_filters_and_opens(grid):
+    page, opened = grid
+    box = page.get_by_role("grid")
+    assert cells(page, 0) == [str(2**62), f"+ {EVIL}"]
+    assert page.locator("#here img, #here b").count() == 0
+    assert page.evaluate("window.hit") is None
+    assert page.locator("tbody tr").count() < 60
+    assert box.get_attribute("aria-rowcount") == "1001"
+
+    box.focus()
+    page.keyboard.press("Control+End")
+    page.get_by_text(str(2**62 + 999)).first.wait_for()
+    assert cells(page, 999)[0] == str(2**62 + 999)
+    assert page.locator(".sx-here").inner_text() == "- x"
+    page.keyboard.press("Enter")
+
+    page.get_by_role("button", name="id").click()
+    page.get_by_role("button", name="id ▲").click()
+    page.get_by_role("button", name="id ▼").wait_for()
+    assert page.get_by_role("columnheader").first.get_attribute("aria-sort") == "descending"
+    assert cells(page, 0)[0] == str(2**62 + 999)
+
+    page.get_by_label("Column to filter").select_option("id")
+    page.get_by_label("Filter rows").fill(f"< {2**62 + 3}")
+    page.keyboard.press("Enter")
+    page.get_by_text("3 of 1,000 rows.").wait_for()
+    assert [cells(page, row)[0] for row in range(3)] == [str(2**62 + at) for at in (2, 1, 0)]
+    page.locator("td", has_text=str(2**62)).last.click()
+    page.get_by_label("Filter rows").fill("= x")
+    page.keyboard.press("Enter")
+    page.get_by_text("'x' is not a value of id").wait_for()
+
+    assert opened == [("version", "999"), ("version", "0")]
