@@ -31,6 +31,8 @@ _MAX_DENSE = 1 << 24
 """The widest range of integers in which each has its own place in a table."""
 _WORD = 8
 _MIN_FILTER_BITS, _MAX_FILTER_BITS = 16, 26
+_LARGEST_BUCKET = 16
+"""Hashes in a bucket that are compared one by one."""
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _NAN_32, _NAN_64 = np.int32(0x7FC0_0000), np.int64(0x7FF8_0000_0000_0000)
 
@@ -225,65 +227,105 @@ class _Values:
 
 
 class _Texts(_Values):
-    """Distinct texts or bytes, found by a hash of their length, their first and their last bytes.
+    """Distinct texts or bytes, found by a hash of their length and their last bytes, and their first if these are few.
 
-    A table says which hashes might be there. Texts that are left are looked for among the hashes, and compared.
-    Values of which two have one hash are left to Arrow's hash table.
+    Texts that have one of the hashes are compared. Values of which two have one hash are left to Arrow's hash table.
     """
 
     is_cheap = True
 
     def __init__(self, values: pa.Array) -> None:
         super().__init__(values)
-        hashes = _hashes(self._values)
         valid = np.asarray(self._values.is_valid())
-        places = np.flatnonzero(valid)
-        order = np.argsort(hashes[places], kind="stable")
-        self._places, self._hashes = places[order], hashes[places][order]
-        self._is_distinct = bool(np.all(self._hashes[1:] != self._hashes[:-1]))
-        self._null = int(np.flatnonzero(~valid)[0]) if len(places) < len(valid) else -1
-        bits = _filter_bits(self.size)
-        self._shift = np.uint64(64 - bits)
-        self._table = np.zeros(1 << bits, np.bool_)
-        self._table[self._hashes >> self._shift] = True
+        self._places = np.flatnonzero(valid)
+        self._null = int(np.flatnonzero(~valid)[0]) if len(self._places) < len(valid) else -1
+        for both in (False, True):
+            self._of_both = both
+            self._table = _HashTable(_hashes(self._values, both=both)[self._places])
+            if self._table.is_distinct:
+                break
 
     def codes(self, values: pa.Array) -> Codes:
         """Return the number of each value; -1 for a value that is none of them. Null is a value."""
-        if not self._is_distinct:
+        if not self._table.is_distinct:
             return super().codes(values)
+        rows, numbers, is_null = self._found(values)
         found = np.full(len(values), -1, np.int64)
-        hashes = _hashes(values)
-        candidates = self._table.take((hashes >> self._shift).view(np.int64))
-        is_null = np.asarray(values.is_null()) if values.null_count else None
+        found[rows] = numbers
         if is_null is not None:
-            candidates &= ~is_null
             found[is_null] = self._null
-        rows = np.flatnonzero(candidates)
-        places, is_there = _places(self._hashes, hashes[rows])
-        rows, numbers = rows[is_there], self._places[places[is_there]]
-        same = pc.equal(values.take(pa.array(rows)), self._values.take(pa.array(numbers)))
-        is_same = np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)
-        found[rows[is_same]] = numbers[is_same]
         return found
 
     def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
         """Return for each value whether it is one of them."""
-        return self.codes(values) >= 0 if self._is_distinct else super().contains(values)
+        if not self._table.is_distinct:
+            return super().contains(values)
+        rows, _, is_null = self._found(values)
+        found = np.zeros(len(values), np.bool_)
+        found[rows] = True
+        if is_null is not None:
+            found[is_null] = self._null >= 0
+        return found
+
+    def _found(self, values: pa.Array) -> tuple[Codes, Codes, npt.NDArray[np.bool_] | None]:
+        """Return which of the values are there, their numbers, and which ones are null."""
+        rows, places = self._table.find(_hashes(values, both=self._of_both))
+        numbers = self._places[places]
+        same = pc.equal(values.take(pa.array(rows)), self._values.take(pa.array(numbers)))
+        # Null is not equal to anything.
+        is_same = np.asarray(same.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)  # noqa: FBT003
+        is_null = np.asarray(values.is_null()) if values.null_count else None
+        return rows[is_same], numbers[is_same], is_null
 
 
-def _hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
-    """Return a hash of each text: of its length, its first and its last eight bytes."""
-    found, at_ends = _raw_hashes(values)
+class _HashTable:
+    """Hashes of 64 bits in buckets by their first bits; by some bits more it is known which ones might be there."""
+
+    def __init__(self, hashes: npt.NDArray[np.uint64]) -> None:
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._order]
+        self.is_distinct = bool(np.all(self._hashes[1:] != self._hashes[:-1]))
+        bits = min(_MAX_FILTER_BITS, max(_MIN_FILTER_BITS, len(hashes).bit_length() + 3))
+        self._filter_shift, self._shift = np.uint64(64 - bits), np.uint64(64 - bits + 2)
+        self._filter = np.zeros(1 << bits, np.bool_)
+        self._filter[self._hashes >> self._filter_shift] = True
+        sizes = np.bincount((self._hashes >> self._shift).view(np.int64), minlength=1 << (bits - 2))
+        self._largest = int(sizes.max())
+        self._begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+
+    def find(self, hashes: npt.NDArray[np.uint64]) -> tuple[Codes, Codes]:
+        """Return which hashes are there, ascending, and the number of each."""
+        rows = np.flatnonzero(self._filter.take((hashes >> self._filter_shift).view(np.int64)))
+        wanted = hashes[rows]
+        if self._largest > _LARGEST_BUCKET:
+            places, is_there = _places(self._hashes, wanted)
+        else:
+            buckets = (wanted >> self._shift).view(np.int64)
+            places, ends = (self._begins.take(buckets + side).astype(np.int64) for side in (0, 1))
+            is_there = np.zeros(len(rows), np.bool_)
+            left = np.flatnonzero(places < ends)
+            while len(left):
+                same = self._hashes.take(places[left]) == wanted[left]
+                is_there[left[same]] = True
+                left = left[~same]
+                places[left] += 1
+                left = left[places[left] < ends[left]]
+        return rows[is_there], self._order[places[is_there]]
+
+
+def _hashes(values: pa.Array, *, both: bool) -> npt.NDArray[np.uint64]:
+    """Return a hash of each text: of its length and its last eight bytes; if of `both`, of its first eight, too."""
+    found, at_ends = _raw_hashes(values, both=both)
     rows = np.flatnonzero(at_ends)
     if len(rows):
         # Between others, no text is at an end of the buffer.
         other = pa.array([bytes(_WORD)], pa.binary()).cast(values.type)
         some = pa.concat_arrays([other, values.take(pa.array(rows)).fill_null(""), other])
-        found[rows] = _raw_hashes(some)[0][1:-1]
+        found[rows] = _raw_hashes(some, both=both)[0][1:-1]
     return found
 
 
-def _raw_hashes(values: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+def _raw_hashes(values: pa.Array, *, both: bool) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """Return a hash of each text, and which ones are wrong, since a word of eight bytes would leave the buffer."""
     _, offsets, content = values.buffers()
     places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
@@ -293,21 +335,27 @@ def _raw_hashes(values: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[n
         return np.zeros(len(values), np.uint64), np.ones(len(values), np.bool_)
     words: npt.NDArray[np.uint64] = np.ndarray((size - _WORD + 1,), "<u8", content, strides=(1,))
     lengths = ends - starts
-    first = words[np.minimum(starts, size - _WORD)]
-    last = words[np.maximum(ends - _WORD, 0)]
+    spare = None
     if len(lengths) and lengths.min() < _WORD:
         # The other bits of a word are of neighbours.
-        spare = (8 * (_WORD - np.minimum(lengths, _WORD))).astype(np.uint64)
-        shift = np.minimum(spare, np.uint64(63))
-        first, last = first << shift, last >> shift
-        first[lengths == 0] = last[lengths == 0] = 0
-    found = (last ^ (first * _SPREAD) ^ lengths.view(np.uint64)) * _SPREAD
-    return found, ((ends < _WORD) | (starts > size - _WORD)) & (lengths > 0)
-
-
-def _filter_bits(size: int) -> int:
-    """Return how many bits of a hash a table of this many values has: about one value per eight places."""
-    return min(_MAX_FILTER_BITS, max(_MIN_FILTER_BITS, size.bit_length() + 3))
+        spare = np.minimum((8 * (_WORD - np.minimum(lengths, _WORD))).astype(np.uint64), np.uint64(63))
+    last = words[np.maximum(ends - _WORD, 0)]
+    if spare is not None:
+        last >>= spare
+        last[lengths == 0] = 0
+    last ^= lengths.view(np.uint64)
+    at_ends = ends < _WORD
+    if both:
+        first = words[np.minimum(starts, size - _WORD)]
+        if spare is not None:
+            first <<= spare
+            first[lengths == 0] = 0
+        last ^= first * _SPREAD
+        at_ends |= starts > size - _WORD
+    if spare is not None:
+        at_ends &= lengths > 0
+    last *= _SPREAD
+    return last, at_ends
 
 
 class _Numbers:
@@ -332,13 +380,7 @@ class _Numbers:
             self._table = np.zeros(width + 2, np.bool_)
             self._table[self._keys - self._before] = True
         else:
-            bits = _filter_bits(len(self._keys))
-            self._shift = np.uint64(64 - bits)
-            self._table = np.zeros(1 << bits, np.bool_)
-            self._table[self._slots(self._keys)] = True
-
-    def _slots(self, numbers: Codes) -> npt.NDArray[np.uint64]:
-        return (numbers.view(np.uint64) * _SPREAD) >> self._shift
+            self._hashed = _HashTable(self._keys.view(np.uint64) * _SPREAD)
 
     def codes(self, values: pa.Array) -> Codes:
         """Return the number of each value; -1 for a value that is none of them. Null is a value."""
@@ -358,9 +400,8 @@ class _Numbers:
             # Both ends of the table are false. Of a number far away the difference may wrap around, to one far away.
             found = self._table.take(np.clip(numbers - self._before, 0, len(self._table) - 1))
         else:
-            found = self._table.take(self._slots(numbers).view(np.int64))
-            candidates = np.flatnonzero(found)
-            found[candidates] = _places(self._keys, numbers[candidates])[1]
+            found = np.zeros(len(numbers), np.bool_)
+            found[self._hashed.find(numbers.view(np.uint64) * _SPREAD)[0]] = True
         if values.null_count:
             found[is_null] = self._has_null
         return found
