@@ -6,7 +6,6 @@
 import builtins  # `list` is a method here
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from snapshot_explorer.storage.failures import (
     missing_backend,
     storage_error,
 )
-from snapshot_explorer.storage.files import Entry, Files, RangeReader, connect, file_names
+from snapshot_explorer.storage.files import Entry, FileNames, Files, RangeReader, connect
 from snapshot_explorer.storage.location import (
     LOCAL,
     full_text,
@@ -55,7 +54,7 @@ B = TypeVar("B")
 _NAME = attrgetter("name")
 _MAX_REMOTE_CHECKS = 256
 """The most files that are checked one by one: on remote storage in all, on the local disk per folder."""
-_MAX_ENTRIES_PER_FILE = 4
+_MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
 
@@ -126,6 +125,7 @@ class Storage:
         self._external_files = parse_external_files(external_files)
         self._external_locations = ExternalLocations(self._location, self._external_files)
         self._connections: dict[int, _Connection] = {}
+        self._file_names = FileNames()
         ensure_backend(self._location.protocol)
 
     def __repr__(self) -> str:
@@ -251,15 +251,21 @@ class Storage:
 
         A path that is not returned might still exist. Listings stop where a folder has far more entries than paths.
         """
+        folders: dict[str, list[str]] = {}
+        for path in paths:
+            folders.setdefault(path.rpartition("/")[0], []).append(path)
         found: set[str] = set()
-        for folder, requested in Counter(path.rpartition("/")[0] for path in paths).items():
-            if requested > _MAX_REMOTE_CHECKS and "://" not in folder:
+        for folder, some in folders.items():
+            if len(some) > _MAX_REMOTE_CHECKS and "://" not in folder:
                 try:
-                    names = self._request(partial(_names, _MAX_ENTRIES_PER_FILE * requested), folder)
+                    names = self._request(partial(self._names_among, _MAX_ENTRIES_PER_FILE * len(some)), folder)
                 except SnapshotExplorerError:
                     continue  # the check of each file raises it
-                found.update(names if not folder else (f"{folder}/{name}" for name in names))
+                found.update(path for path in some if path.rpartition("/")[2] in names)
         return found
+
+    def _names_among(self, most: int, _: Files, address: str) -> frozenset[str]:
+        return self._file_names.among(address, most)
 
     def open(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the requested ranges are read.
@@ -443,7 +449,3 @@ def _concurrently(
     if failures:
         raise failures[min(failures)]
     return [results[position] for position in range(len(paths))]
-
-
-def _names(most: int, _: Files, address: str) -> list[str]:
-    return file_names(address, most)

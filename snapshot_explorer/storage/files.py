@@ -6,6 +6,7 @@ import inspect
 import io
 import os
 import stat
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -34,6 +35,8 @@ _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """Names of the last-modified time in file systems. A creation time is not used."""
 _HTML_STARTS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
 _HTML_PREFIX = 256
+_SETTLED_NANOS = 10**9
+"""The age of the last change of a folder from which a later one has another time."""
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -145,10 +148,26 @@ class LocalFiles:
         return pa.OSFile(address, mode="r")
 
 
-def file_names(address: str, most: int) -> list[str]:
-    """Return the names of the files among the first entries of a local folder. Links are left out."""
-    with os.scandir(address) as found:
-        return [item.name for item in islice(found, most) if item.is_file(follow_symlinks=False)]
+class FileNames:
+    """The names of the files of the local folder that was listed last, which is listed again once it has changed."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._last: tuple[str, int, frozenset[str]] | None = None
+
+    def among(self, address: str, most: int) -> frozenset[str]:
+        """Return the names of the files among the first entries of a folder. Links are left out."""
+        now, changed = time.time_ns(), _status(address).st_mtime_ns
+        last = self._last
+        if last is not None and last[:2] == (address, changed):
+            return last[2]
+        with os.scandir(address) as found:
+            entries = list(islice(found, most + 1))
+        names = frozenset(item.name for item in entries[:most] if item.is_file(follow_symlinks=False))
+        # Two changes within the resolution of the clock have one time.
+        if len(entries) <= most and now - changed > _SETTLED_NANOS:
+            self._last = address, changed, names
+        return names
 
 
 def _status(address: str) -> os.stat_result:

@@ -340,20 +340,33 @@ def test_links_are_followed_and_dead_ones_left_out(tmp_path):
 
 @pytest.mark.parametrize("others", [0, 5000])
 def test_of_many_local_files_those_are_missing_that_are_not_there(tmp_path, others):
-    names = [f"{number}" for number in range(1000)]
+    names = [f"{number}" for number in range(300)]
     for name in [*names[:-5], *(f"other-{number}" for number in range(others))]:
         (tmp_path / name).touch()
-    (tmp_path / "997").mkdir()
-    (tmp_path / "998").symlink_to(tmp_path / "0")
-    (tmp_path / "999").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "297").mkdir()
+    (tmp_path / "298").symlink_to(tmp_path / "0")
+    (tmp_path / "299").symlink_to(tmp_path / "nowhere")
     full = [f"file://{tmp_path}/{name}" for name in names]
 
-    gone = ["995", "996", "997", "999"]
+    gone = ["295", "296", "297", "299"]
     asked = [*names, *(f"nope/{name}" for name in names), "away/f"]
-    assert Storage(tmp_path).missing(asked) == [*gone, *asked[1000:]]
+    assert Storage(tmp_path).missing(asked) == [*gone, *asked[300:]]
     assert Storage(tmp_path).missing(full) == [f"file://{tmp_path}/{name}" for name in gone]
-    with pytest.raises(CorruptTableError, match=r"\.\./995"):
-        Storage(tmp_path).missing([f"../{name}" for name in names[995:] + names])
+    with pytest.raises(CorruptTableError, match=r"\.\./295"):
+        Storage(tmp_path).missing([f"../{name}" for name in names[295:] + names])
+
+
+def test_a_file_is_missing_once_it_was_removed_after_a_check(tmp_path):
+    names = [f"{number}" for number in range(300)]
+    for name in names:
+        (tmp_path / name).touch()
+    os.utime(tmp_path, (1, 1))
+    storage = Storage(tmp_path)
+    assert storage.missing(names) == []
+
+    (tmp_path / "7").unlink()
+
+    assert storage.missing(names) == ["7"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")

@@ -268,7 +268,7 @@ def _history(history: History) -> list[dict[str, Any]]:
         {
             "made_current_at": time_of(millis),
             "snapshot_id": one,
-            "parent_id": metadata.snapshots[one].parent_id if one in metadata.snapshots else None,
+            "parent_id": metadata.snapshots.parents.get(one),
             "is_current_ancestor": one in history.numbers,
         }
         for millis, one in metadata.snapshot_log

@@ -103,7 +103,7 @@ class Iceberg:
         source, history, notes = self._read()
         metadata = source.metadata
         return Listing(
-            versions=tuple(one for one in history.versions if start is None or one >= start),
+            versions=history.versions if start is None else tuple(one for one in history.versions if one >= start),
             identity=(
                 metadata.path,
                 metadata.table_uuid,
@@ -140,12 +140,14 @@ class Iceberg:
         Versions that tags name in other histories are known too.
         """
         _, history = self._current()
-        if any(version not in history.snapshots for version in versions):
-            elsewhere = {one.sequence_number: one for one in history.metadata.snapshots.values() if one.sequence_number}
-            times = {one: elsewhere[one].timestamp_ms for one in versions if one in elsewhere}
-            history = self._history([version for version in versions if version not in times])
-            return [time_of(times[one]) if one in times else history.time_of(one) for one in versions]
-        return [history.time_of(version) for version in versions]
+        snapshots = history.metadata.snapshots
+        ids = history.ids
+        if any(version not in ids for version in versions):
+            elsewhere = {number: one for one, number in snapshots.numbers.items() if number}
+            history = self._history([version for version in versions if version not in elsewhere])
+            ids = {**elsewhere, **history.ids}
+            snapshots = history.metadata.snapshots
+        return [time_of(millis) for millis in snapshots.column("timestamp_ms", [ids[version] for version in versions])]
 
     def current_at(self, time: datetime) -> int | None:
         """Return the version that was current in main at a time; None if the snapshot log does not contain it.
@@ -177,11 +179,12 @@ class Iceberg:
     def _readable(self, source: Source, history: History, versions: Sequence[int]) -> list[Readable | None]:
         if self._storage.local_address("") is None:
             return [None] * len(versions)
-        recorded = [history.snapshots[version].manifest_list for version in versions]
+        recorded = history.metadata.snapshots.column("manifest_list", [history.ids[version] for version in versions])
         named = [path for path in recorded if path is not None]
-        places = dict(zip(named, source.locations.many(pa.array(named, pa.string())).to_pylist(), strict=True))
-        missing = set(self._storage.missing(sorted(set(places.values()))))
-        return ["no" if path is not None and places[path] in missing else "yes" for path in recorded]
+        places: list[str] = source.locations.many(pa.array(named, pa.string())).to_pylist()
+        missing = set(self._storage.missing(places))
+        gone = {path for path, place in zip(named, places, strict=True) if place in missing} if missing else set()
+        return ["no" if path in gone else "yes" for path in recorded]
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - Iceberg keeps none
         """Return the CHANGES frame: per version the data files that its commit removed and added.
@@ -249,7 +252,7 @@ class Iceberg:
     def _tags(self, history: History) -> Mapping[str, int]:
         snapshots = history.metadata.snapshots
         numbers = {
-            name: history.numbers.get(ref.snapshot_id, snapshots[ref.snapshot_id].sequence_number or None)
+            name: history.numbers.get(ref.snapshot_id, snapshots.numbers[ref.snapshot_id] or None)
             for name, ref in sorted(history.metadata.refs.items())
             if not ref.is_branch
         }
@@ -267,7 +270,7 @@ class Iceberg:
             Branch(
                 name=name,
                 forked_version=_fork(history, metadata.refs[name].snapshot_id) if len(others) <= _MOST_FORKS else None,
-                newest_version=metadata.snapshots[metadata.refs[name].snapshot_id].sequence_number or None,
+                newest_version=metadata.snapshots.numbers[metadata.refs[name].snapshot_id] or None,
             )
             for name in others
         ]
@@ -342,10 +345,10 @@ class Iceberg:
             SnapshotNotFoundError: A version does not exist, or is not in this history.
         """
         _, history = self._current()
-        if any(version not in history.snapshots for version in versions):
+        if any(version not in history.ids for version in versions):
             _, history, _ = self._read()
         for version in versions:
-            if version not in history.snapshots:
+            if version not in history.ids:
                 raise self._not_found(history, version)
         return history
 
@@ -366,7 +369,8 @@ class Iceberg:
 
     def _source(self, metadata: TableMetadata) -> Source:
         earlier = [file for _, file in metadata.metadata_log[::-1]]
-        earlier += [one.manifest_list for one in metadata.snapshots.values() if one.manifest_list is not None]
+        lists = metadata.snapshots.column("manifest_list", metadata.snapshots)
+        earlier += [path for path in lists if path is not None]
         locations = locations_of(self._storage.root, metadata.location, earlier, self._relocate)
         return Source(storage=self._storage, metadata=metadata, locations=locations)
 
@@ -420,12 +424,12 @@ def split_metadata_path(path: object) -> tuple[str, str] | None:
 
 def _fork(history: History, head: int) -> int | None:
     """Return the newest version of a history that is an ancestor of a snapshot, or the snapshot itself."""
-    snapshots = history.metadata.snapshots
+    parents = history.metadata.snapshots.parents
     seen: set[int] = set()
     one: int | None = head
-    while one is not None and one in snapshots and one not in seen:
+    while one is not None and one in parents and one not in seen:
         if one in history.numbers:
             return history.numbers[one]
         seen.add(one)
-        one = snapshots[one].parent_id
+        one = parents[one]
     return None

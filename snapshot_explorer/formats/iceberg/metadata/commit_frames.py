@@ -1,6 +1,8 @@
 """The frames COMMITS and MANIFESTS of Iceberg versions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
+from itertools import chain
 
 import orjson
 import pyarrow as pa
@@ -18,31 +20,20 @@ from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.model import Kind, Readable
 
 _COUNTERS = ("added-", "deleted-", "removed-", "total-")
-_USERS = ("trino_user", "user")
+_COUNTS = {
+    "added_files": "added-data-files",
+    "removed_files": "deleted-data-files",
+    "added_rows": "added-records",
+    "removed_rows": "deleted-records",
+    "added_bytes": "added-files-size",
+    "removed_bytes": "removed-files-size",
+}
+_POSITIONS = ("added-position-deletes", "removed-position-deletes")
+_DELETE_FILES = ("added-delete-files", "removed-delete-files")
+_TOTALS = ("total-records", "total-position-deletes")
+_USER, _TRINO_USER = "user", "trino_user"
+_MOST_DIGITS = 19
 _GREATEST = 2**63 - 1
-
-
-def kind_of(snapshot: Snapshot) -> Kind:
-    """Return the kind of a commit in the terms that all formats share.
-
-    The metadata does not distinguish an UPDATE from a MERGE, nor these from an INSERT OVERWRITE of files: a commit that
-    replaced data files, or added deletes, is an update.
-    """
-    summary = snapshot.summary
-    match summary.get("operation"):
-        case "append":
-            return "append"
-        case "delete":
-            return "delete"
-        case "replace":
-            return "compact" if _count(summary, "deleted-data-files") else "maintenance"
-        case "overwrite":
-            if summary.get("replace-partitions") == "true" or snapshot.parent_id is None:
-                return "overwrite"
-            changed = _count(summary, "deleted-data-files") or _count(summary, "added-delete-files")
-            return "update" if changed else "overwrite"
-        case _:
-            return "other"
 
 
 def commits_frame(
@@ -53,55 +44,104 @@ def commits_frame(
     Counts are those that the writer recorded; null where it recorded none. Rows are unknown where position deletes are
     involved, bytes where delete files were added or removed: the writer records them together.
     """
-    snapshots = [history.snapshots[version] for version in versions]
-    counts = [_counts(one.summary) for one in snapshots]
-    columns: dict[str, Sequence[object]] = {name: [one[name] for one in counts] for name in _counts({})}
-    columns |= {
-        "version": list(versions),
-        "committed_at": [time_of(one.timestamp_ms) for one in snapshots],
-        "readable": list(readable),
-        "kind": [kind_of(one) for one in snapshots],
-        "operation": [one.summary.get("operation") for one in snapshots],
-        "user": [next((one.summary[name] for name in _USERS if name in one.summary), None) for one in snapshots],
-        "identifier": [str(one.id) for one in snapshots],
-        "schema_id": [one.schema_id for one in snapshots],
-        "watermark": [None] * len(snapshots),
-        "tags": [list(tags.get(version, ())) for version in versions],
-        "details": [orjson.dumps(one.raw).decode() for one in snapshots],
+    snapshots, count = history.metadata.snapshots, len(versions)
+    ids = [history.ids[version] for version in versions]
+    summaries: list[Mapping[str, str]] = snapshots.column("summary", ids)
+    operations = [one.get("operation") for one in summaries]
+    given = _given(summaries)
+    columns = _counts(summaries, given) | {
+        "version": pa.array(versions, pa.int64()),
+        "committed_at": _times(snapshots.column("timestamp_ms", ids)),
+        "readable": pa.array(readable, pa.string()),
+        "kind": pa.array(_kinds(history, ids, summaries, given), pa.string()),
+        "operation": pa.array(operations, pa.string()),
+        "user": pa.array([one.get(_TRINO_USER, one.get(_USER)) for one in summaries], pa.string()),
+        "identifier": pa.array(ids, pa.int64()).cast(pa.string()),
+        "schema_id": pa.array(snapshots.column("schema_id", ids), pa.int64()),
+        "watermark": pa.nulls(count, frames.UTC_MILLIS),
+        "tags": pa.array([tags.get(version, ()) for version in versions], frames.COMMITS.field("tags").type),
+        "details": pa.array(list(map(orjson.dumps, snapshots.column("raw", ids))), pa.binary()).cast(pa.string()),
     }
     return pa.table([columns[name] for name in frames.COMMITS.names], schema=frames.COMMITS)
 
 
-def _counts(summary: Mapping[str, str]) -> dict[str, int | None]:
-    """Return the counts in a summary. A counter that is absent is 0, if there is any."""
-    is_counted = any(name.startswith(_COUNTERS) for name in summary)
+def _times(millis: Sequence[int]) -> pa.Array:
+    for one in (min(millis, default=0), max(millis, default=0)):
+        time_of(one)  # raises unless it is a time
+    return pa.array(millis, pa.int64()).cast(frames.UTC_MILLIS)
 
-    def count(name: str) -> int | None:
-        return _count(summary, name) if is_counted else None
 
-    has_positions = any(count(f"{word}-position-deletes") for word in ("added", "removed"))
-    has_deletes = any(count(f"{word}-delete-files") for word in ("added", "removed"))
-    return {
-        "added_files": count("added-data-files"),
-        "removed_files": count("deleted-data-files"),
-        "added_rows": None if has_positions else count("added-records"),
-        "removed_rows": None if has_positions else count("deleted-records"),
-        "added_bytes": None if has_deletes else count("added-files-size"),
-        "removed_bytes": None if has_deletes else count("removed-files-size"),
-        "total_rows": None if count("total-position-deletes") else _given(summary, "total-records"),
+def _kinds(
+    history: History, ids: Sequence[int], summaries: Sequence[Mapping[str, str]], given: Mapping[str, pa.Array]
+) -> Iterator[Kind]:
+    has_removed, has_deletes = (
+        pc.fill_null(pc.greater(given[name], 0), fill_value=False).to_pylist()
+        for name in ("deleted-data-files", "added-delete-files")
+    )
+    parents = history.metadata.snapshots.parents
+    replaces = [
+        one.get("replace-partitions") == "true" or parents[i] is None for i, one in zip(ids, summaries, strict=True)
+    ]
+    operations = [one.get("operation") for one in summaries]
+    return map(_kind, operations, replaces, has_removed, has_deletes)
+
+
+@lru_cache
+def _kind(operation: str | None, is_replaced: bool, has_removed: bool, has_deletes: bool) -> Kind:  # noqa: FBT001 - columns
+    """Return the kind of a commit in the terms that all formats share.
+
+    The metadata does not distinguish an UPDATE from a MERGE, nor these from an INSERT OVERWRITE of files: a commit that
+    replaced data files, or added deletes, is an update.
+
+    Args:
+        operation: The writer's word.
+        is_replaced: Whether it replaced whole partitions, or is the first commit.
+        has_removed: Whether it removed data files.
+        has_deletes: Whether it added delete files.
+    """
+    match operation:
+        case "append":
+            return "append"
+        case "delete":
+            return "delete"
+        case "replace":
+            return "compact" if has_removed else "maintenance"
+        case "overwrite":
+            return "update" if not is_replaced and (has_removed or has_deletes) else "overwrite"
+        case _:
+            return "other"
+
+
+def _counts(summaries: Sequence[Mapping[str, str]], given: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Return the counts in summaries. A counter that is absent is 0, if there is any."""
+    shapes = list(map(tuple, summaries))
+    has_counter = {names: any(name.startswith(_COUNTERS) for name in names) for names in set(shapes)}
+    counted = pa.array([has_counter[names] for names in shapes], pa.bool_())
+    has_positions, has_deletes, has_old_positions = (
+        pc.fill_null(reduce(pc.or_kleene, (pc.greater(given[name], 0) for name in names)), fill_value=False)
+        for names in (_POSITIONS, _DELETE_FILES, _TOTALS[1:])
+    )
+    unknown = {"rows": pc.or_(has_positions, pc.invert(counted)), "bytes": pc.or_(has_deletes, pc.invert(counted))}
+    found = {
+        column: pc.if_else(
+            unknown.get(column.rpartition("_")[2], pc.invert(counted)), None, pc.fill_null(given[name], 0)
+        )
+        for column, name in _COUNTS.items()
     }
+    return found | {"total_rows": pc.if_else(has_old_positions, None, given[_TOTALS[0]])}
 
 
-def _count(summary: Mapping[str, str], name: str) -> int:
-    return _given(summary, name) or 0
-
-
-def _given(summary: Mapping[str, str], name: str) -> int | None:
-    """Return a counter of a summary; None if it is absent, or is not a count."""
-    text = summary.get(name)
-    if text is None or not text.isascii() or not text.isdigit() or len(text) > 19:  # noqa: PLR2004 - digits of 64 bits
-        return None
-    return int(text) if int(text) <= _GREATEST else None
+def _given(summaries: Sequence[Mapping[str, str]]) -> dict[str, pa.Array]:
+    """Return the counters of summaries; null where one is absent, or is not a count."""
+    there = set(chain.from_iterable(set(map(tuple, summaries))))
+    every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS)
+    names, count = [name for name in every if name in there], len(summaries)
+    texts = pa.array([one.get(name) for name in names for one in summaries], pa.string())
+    is_count = pc.and_(pc.ascii_is_decimal(texts), pc.less_equal(pc.binary_length(texts), _MOST_DIGITS))
+    numbers = pc.if_else(is_count, texts, None).cast(pa.uint64())
+    counts = pc.if_else(pc.less_equal(numbers, _GREATEST), numbers, None).cast(pa.int64())
+    found = {name: counts.slice(place * count, count) for place, name in enumerate(names)}
+    return dict.fromkeys(every, pa.nulls(count, pa.int64())) | found
 
 
 def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: Snapshot, version: int) -> pa.Table:

@@ -6,7 +6,7 @@ of staged and of rolled-back commits are gaps.
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
@@ -37,6 +37,8 @@ class History:
     """The branch; None for main."""
     versions: tuple[int, ...]
     """The versions, ascending."""
+    ids: Mapping[int, int]
+    """The snapshot id of each version."""
     snapshots: Mapping[int, Snapshot]
     """The snapshot of each version."""
     numbers: Mapping[int, int]
@@ -60,6 +62,26 @@ class History:
     def time_of(self, version: int) -> datetime:
         """Return when a version was committed, aware, UTC."""
         return time_of(self.snapshots[version].timestamp_ms)
+
+
+class _OfVersions(Mapping[int, Snapshot]):
+    """The snapshot of each version, made when it is looked up."""
+
+    def __init__(self, ids: Mapping[int, int], snapshots: Mapping[int, Snapshot]) -> None:
+        self._ids = ids
+        self._snapshots = snapshots
+
+    def __getitem__(self, version: int) -> Snapshot:
+        return self._snapshots[self._ids[version]]
+
+    def __contains__(self, version: object) -> bool:
+        return version in self._ids
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
 
 def time_of(millis: int) -> datetime:
@@ -91,29 +113,31 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     """
     head = _head(metadata, branch)
     chain = _chain(metadata, head, is_main=branch in (None, MAIN))
-    is_counted = bool(chain) and all(one.sequence_number == 0 for one in chain)
-    numbers = _counted(chain, known or {}) if is_counted else {one.id: one.sequence_number for one in chain}
-    versions = tuple(numbers[one.id] for one in chain)
-    commitless = [numbers[one.id] for before, one in pairwise(chain) if one.parent_id != before.id]
+    parents, recorded = metadata.snapshots.parents, metadata.snapshots.numbers
+    is_counted = bool(chain) and not any(recorded[one] for one in chain)
+    numbers = _counted(chain, known or {}) if is_counted else {one: recorded[one] for one in chain}
+    ids = {number: one for one, number in numbers.items()}
     return History(
         metadata=metadata,
         branch=branch,
-        versions=versions,
-        snapshots=dict(zip(versions, chain, strict=True)),
+        versions=tuple(ids),
+        ids=ids,
+        snapshots=_OfVersions(ids, metadata.snapshots),
         numbers=numbers,
-        commitless=tuple(commitless),
+        commitless=tuple(numbers[one] for before, one in pairwise(chain) if parents[one] != before),
         is_counted=is_counted,
     )
 
 
-def _head(metadata: TableMetadata, branch: str | None) -> Snapshot | None:
+def _head(metadata: TableMetadata, branch: str | None) -> int | None:
+    """Return the newest snapshot of a branch."""
     if branch is None or branch == MAIN:
-        return None if metadata.current_snapshot_id is None else metadata.snapshots[metadata.current_snapshot_id]
+        return metadata.current_snapshot_id
     if branch.isascii() and branch.isdigit() and len(branch) < 20 and int(branch) in metadata.snapshots:  # noqa: PLR2004
-        return metadata.snapshots[int(branch)]
+        return int(branch)
     ref = metadata.refs.get(branch)
     if ref is not None and ref.is_branch:
-        return metadata.snapshots[ref.snapshot_id]
+        return ref.snapshot_id
     raise _no_branch(metadata, branch, is_tag=ref is not None)
 
 
@@ -134,101 +158,88 @@ def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNo
     )
 
 
-def _chain(metadata: TableMetadata, head: Snapshot | None, *, is_main: bool) -> list[Snapshot]:
+def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[int]:
     """Return the snapshots of a history, oldest first.
 
     Raises:
         CorruptTableError: Parents form a cycle, or are not older than their children.
     """
-    previous = _replaced(metadata) if is_main else {}
-    newest_first: list[Snapshot] = []
-    seen: set[int] = set()
+    parents, numbers = metadata.snapshots.parents, metadata.snapshots.numbers
+    newest_first: dict[int, None] = {}
     one = head
     while one is not None:
-        if one.id in seen:
-            raise _no_history(metadata, f"the parents of snapshot {one.id} form a cycle")
-        if newest_first and newest_first[-1].sequence_number == 0 < one.sequence_number:
-            raise _no_history(metadata, f"snapshot {newest_first[-1].id} has no sequence number, but its parent has")
-        newest_first.append(one)
-        seen.add(one.id)
-        before = _before(metadata, one, previous)
-        if before is not None and one.sequence_number:
-            if before.sequence_number >= one.sequence_number:
+        if one in newest_first:
+            raise _no_history(metadata, f"the parents of snapshot {one} form a cycle")
+        newest_first[one] = None
+        before = parents[one]
+        if before is None:
+            before = _replaced(metadata, one) if is_main else None
+        elif before not in parents:
+            before = None
+        if before is not None:
+            number, number_before = numbers[one], numbers[before]
+            if number == 0 < number_before:
+                raise _no_history(metadata, f"snapshot {one} has no sequence number, but its parent has")
+            if number and number_before >= number:
                 raise _no_history(
                     metadata,
-                    f"snapshot {one.id} has the sequence number {one.sequence_number}, and the one before it, "
-                    f"{before.id}, has {before.sequence_number}",
+                    f"snapshot {one} has the sequence number {number}, and the one before it, {before}, has "
+                    f"{number_before}",
                 )
-            if before.sequence_number == 0:
+            if number and number_before == 0:
                 # The last snapshot before an upgrade from format 1 is version 0; older ones have no number.
-                newest_first.append(before)
+                newest_first[before] = None
                 break
         one = before
-    return _with_tagged(metadata, newest_first[::-1]) if is_main else newest_first[::-1]
+    oldest_first = list(newest_first)[::-1]
+    return _with_tagged(metadata, oldest_first) if is_main else oldest_first
 
 
-def _before(metadata: TableMetadata, one: Snapshot, previous: Mapping[int, int]) -> Snapshot | None:
-    """Return the snapshot before another one in its history; None for the first.
-
-    A snapshot without a parent replaced the table: before it, main had the snapshot that the log names.
-    """
-    if one.parent_id is not None:
-        return metadata.snapshots.get(one.parent_id)
-    before = metadata.snapshots.get(previous.get(one.id, -1))
-    if before is None or before.id == one.id:
+def _replaced(metadata: TableMetadata, one: int) -> int | None:
+    """Return the snapshot that a snapshot without a parent replaced: the one that main had before; None if unknown."""
+    logged = [snapshot_id for _, snapshot_id in metadata.snapshot_log]
+    place = logged.index(one) if one in logged else 0
+    before, numbers = logged[place - 1] if place else None, metadata.snapshots.numbers
+    if before is None or before not in numbers:
         return None
-    is_older = before.sequence_number < one.sequence_number if one.sequence_number else before.sequence_number == 0
+    is_older = numbers[before] < numbers[one] if numbers[one] else numbers[before] == 0
     return before if is_older else None
 
 
-def _replaced(metadata: TableMetadata) -> dict[int, int]:
-    """Return for each snapshot the one that was current right before it first was."""
-    found: dict[int, int] = {}
-    last: int | None = None
-    for _, snapshot_id in metadata.snapshot_log:
-        if last is not None and snapshot_id != last:
-            found.setdefault(snapshot_id, last)
-        elif last is None:
-            found.setdefault(snapshot_id, -1)
-        last = snapshot_id
-    return found
-
-
-def _with_tagged(metadata: TableMetadata, chain: list[Snapshot]) -> list[Snapshot]:
+def _with_tagged(metadata: TableMetadata, chain: list[int]) -> list[int]:
     """Return a history of main with the older snapshots that only tags kept from expiring before it.
 
     Snapshots of other branches are not among them.
     """
-    if not chain:
+    tagged = {ref.snapshot_id for ref in metadata.refs.values() if not ref.is_branch}.difference(chain)
+    if not chain or not tagged:
         return chain
-    first = chain[0]
-    tagged = {ref.snapshot_id for ref in metadata.refs.values() if not ref.is_branch} - {one.id for one in chain}
-    if not tagged:
-        return chain
+    first = metadata.snapshots[chain[0]]
     elsewhere = _ancestors(metadata, [ref.snapshot_id for ref in metadata.refs.values() if ref.is_branch])
     older = [metadata.snapshots[one] for one in tagged - elsewhere]
     if first.sequence_number:
         older = [one for one in older if 0 < one.sequence_number < first.sequence_number]
     else:
-        is_counted = all(one.sequence_number == 0 for one in chain)
+        is_counted = not any(metadata.snapshots.numbers[one] for one in chain)
         older = [one for one in older if is_counted and one.timestamp_ms < first.timestamp_ms]
         older = [one for one in older if one.sequence_number == 0]
-    return sorted(older, key=lambda one: (one.sequence_number, one.timestamp_ms, one.id)) + chain
+    older.sort(key=lambda one: (one.sequence_number, one.timestamp_ms, one.id))
+    return [*(one.id for one in older), *chain]
 
 
 def _ancestors(metadata: TableMetadata, heads: Sequence[int]) -> set[int]:
+    parents = metadata.snapshots.parents
     found: set[int] = set()
     for head in heads:
         one: int | None = head
-        while one is not None and one not in found and one in metadata.snapshots:
+        while one is not None and one not in found and one in parents:
             found.add(one)
-            one = metadata.snapshots[one].parent_id
+            one = parents[one]
     return found
 
 
-def _counted(chain: Sequence[Snapshot], known: Mapping[int, int]) -> dict[int, int]:
+def _counted(ids: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
     """Return numbers of snapshots without sequence numbers: those that have one keep it, later ones go on counting."""
-    ids = [one.id for one in chain]
     places = [place for place, one in enumerate(ids) if one in known]
     if places != list(range(len(places))):
         # Older snapshots are there than were known: this is another history.

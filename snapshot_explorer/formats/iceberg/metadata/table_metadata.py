@@ -1,11 +1,14 @@
 """The metadata file of a table: one JSON document with every snapshot, schema, spec and ref that still exists."""
 
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import orjson
+import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, LimitError
 from snapshot_explorer.formats import json_text
@@ -47,6 +50,55 @@ class Snapshot:
     """The key of an encrypted manifest list."""
     raw: Mapping[str, Any] = field(repr=False)
     """The JSON object, unknown fields included."""
+
+
+class Snapshots(Mapping[int, Snapshot]):
+    """Snapshots by id, in the order recorded. Immutable.
+
+    There may be a million: fields are kept as columns, and a record is made when it is looked up.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Bind to columns, one for each field of a snapshot."""
+        self._columns = columns
+        self._places = {one: place for place, one in enumerate(columns["id"])}
+
+    @classmethod
+    def of(cls, snapshots: Iterable[Snapshot]) -> "Snapshots":
+        """Return some snapshots."""
+        rows = list(snapshots)
+        return cls({name: [getattr(one, name) for one in rows] for name in _FIELDS})
+
+    @cached_property
+    def parents(self) -> Mapping[int, int | None]:
+        """Return the parent of each snapshot, by id."""
+        return dict(zip(self._columns["id"], self._columns["parent_id"], strict=True))
+
+    @cached_property
+    def numbers(self) -> Mapping[int, int]:
+        """Return the sequence number of each snapshot, by id."""
+        return dict(zip(self._columns["id"], self._columns["sequence_number"], strict=True))
+
+    def column(self, name: str, ids: Iterable[int]) -> list[Any]:
+        """Return a field of some snapshots, in the order of the ids."""
+        column, places = self._columns[name], self._places
+        return [column[places[one]] for one in ids]
+
+    def __getitem__(self, one: int) -> Snapshot:
+        place = self._places[one]
+        return Snapshot(**{name: column[place] for name, column in self._columns.items()})
+
+    def __contains__(self, one: object) -> bool:
+        return one in self._places
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+_FIELDS = tuple(one.name for one in fields(Snapshot))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +151,7 @@ class TableMetadata:
     """The table's properties, which have no history."""
     current_snapshot_id: int | None
     """The newest snapshot of main; None for a table without one."""
-    snapshots: Mapping[int, Snapshot]
+    snapshots: Snapshots
     """Snapshots by id, in the order recorded."""
     refs: Mapping[str, SnapshotRef]
     """Branches and tags by name; main is among them if there is a current snapshot."""
@@ -194,9 +246,7 @@ def _parsed(top: JsonObject) -> TableMetadata:
         current_snapshot_id=_checked_current(top, current, snapshots),
         snapshots=snapshots,
         refs=_refs(top, current, snapshots),
-        snapshot_log=tuple(
-            (one.integer("timestamp-ms"), one.integer("snapshot-id")) for one in top.objects("snapshot-log")
-        ),
+        snapshot_log=_snapshot_log(top),
         metadata_log=tuple(
             (one.integer("timestamp-ms"), one.text("metadata-file")) for one in top.objects("metadata-log")
         ),
@@ -251,8 +301,11 @@ def _with_ids(where: JsonObject, name: str) -> list[Mapping[str, Any]]:
     ]
 
 
-def _snapshots(top: JsonObject) -> Mapping[int, Snapshot]:
+def _snapshots(top: JsonObject) -> Snapshots:
     _check_count(top, "snapshots", _MOST_SNAPSHOTS)
+    columns = _plain_columns(top.list("snapshots"))
+    if columns is not None:
+        return Snapshots(columns)
     found: dict[int, Snapshot] = {}
     for one in top.objects("snapshots"):
         snapshot = _snapshot(one)
@@ -262,7 +315,52 @@ def _snapshots(top: JsonObject) -> Mapping[int, Snapshot]:
                 "the table."
             )
         found[snapshot.id] = snapshot
-    return found
+    return Snapshots.of(found.values())
+
+
+def _plain_columns(raws: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
+    """Return the fields of snapshots; None if one of them is unusual or damaged, which `_snapshot` examines."""
+    if not {dict}.issuperset(map(type, raws)):
+        return None
+    numbers = [_plain_integers(raws, name) for name in ("snapshot-id", "timestamp-ms", "sequence-number")]
+    optional = [_plain_integers(raws, name, is_required=False) for name in ("parent-snapshot-id", "schema-id")]
+    if None in numbers or None in optional:
+        return None
+    ids, times, sequence_numbers = numbers
+    lists, keys, summaries = ([one.get(name) for one in raws] for name in ("manifest-list", "key-id", "summary"))
+    is_plain = (
+        len(set(ids or ())) == len(raws)
+        and {str}.issuperset(map(type, lists))
+        and {type(None)}.issuperset(map(type, keys))
+        and {dict}.issuperset(map(type, summaries))
+        and {str}.issuperset(map(type, chain.from_iterable(map(dict.values, summaries))))
+    )
+    if not is_plain:
+        return None
+    values = (ids, optional[0], sequence_numbers, times, lists, [()] * len(raws), summaries, optional[1], keys, raws)
+    return {name: column or () for name, column in zip(_FIELDS, values, strict=True)}
+
+
+def _plain_integers(raws: Sequence[Any], name: str, *, is_required: bool = True) -> list[int | None] | None:
+    """Return a field of JSON objects; None if one is not an integer of 64 bits, or a required one is missing."""
+    values = [one.get(name) for one in raws]
+    kinds = {int} if is_required else {int, type(None)}
+    if not kinds.issuperset(map(type, values)):
+        return None
+    try:
+        pa.array(values, pa.int64())
+    except (OverflowError, pa.ArrowException):
+        return None
+    return values
+
+
+def _snapshot_log(top: JsonObject) -> tuple[tuple[int, int], ...]:
+    raws = top.list("snapshot-log")
+    if {dict}.issuperset(map(type, raws)):
+        times, ids = (_plain_integers(raws, name) for name in ("timestamp-ms", "snapshot-id"))
+        if times is not None and ids is not None:
+            return tuple(zip(times, ids, strict=True))  # type: ignore[arg-type]  # none of them is None
+    return tuple((one.integer("timestamp-ms"), one.integer("snapshot-id")) for one in top.objects("snapshot-log"))
 
 
 def _snapshot(one: JsonObject) -> Snapshot:
