@@ -3,9 +3,10 @@
     python tests/benchmarks/rows.py [--rows 1000000] [--files 8] [--peers PYTHON] [--repeats 5]
 
 Writes a Delta table of large files (id, name, amount, at, k), and prints for each task the seconds of every reader,
-best of the repeats, and the ratio of ours to the fastest. PyArrow and DuckDB are those of this environment;
-deltalake and polars are read by another Python, given by `--peers`, because they pin packages of their own. Each reader
-runs in a process of its own, one after another, over files that are in the page cache. Judges nothing.
+wall clock and processor, best of the repeats, the ratios of ours to the best of the others, and the peak memory that
+ours needs beside the result. PyArrow and DuckDB are those of this environment; deltalake and polars are read by another
+Python, given by `--peers`, because they pin packages of their own. Each reader has a process of its own. They take
+turns over files that are in the page cache. Needs Linux. Judges nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -17,14 +18,30 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.support.delta.table_builder import DeltaTable, add
+
+
+class Measure(NamedTuple):
+    """What one run of a task costs."""
+
+    wall: float
+    """Seconds."""
+    work: float
+    """Seconds of processor, of all threads."""
+    beside: float
+    """Peak memory in MiB, beside the result."""
+
 
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double"), ("at", "timestamp"), ("k", "integer")]
 TASKS = {
@@ -37,22 +54,39 @@ TASKS = {
 }
 SQL = "select k % 10 as d, count(*) as n, sum(amount) as s from {} group by 1 order by 1"
 TIMER = """
-import gc, json, sys, time
-folder, repeats, tasks = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
-def measure(run):
-    found = {}
-    for name, (kind, columns, where) in tasks.items():
-        times = []
-        for _ in range(repeats + 1):
-            gc.collect()
-            start = time.perf_counter()
-            run(kind, columns, where)
-            times.append(time.perf_counter() - start)
-        found[name] = min(times[1:])
-    print(json.dumps(found))
+import gc, json, os, sys, time
+folder, tasks = sys.argv[1], json.loads(sys.argv[2])
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # a reader may draw how far it is
+def resident(name):
+    with open("/proc/self/status") as status:
+        return next((int(line.split()[1]) / 1024 for line in status if line.startswith(name)), 0.0)
+def bytes_of(found):
+    if hasattr(found, "nbytes"):
+        return found.nbytes
+    if hasattr(found, "memory_usage"):
+        return int(found.memory_usage(index=False).sum())
+    return bytes_of(found.to_arrow()) if hasattr(found, "to_arrow") else 0
+def measure(run, release=lambda: None):
+    last = None
+    for line in sys.stdin:
+        gc.collect()
+        if line != last:
+            release()  # freed memory that the process keeps would hide what is needed
+        last = line
+        with open("/proc/self/clear_refs", "w") as peak:
+            peak.write("5")
+        before = resident("VmRSS")
+        start, worked = time.perf_counter(), time.process_time()
+        found = run(*tasks[line.strip()])
+        seconds, worked = time.perf_counter() - start, time.process_time() - worked
+        beside = resident("VmHWM") - before - bytes_of(found) / 2**20
+        print(json.dumps([seconds, worked, beside]), file=answers, flush=True)
+        del found
 """
 READERS = {
     "ours": """
+import pyarrow as pa
 import snapshot_explorer
 table = snapshot_explorer.open_table(folder)
 def run(kind, columns, where):
@@ -62,7 +96,7 @@ def run(kind, columns, where):
     if kind == "pandas":
         return snapshot.to_pandas()
     return snapshot.to_arrow(columns=columns, where=where)
-measure(run)
+measure(run, pa.default_memory_pool().release_unused)
 """,
     "pyarrow": """
 import duckdb, pyarrow.dataset as ds, pyarrow.compute as pc
@@ -80,6 +114,7 @@ measure(run)
     "duckdb": """
 import duckdb
 from glob import glob
+duckdb.sql("SET enable_progress_bar = false")
 files = sorted(glob(folder + "/**/*.parquet", recursive=True))
 def run(kind, columns, where):
     source = f"read_parquet({files!r})"
@@ -154,26 +189,56 @@ def write_delta(folder: Path, rows: int, files: int) -> None:
         )
 
 
-def seconds(reader: str, folder: Path, repeats: int, python: str) -> dict[str, float]:
-    """Return the best time of each task by a reader, in a process of its own."""
-    script = f"SQL = {SQL!r}\n{TIMER}\n{READERS[reader]}"
-    command = [python, "-W", "ignore", "-c", script, str(folder), str(repeats), json.dumps(TASKS)]
-    answer = subprocess.run(command, check=False, capture_output=True, text=True)
-    if answer.returncode:
-        print(f"{reader} is left out: {(answer.stderr.strip().splitlines() or ['no reason given'])[-1]}")
-        return {}
-    found: dict[str, float] = json.loads(answer.stdout.splitlines()[-1])
+class Reader:
+    """A process that runs tasks when it is told to."""
+
+    def __init__(self, name: str, folder: Path, python: str) -> None:
+        """Start it."""
+        self.name = name
+        script = f"SQL = {SQL!r}\n{TIMER}\n{READERS[name]}"
+        command = [python, "-W", "ignore", "-c", script, str(folder), json.dumps(TASKS)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, task: str) -> Measure | None:
+        """Run a task once; None if the reader cannot."""
+        if self._process.stdin is None or self._process.stdout is None:
+            return None
+        try:
+            print(task, file=self._process.stdin, flush=True)
+        except BrokenPipeError:
+            return None
+        answer = self._process.stdout.readline()
+        return Measure(*json.loads(answer)) if answer else None
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def measured(readers: Sequence[Reader], tasks: Sequence[str], repeats: int) -> dict[str, dict[str, Measure]]:
+    """Return the best times by task and reader, and the peak memory of the first run. The readers take turns."""
+    found: dict[str, dict[str, Measure]] = {task: {} for task in tasks}
+    for task in tasks:
+        firsts = {reader.name: reader.run(task) for reader in readers}
+        for _ in range(repeats):
+            for reader in readers:
+                first, one = firsts[reader.name], reader.run(task)
+                if one is not None and first is not None:
+                    best = found[task].get(reader.name, one)
+                    found[task][reader.name] = Measure(min(best.wall, one.wall), min(best.work, one.work), first.beside)
     return found
 
 
-def report(found: dict[str, dict[str, float]]) -> None:
-    """Print a line per task: the seconds of each reader and the ratio of ours to the fastest of the others."""
-    names = [name for name in found if found[name]]
-    print(f"{'task':<22}" + "".join(f"{name:>11}" for name in names) + f"{'ratio':>9}")
-    for task in TASKS:
-        fastest = min(found[name][task] for name in names if name != "ours")
-        line = "".join(f"{found[name][task]:>11.3f}" for name in names)
-        print(f"{task:<22}{line}{found['ours'][task] / fastest:>9.2f}")
+def report(found: dict[str, dict[str, Measure]]) -> None:
+    """Print a line per task: the seconds of each reader, the ratios of ours to the best of the others, our memory."""
+    names = [name for name in READERS if any(name in one for one in found.values())]
+    print(f"{'task':<22}" + "".join(f"{name:>18}" for name in names) + f"{'ratio':>15}{'MiB beside':>12}")
+    for task, one in found.items():
+        line = "".join(f"{one[name].wall:>9.3f}{one[name].work:>9.3f}" if name in one else " " * 18 for name in names)
+        others = [one[name] for name in names if name != "ours" and name in one]
+        wall = one["ours"].wall / min(other.wall for other in others)
+        work = one["ours"].work / min(other.work for other in others)
+        print(f"{task:<22}{line}{wall:>7.2f} ({work:.2f}){one['ours'].beside:>11.0f}")
 
 
 def main() -> None:
@@ -182,17 +247,21 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--peers", default=sys.executable, help="a Python with deltalake and polars")
+    parser.add_argument("--only", nargs="*", help="words of the tasks to run")
+    parser.add_argument("--readers", nargs="*", default=list(READERS), help="the readers to run")
+    parser.add_argument("--table", type=Path, help="a folder to write the table to, or to read it from")
     given = parser.parse_args()
+    tasks = [task for task in TASKS if not given.only or any(word in task for word in given.only)]
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        write_delta(folder, given.rows, given.files)
-        print(f"{given.files} files of {given.rows:,} rows, seconds, best of {given.repeats}")
-        report(
-            {
-                reader: seconds(reader, folder, given.repeats, given.peers if reader in _OTHERS else sys.executable)
-                for reader in READERS
-            }
-        )
+        folder = given.table or Path(place)
+        if not (folder / "_delta_log").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            write_delta(folder, given.rows, given.files)
+        print(f"{given.files} files of {given.rows:,} rows: seconds, and seconds of processor, best of {given.repeats}")
+        readers = [Reader(name, folder, given.peers if name in _OTHERS else sys.executable) for name in given.readers]
+        report(measured(readers, tasks, given.repeats))
+        for reader in readers:
+            reader.close()
 
 
 if __name__ == "__main__":

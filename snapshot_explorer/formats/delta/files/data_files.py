@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow import int96
+from snapshot_explorer.arrow import int96, parquet_batches
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.arrow.roaring import Positions
@@ -162,7 +162,7 @@ def _runs(opened_file: OpenFile, keep: Positions | None) -> Iterator[tuple[list[
 
 def _stored(opened_file: OpenFile, groups: list[int], names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
     if names:
-        return iter(opened_file.reader.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names))
+        return parquet_batches.batches(opened_file.reader, names, groups)
     return (bare(min(_BATCH_ROWS, rows - start)) for start in range(0, rows, _BATCH_ROWS))
 
 

@@ -39,7 +39,7 @@ def read(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
-    Files are streamed one after another, up to 65,536 rows at a time.
+    Files are streamed one after another, some megabytes at a time.
 
     Args:
         storage: Where the files are.

@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow import int96, orc_tail
+from snapshot_explorer.arrow import int96, orc_tail, parquet_batches
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare
@@ -198,7 +198,7 @@ def _parquet(
             reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
         names = [field.name for field in fields]
         if keep is None:
-            yield from reader.iter_batches(_BATCH_ROWS, columns=names)
+            yield from parquet_batches.batches(reader, names)
         else:
             yield from _row_groups(reader, names, keep)
 
@@ -212,7 +212,7 @@ def _row_groups(reader: "pq.ParquetFile", names: Sequence[str], keep: Positions)
         first, last = np.searchsorted(keep, (start, start + rows))
         start += rows
         if first < last:
-            yield from reader.iter_batches(_BATCH_ROWS, row_groups=[group], columns=list(names))
+            yield from parquet_batches.batches(reader, names, [group])
         else:
             for at in range(0, rows, _BATCH_ROWS):
                 count = min(_BATCH_ROWS, rows - at)
