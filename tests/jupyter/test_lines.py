@@ -116,7 +116,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot show ordres@17", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
         ("%snapshot use nothing", "No open table is called 'nothing'. Open: orders."),
         ("%snapshot use", "%snapshot use needs NAME, the table to use from now on. Example: %snapshot use orders"),
-        ("%snapshot files --partition dt", "--partition wants column=value, not 'dt'. Example: --partition dt=2026"),
+        ("%snapshot files --partition dt", "--partition must be column=value, got 'dt'. Example: --partition dt=2026"),
         ("%snapshot log -o 'a b'", "'a b' cannot be the name of a variable. Use letters, digits and _."),
         (
             "%snapshot open x as my-orders",

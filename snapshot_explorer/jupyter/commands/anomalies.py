@@ -28,16 +28,16 @@ ANOMALIES = Command(
     ),
     arguments=(RANGE,),
     options=(
-        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns; all without it"),
+        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns; by default all"),
         Option(
             flags=("--window",),
             metavar="N",
             value_type="number",
-            meaning="how many changes before a version are compared with; 10 without it",
+            meaning="the number of previous changes to compare with; by default 10",
         ),
         TABLE,
     ),
-    notes="A version is marked if its change is more than 5 times the usual one of the versions before, and at "
-    "least 20 % of rows, files or bytes, 5 points of a null rate, or half of a column's range. Metadata only. In "
-    "Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
+    notes="A version is listed if its change is more than 5 times the usual change of the versions before it, and "
+    "at least 20 % of rows, files or bytes, 5 points of a null rate, or half of a column's range. Metadata "
+    "only. In Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
 )

@@ -41,13 +41,15 @@ BISECT = Command(
             flags=("--good",),
             metavar="REF",
             value_type="ref",
-            meaning="where it does not hold; else the earliest version",
+            meaning="a version where it does not hold; by default the earliest",
         ),
-        Option(flags=("--bad",), metavar="REF", value_type="ref", meaning="where it holds; else the newest version"),
+        Option(
+            flags=("--bad",), metavar="REF", value_type="ref", meaning="a version where it holds; by default the newest"
+        ),
         TABLE,
     ),
-    notes="A condition without an aggregate holds if some row passes. Metadata: rows, files, bytes, committed_at, "
-    "columns, types, null_count.COLUMN, null_rate.COLUMN; every version is evaluated from the log. Conditions on rows "
-    "load about log2 of the versions, in the columns that they name, or read each file once where that is less. "
+    notes="A condition without an aggregate holds if any row matches. Metadata: rows, files, bytes, committed_at, "
+    "columns, types, null_count.COLUMN, null_rate.COLUMN; every version is evaluated from the log. Conditions "
+    "on rows load about log2 of the versions, only the columns that they name, or read each file once if that is less. "
     "Versions that cannot be read are skipped.",
 )

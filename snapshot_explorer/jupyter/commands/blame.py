@@ -39,15 +39,16 @@ BLAME = Command(
             flags=("--key",),
             metavar="A,B",
             value_type="columns",
-            meaning="the columns that identify a row; without it the primary key",
+            meaning="the columns that identify a row; by default the primary key",
         ),
         Option(
-            flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns to compare; all without it"
+            flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns to compare; by default all"
         ),
         Option(flags=("--between",), metavar="A..B", value_type="range", meaning="only these versions"),
         TABLE,
     ),
-    notes="Opens only files that can have such rows by their statistics, and only of versions that added or removed "
-    "some; the result says how many. Without a key an update is a delete and an insert. A restore is blamed for what "
-    "it brings back, a compaction and an added column for nothing. b.lines has the rows before and after.",
+    notes="Opens only files that might contain matching rows by their statistics, and only those that a version "
+    "added or removed; the result says how many. Without a key an update is a delete and an insert. A restore "
+    "is listed with the rows that it brings back; compactions and added columns change no rows. b.lines has "
+    "the rows before and after.",
 )

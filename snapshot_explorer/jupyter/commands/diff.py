@@ -40,7 +40,7 @@ def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan:
         return _rows(invocation, table, a, b)
     alone = next((name for name in _OF_ROWS if arguments.has(name)), None)
     if alone is not None:
-        raise UsageError(f"--{alone} belongs to --rows. Example: %snapshot diff 17..18 --rows.")
+        raise UsageError(f"--{alone} needs --rows. Example: %snapshot diff 17..18 --rows.")
     comparison = table.compare(a, b)
     parts = [part for flag, part in DIFF_PARTS.items() if arguments.has(flag)]
     if len(parts) == 1:
@@ -65,7 +65,7 @@ def _rows(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDiff | Row
     arguments = invocation.arguments
     part = next((flag for flag in DIFF_PARTS if arguments.has(flag)), None)
     if part is not None:
-        raise UsageError(f"--rows and --{part} are two results. Ask for one of them.")
+        raise UsageError(f"--rows and --{part} exclude each other. Use one of them.")
     key, columns = (
         None if arguments.get(name) is None else column_names(arguments.get(name) or "", f"--{name}")
         for name in ("key", "columns")
@@ -117,12 +117,14 @@ DIFF = Command(
             flags=("--key",),
             metavar="A,B",
             value_type="columns",
-            meaning="with --rows: the columns that identify a row; the primary key without it",
+            meaning="with --rows: the columns that identify a row; by default the primary key",
         ),
         Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="with --rows: compare only these"),
         WHERE,
         Option(flags=("--preview",), meaning="with --rows: only what would be read, and how many rows can differ"),
-        Option(flags=("-n", "--limit"), metavar="N", value_type="number", meaning="with --rows: draw so many rows"),
+        Option(
+            flags=("-n", "--limit"), metavar="N", value_type="number", meaning="with --rows: the number of rows to show"
+        ),
         TABLE,
     ),
     notes="Returns a Comparison that shows the selected parts; with one flag, returns that part, a frame. "

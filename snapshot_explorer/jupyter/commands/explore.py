@@ -15,7 +15,7 @@ def _explore(invocation: Invocation) -> object:
 
 EXPLORE = Command(
     name="explore",
-    summary="A widget to travel through time by hand",
+    summary="The explorer: timeline, comparison, rows, files",
     run=_explore,
     python="snapshot_explorer.explore(orders)",
     examples=("%snapshot explore", "e = %snapshot explore -t orders", "%snapshot watch"),

@@ -20,7 +20,7 @@ def _partition(texts: tuple[str, ...]) -> Mapping[str, str | None] | None:
     for text in (part for whole in texts for part in whole.split("/")):
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise UsageError(f"--partition wants column=value, not {text!r}. Example: --partition dt=2026-01-01.")
+            raise UsageError(f"--partition must be column=value, got {text!r}. Example: --partition dt=2026-01-01.")
         partition[name] = None if value == "null" else without_quotes(value)
     return partition or None
 

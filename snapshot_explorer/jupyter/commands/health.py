@@ -19,7 +19,7 @@ def _health(invocation: Invocation) -> Health | Frame:
 
 HEALTH = Command(
     name="health",
-    summary="How well a version is kept: small files, skew, ...",
+    summary="The health of a version: small files, skew, ...",
     run=_health,
     python='orders.health(17); orders.health_history("10..latest")',
     examples=(

@@ -18,7 +18,7 @@ def _help(invocation: Invocation) -> HelpText:
 
 HELP = Command(
     name="help",
-    summary="This list, or the help of a command",
+    summary="The list of commands, or the help of one",
     run=_help,
     python="help(snapshot_explorer.open_table)",
     examples=("%snapshot help load",),

@@ -40,7 +40,7 @@ INSPECT = Command(
         Argument(name="REF", value_type="ref", meaning="the version, for tables that describe one; by default latest"),
     ),
     options=(
-        Option(flags=("-y", "--yes"), meaning="read the table's rows regardless of their number"),
+        Option(flags=("-y", "--yes"), meaning="read all rows, whatever their number"),
         TABLE,
     ),
     notes="Columns, types and texts match SELECT * FROM orders$files in Paimon, where times without zone "

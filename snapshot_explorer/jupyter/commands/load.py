@@ -92,8 +92,8 @@ LOAD = Command(
             flags=("--types",),
             metavar="TYPES",
             value_type="types",
-            meaning="of pandas: arrow (exact, the default), numpy (decimals and integers with nulls become float64, "
-            "booleans with nulls objects) or nullable (Int64, Float64, string: only decimals lose digits)",
+            meaning="for pandas: arrow (exact, the default), numpy (decimals and integers with nulls become float64, booleans "
+            "with nulls objects) or nullable (Int64, Float64, string: only decimals lose digits)",
         ),
         Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="only these columns, in this order"),
         WHERE,
@@ -101,9 +101,9 @@ LOAD = Command(
             flags=("-n", "--limit"),
             metavar="N",
             value_type="number",
-            meaning="the maximum number of rows; which ones is not defined",
+            meaning="the maximum number of rows; which rows is undefined",
         ),
-        Option(flags=("-y", "--yes"), meaning="read regardless of the amount"),
+        Option(flags=("-y", "--yes"), meaning="read without a limit on the amount"),
         TABLE,
     ),
     notes="First shows the amount to read, from metadata. More than the settings load_row_limit or load_size_limit "

@@ -103,7 +103,7 @@ OPEN = Command(
             flags=("--as",),
             metavar="NAME",
             keyword="as",
-            meaning="the name of the table; also plainly: as NAME. By default the last part of the path",
+            meaning="the name of the table; also without dashes: as NAME. By default the last part of the path",
         ),
         Option(flags=("--branch",), metavar="B", meaning="open this branch instead of the main one"),
         Option(

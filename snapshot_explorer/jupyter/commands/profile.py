@@ -26,7 +26,7 @@ PROFILE = Command(
     ),
     arguments=(RANGE,),
     options=(
-        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns; all without it"),
+        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns; by default all"),
         Option(flags=("--exact",), meaning="read the rows, each file once, where statistics are bounds or missing"),
         TABLE,
     ),

@@ -16,6 +16,6 @@ READABILITY = Command(
     python="orders.readability()",
     examples=("%snapshot readability",),
     options=(TABLE,),
-    notes="Lists the folders with data files, and opens no file. The strip has a sign per version, oldest first: "
-    "+ can be loaded, ~ only its metadata, - not at all, ? unknown.",
+    notes="Lists the folders with data files, and opens no file. Shows a sign per version, oldest first: + can be "
+    "loaded, ~ only its metadata, - not at all, ? unknown.",
 )

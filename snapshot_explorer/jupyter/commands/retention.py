@@ -15,7 +15,7 @@ def _retention(invocation: Invocation) -> Retention:
 
 RETENTION = Command(
     name="retention",
-    summary="What expiry would free, and what holds the rest",
+    summary="What expiry would delete, and what keeps the rest",
     run=_retention,
     python='orders.retention(keep="7d", keep_last=10)',
     examples=(

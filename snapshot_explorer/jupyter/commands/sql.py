@@ -11,12 +11,12 @@ def _sql(invocation: Invocation) -> object:
     """Return the result of a query over the open tables."""
     query = invocation.arguments.get("query")
     if invocation.cell_body is not None and query is not None:
-        raise UsageError("There is a query in the line and another one below it. Write only one of them.")
+        raise UsageError("There is a query in the line and another one below it. Use one of them.")
     text = query if invocation.cell_body is None else invocation.cell_body
     if text is None or not text.strip():
         raise UsageError(
-            "%snapshot sql needs a query. Write it below %%snapshot sql, or behind it: "
-            "%snapshot sql select * from orders version as of 17."
+            "%snapshot sql needs a query. Write it below %%snapshot sql, or after it: %snapshot sql select * from "
+            "orders version as of 17."
         )
     if not invocation.tables.all():
         invocation.table()  # raises, with how to open one
@@ -46,13 +46,13 @@ SQL = Command(
             meaning="duckdb (returns a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
             "by default duckdb",
         ),
-        Option(flags=("-y", "--yes"), meaning="read regardless of the amount"),
+        Option(flags=("-y", "--yes"), meaning="read without a limit on the amount"),
     ),
-    notes="The query follows below %%snapshot sql, or below %%snapshot, in the same cell, where nothing is expanded. "
-    "In a line it needs no quotes; only --yes, --engine, --out and --debug are then read behind it. It uses the names "
-    "of open tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a tag), timestamp as of "
-    "'2026-11-01 12:00' (UTC without a zone) or '2h'; by default the newest version. DuckDB reads the "
-    "columns and files that the query needs, into memory: more than the settings load_row_limit or "
-    "load_size_limit only with --yes. Only read-only statements are allowed.",
+    notes="The query is below %%snapshot sql, or below %%snapshot, in the same cell, where nothing is expanded. In "
+    "a line it needs no quotes; only the options --yes, --engine, --out and --debug may follow it. It uses "
+    "the names of open tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a "
+    "tag), timestamp as of '2026-11-01 12:00' (UTC without a zone) or '2h'; by default the newest version. "
+    "DuckDB reads the columns and files that the query needs, into memory: more than the settings "
+    "load_row_limit or load_size_limit only with --yes. Only read-only statements are allowed.",
     accepts_body=True,
 )

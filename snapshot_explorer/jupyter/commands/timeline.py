@@ -36,7 +36,7 @@ TIMELINE = Command(
     ),
     arguments=(RANGE,),
     options=(
-        Option(flags=("-y",), metavar="WHAT", value_type="measure", meaning="what bars count: rows, files or bytes"),
+        Option(flags=("-y",), metavar="WHAT", value_type="measure", meaning="what the bars show: rows, files or bytes"),
         Option(
             flags=("-n", "--limit"),
             metavar="N",

@@ -13,7 +13,7 @@ USE = Command(
     name="use",
     summary="Make a table the current one",
     run=_use,
-    python="(names are the magic's own)",
+    python="(only commands use names of tables)",
     examples=("%snapshot use orders",),
     arguments=(Argument(name="NAME", value_type="table", required=True, meaning="the table to use from now on"),),
 )
