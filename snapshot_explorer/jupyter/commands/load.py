@@ -92,8 +92,8 @@ LOAD = Command(
             flags=("--types",),
             metavar="TYPES",
             value_type="types",
-            meaning="for pandas: arrow (exact, the default), numpy (decimals and integers with nulls become float64, booleans "
-            "with nulls objects) or nullable (Int64, Float64, string: only decimals lose digits)",
+            meaning="for pandas: arrow (exact, the default), numpy (decimals and integers with nulls become float64, "
+            "booleans with nulls objects) or nullable (Int64, Float64, string: only decimals lose digits)",
         ),
         Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="only these columns, in this order"),
         WHERE,
