@@ -15,14 +15,14 @@ from tests.support.delta.log_reader import adds_of, metadata
 from tests.support.delta.table_builder import schema_json
 
 
-def told_of(kind, **more):
+def table_metadata_of(kind, **more):
     return metadata(schema_json([("id", "long"), ("p", kind)]), partition_by=["p"], **more)
 
 
 def value(kind, text):
-    told = told_of(kind)
-    found = partitions_of(adds_of({"path": "f", "partition_values": [("p", text)]}), schema_of(told))
-    assert found.values.schema.field("p").type == arrow_schema(told).field("p").type
+    table_metadata = table_metadata_of(kind)
+    found = partitions_of(adds_of({"path": "f", "partition_values": [("p", text)]}), schema_of(table_metadata))
+    assert found.values.schema.field("p").type == arrow_schema(table_metadata).field("p").type
     return found.values.column("p")[0].as_py()
 
 
@@ -102,49 +102,49 @@ def test_a_text_of_another_type_names_a_file_that_has_it(kind, text):
     )
 
     with pytest.raises(CorruptTableError, match=r"The file p=bad/f is in the partition p=.* which is not a "):
-        partitions_of(adds, schema_of(told_of(kind)))
+        partitions_of(adds, schema_of(table_metadata_of(kind)))
 
 
 def test_a_struct_is_no_partition():
     nested = {"type": "struct", "fields": []}
 
-    with pytest.raises(UnsupportedFeatureError, match="Partition columns of type struct<> are not read"):
+    with pytest.raises(UnsupportedFeatureError, match="Partition columns of type struct<> are not supported"):
         value(nested, "x")
 
 
 def test_values_stand_under_physical_names_and_are_given_by_those_that_users_know():
-    told = metadata(
+    table_metadata = metadata(
         schema_json([("p", "integer", {"delta.columnMapping.physicalName": "col-1", "delta.columnMapping.id": 1})]),
         partition_by=["p"],
         configuration={"delta.columnMapping.mode": "id"},
     )
     adds = adds_of({"path": "f", "partition_values": [("col-1", "7"), ("p", "8")]})
 
-    assert partition_texts(adds, told).to_pylist() == [[("p", "7")]]
-    assert partitions_of(adds, schema_of(told)).values.to_pylist() == [{"p": 7}]
+    assert partition_texts(adds, table_metadata).to_pylist() == [[("p", "7")]]
+    assert partitions_of(adds, schema_of(table_metadata)).values.to_pylist() == [{"p": 7}]
 
 
 def test_a_partition_column_that_a_file_does_not_tell_is_null():
     adds = adds_of({"path": "f", "partition_values": []}, {"path": "g", "partition_values": None})
 
-    assert partition_texts(adds, told_of("integer")).to_pylist() == [[("p", None)], [("p", None)]]
+    assert partition_texts(adds, table_metadata_of("integer")).to_pylist() == [[("p", None)], [("p", None)]]
 
 
 def test_without_partition_columns_there_is_one_partition():
-    told = metadata(schema_json())
+    table_metadata = metadata(schema_json())
     adds = adds_of({"path": "f"}, {"path": "g"})
 
-    assert partition_texts(adds, told).to_pylist() == [[], []]
-    assert partition_texts(adds.slice(0, 0), told).to_pylist() == []
-    assert partitions_of(adds, schema_of(told)).of_rows.tolist() == [0, 0]
+    assert partition_texts(adds, table_metadata).to_pylist() == [[], []]
+    assert partition_texts(adds.slice(0, 0), table_metadata).to_pylist() == []
+    assert partitions_of(adds, schema_of(table_metadata)).of_rows.tolist() == [0, 0]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["1", "2", "", None]), st.sampled_from(["a", "b", "", None])), max_size=20))
 def test_each_file_has_its_own_values(pairs):
-    told = metadata(schema_json([("n", "integer"), ("s", "string")]), partition_by=["s", "n"])
+    table_metadata = metadata(schema_json([("n", "integer"), ("s", "string")]), partition_by=["s", "n"])
     adds = adds_of(*({"path": str(i), "partition_values": [("n", n), ("s", s)]} for i, (n, s) in enumerate(pairs)))
 
-    found = partitions_of(adds, schema_of(told))
+    found = partitions_of(adds, schema_of(table_metadata))
 
     wanted = [{"s": s or None, "n": int(n) if n else None} for n, s in pairs]
     assert found.values.take(pa.array(found.of_rows)).to_pylist() == wanted
