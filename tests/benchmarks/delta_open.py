@@ -125,8 +125,8 @@ def timed(work: Callable[[Path], int], root: Path) -> tuple[float, float]:
 
 
 def peer(python: str, root: Path) -> tuple[float, float]:
-    told = subprocess.run([python, "-c", PEER, str(root)], capture_output=True, text=True, check=True)
-    clock, processor = map(float, told.stdout.split())
+    reported = subprocess.run([python, "-c", PEER, str(root)], capture_output=True, text=True, check=True)
+    clock, processor = map(float, reported.stdout.split())
     return clock, processor
 
 

@@ -108,13 +108,13 @@ def measure(name: str, folder: Path, columns: list[str], python: str | None) -> 
     ours(), bare()
     pairs = [(timed(ours), timed(bare)) for _ in range(REPEATS)]
     mine, theirs = (statistics.median(times) for times in zip(*pairs, strict=True))
-    told = f"{name:<28} ours {mine * 1000:7.0f} ms   pyarrow {theirs * 1000:7.0f} ms   ratio {mine / theirs:4.2f}"
+    reported = f"{name:<28} ours {mine * 1000:7.0f} ms   pyarrow {theirs * 1000:7.0f} ms   ratio {mine / theirs:4.2f}"
     if python:
         command = [python, "-c", DELTALAKE, str(folder), str(REPEATS + 1), ", ".join(columns)]
         answer = subprocess.run(command, check=True, capture_output=True, text=True)
         other = statistics.median([float(line) for line in answer.stdout.split()][1:])
-        told += f"   deltalake {other * 1000:7.0f} ms   ratio {mine / other:4.2f}"
-    print(told)
+        reported += f"   deltalake {other * 1000:7.0f} ms   ratio {mine / other:4.2f}"
+    print(reported)
 
 
 def main() -> None:

@@ -131,9 +131,9 @@ def large_index(files: int = LARGE, commits: int = 1_000) -> FileLifetimes:
 
 def say(what: str, seconds: float | None, *against: tuple[str, float | None]) -> None:
     """Print a line: the seconds, and their ratio to those of peers."""
-    told = "not measured" if seconds is None else f"{seconds:8.4f} s"
+    reported = "not measured" if seconds is None else f"{seconds:8.4f} s"
     ratios = [f"{seconds / other:.2f} of {name}" for name, other in against if seconds and other]
-    print(f"{what:<58} {told}  {', '.join(ratios)}")
+    print(f"{what:<58} {reported}  {', '.join(ratios)}")
 
 
 def history(folder: Path, pypaimon: str | None) -> None:

@@ -72,7 +72,7 @@ class User:
     def __init__(self, path, seed):
         self.path = path
         self.random = random.Random(seed)
-        self.done, self.told, self.wrong = collections.Counter(), collections.Counter(), collections.Counter()
+        self.done, self.reported, self.wrong = collections.Counter(), collections.Counter(), collections.Counter()
         self.open()
 
     def open(self):
@@ -114,7 +114,7 @@ class User:
         shown = [self.explorer.state.note, *(pane.error for pane in self.explorer._views.panes.values())]
         for sentence in filter(None, shown):
             head = sentence.split(" ", 1)[0]
-            (self.wrong if head.endswith(_FOREIGN) else self.told)[sentence[:160]] += 1
+            (self.wrong if head.endswith(_FOREIGN) else self.reported)[sentence[:160]] += 1
 
     def close(self):
         self.explorer.close()
@@ -176,12 +176,12 @@ def soak(kind, minutes, every, pause):
             writer.terminate()
             writer.wait(30)
         commits = len(Path(model).read_bytes().splitlines())
-    done, told, wrong = (
+    done, reported, wrong = (
         sum((getattr(user, name) for user in users), collections.Counter()) for name in ("done", "told", "wrong")
     )
     print(f"{kind}: {commits:,} commits, {done['acts']:,} acts, {done['explorers']:,} explorers")
-    print(f"errors of the table's own, as often as one was seen on the screen: {told.total():,}")
-    for sentence, times in told.most_common(8):
+    print(f"errors of the table's own, as often as one was seen on the screen: {reported.total():,}")
+    for sentence, times in reported.most_common(8):
         print(f"  {times:,} x {sentence}")
     found = [f"{times} x {sentence}" for sentence, times in wrong.most_common()]
     return found + (verdict(samples) if len(samples) >= 6 else ["fewer than 6 samples: no verdict"])

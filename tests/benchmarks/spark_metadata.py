@@ -42,7 +42,7 @@ def write_delta(root: Path, changes: int, commits: int) -> None:
     delta_open.write(root, 1)
     log = root / "_delta_log"
     first = [json.loads(line) for line in (log / f"{0:020d}.json").read_text().splitlines()]
-    told = [line for line in first if "commitInfo" not in line]  # protocol, metaData and the files of version 0
+    reported = [line for line in first if "commitInfo" not in line]  # protocol, metaData and the files of version 0
     each, before = changes * 2 // (commits * 3), []
     for version in range(1, commits + 1):
         added = [delta_open.add(version, place) for place in range(each)]
@@ -52,10 +52,12 @@ def write_delta(root: Path, changes: int, commits: int) -> None:
         ]
         lines = (json.dumps(one, separators=(",", ":")) for one in (delta_open.info(version), *removed, *added))
         (log / f"{version:020d}.json").write_text("\n".join(lines))
-        told += before[each // 2 :]
+        reported += before[each // 2 :]
         before = added
     # Writers leave a checkpoint every few commits; without any, opening reads the whole log.
-    pq.write_table(pa.Table.from_pylist(told + before, pa.schema(ACTIONS)), log / f"{commits:020d}.checkpoint.parquet")
+    pq.write_table(
+        pa.Table.from_pylist(reported + before, pa.schema(ACTIONS)), log / f"{commits:020d}.checkpoint.parquet"
+    )
 
 
 def watch(process: int, done: threading.Event) -> tuple[int, float]:
@@ -134,9 +136,9 @@ def measured(engine: str, root: Path, given: argparse.Namespace) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         runs.append(json.loads(done.stdout.splitlines()[-1]))
     (first, again), rows, memory, busy = min(runs)
-    told = f"{first:6.1f} s   again {again:6.1f} s   {busy:6.1f} s of the processor   {memory / 2**30:5.2f} GiB"
-    told += f"   {rows:,} lifetimes"
-    print(f"  {engine:<14} {told}", flush=True)
+    reported = f"{first:6.1f} s   again {again:6.1f} s   {busy:6.1f} s of the processor   {memory / 2**30:5.2f} GiB"
+    reported += f"   {rows:,} lifetimes"
+    print(f"  {engine:<14} {reported}", flush=True)
 
 
 def main() -> None:

@@ -122,11 +122,11 @@ def assert_as_read(table_format, comparison):
         }
         for version in (comparison.a, comparison.b)
     ]
-    told = comparison.files.to_dict()
-    assert {row["path"] for row in told if row["change"] == "removed"} == live[0].keys() - live[1].keys()
-    assert {row["path"] for row in told if row["change"] == "added"} == live[1].keys() - live[0].keys()
+    reported = comparison.files.to_dict()
+    assert {row["path"] for row in reported if row["change"] == "removed"} == live[0].keys() - live[1].keys()
+    assert {row["path"] for row in reported if row["change"] == "added"} == live[1].keys() - live[0].keys()
     moved = {path for path in live[0].keys() & live[1].keys() if live[0][path][0] != live[1][path][0]}
-    assert {row["path"] for row in told if row["level_before"] not in (None, row["level"])} == moved
+    assert {row["path"] for row in reported if row["level_before"] not in (None, row["level"])} == moved
     summary = {row["part"]: row for row in comparison.summary.to_dict()}
     assert summary["in A"]["rows"] == sum(rows for _, rows in live[0].values())
     assert summary["in A"]["files"] - summary["removed"]["files"] == summary["shared"]["files"]
@@ -178,8 +178,8 @@ def test_versions_of_tables_that_delta_wrote_differ_as_lifetimes_say(name):
         there, back = compared(table_format, a, b), compared(table_format, b, a)
         assert_mirrored(there, back)
         changed = Counter(lifetimes.difference(a, b)["path"].to_pylist())
-        told = {row["path"] for row in there.files.to_dict() if row["change"] in ("added", "removed")}
-        assert told == {path for path, count in changed.items() if count == 1}
+        reported = {row["path"] for row in there.files.to_dict() if row["change"] in ("added", "removed")}
+        assert reported == {path for path, count in changed.items() if count == 1}
 
 
 @pytest.mark.parametrize("name", ["dv", "manifests_parquet"])
@@ -287,7 +287,7 @@ def test_manifests_are_carried_over_from_delta_to_base_and_added_by_commits_betw
     }
 
 
-def test_manifests_that_were_merged_are_told_with_what_they_were_merged_into(table):
+def test_manifests_that_were_merged_are_reported_with_what_they_were_merged_into(table):
     for _ in range(3):
         table.commit()
     table.merge_manifests()
@@ -382,11 +382,11 @@ def test_files_say_which_commit_came_between_and_whether_it_changed_data(table):
     table.commit([(1, "x")] * 3, removed=["data-1.parquet", "data-2.parquet"], kind="COMPACT")
     table.commit([(1, "x")] * 5)
 
-    told = (
+    reported = (
         compared(opened(table), 2, 4).files.to_arrow().select(["change", "path", "version", "data_change"]).to_pylist()
     )
 
-    assert [tuple(row.values()) for row in told] == [
+    assert [tuple(row.values()) for row in reported] == [
         ("removed", "bucket-0/data-1.parquet", 3, False),
         ("removed", "bucket-0/data-2.parquet", 3, False),
         ("added", "bucket-0/data-3.parquet", 3, False),
@@ -394,19 +394,19 @@ def test_files_say_which_commit_came_between_and_whether_it_changed_data(table):
     ]
 
 
-def test_what_a_deletion_vector_deletes_is_told_but_not_which_commit_wrote_it():
+def test_what_a_deletion_vector_deletes_is_reported_but_not_which_commit_wrote_it():
     table_format = Paimon(Storage(str(TABLES / "dv_bitmap64")))
     versions = states(table_format)
     pairs = [compared(table_format, a, b).files.to_dict() for a in versions for b in versions if a < b]
 
-    told = [row for rows in pairs for row in rows if row["change"] == "deletions"]
+    reported = [row for rows in pairs for row in rows if row["change"] == "deletions"]
 
-    assert told
-    assert {(row["version"], row["data_change"]) for row in told} == {(None, None)}
-    assert all(row["deleted_rows"] != row["deleted_rows_before"] for row in told)
+    assert reported
+    assert {(row["version"], row["data_change"]) for row in reported} == {(None, None)}
+    assert all(row["deleted_rows"] != row["deleted_rows_before"] for row in reported)
 
 
-def test_where_commits_between_have_expired_it_is_not_told_what_they_were(table):
+def test_where_commits_between_have_expired_it_is_not_reported_what_they_were(table):
     for _ in range(5):
         table.commit()
     table.tag("kept", 1)
@@ -445,7 +445,7 @@ def test_manifests_are_not_compared_by_a_delta_list_that_a_listed_commit_has_los
         _ = compared(opened(table), 1, 4).manifests
 
 
-def test_of_a_version_whose_files_have_expired_the_rest_is_still_told():
+def test_of_a_version_whose_files_have_expired_the_rest_is_still_reported():
     table_format = Paimon(Storage(str(TABLES / "expired")))
 
     comparison = compared(table_format, 3, 9)
@@ -509,7 +509,7 @@ def delta_compared(root, a, b):
     return compared(Delta(Storage(str(root))), a, b)
 
 
-def test_entries_of_delta_commits_and_checkpoints_are_told(tmp_path):
+def test_entries_of_delta_commits_and_checkpoints_are_reported(tmp_path):
     table = DeltaTable(None, tmp_path)
     table.commit(add("a", rows=1))
     table.commit(add("b", rows=2), remove("a", size=500))

@@ -68,7 +68,7 @@ def test_shared_files_and_the_rows_of_the_others_are_counted(table):
     assert said(table, 4, 2) == said(table, 2, 4)
 
 
-def test_one_row_is_told_as_one(table):
+def test_one_row_is_reported_as_one(table):
     table.commit([(1, "x")])
     table.commit([(1, "x")])
 
@@ -106,7 +106,7 @@ def test_versions_with_the_same_files_have_the_same_rows(table):
     assert said(table, 1, 2) == "The only file is shared: the rows are the same."
 
 
-def test_versions_without_files_are_told(table):
+def test_versions_without_files_are_reported(table):
     table.commit(rows=())
     table.commit(rows=())
 
@@ -126,8 +126,8 @@ def changes(*rows):
 def without_levels(a, b, *between, keyed=False):
     """Return what is said of two versions of a format without levels, as Delta is."""
     difference = compare_files(files(*a), files(*b))
-    told = files_frame(difference, changes(*between), backwards=False)
-    return proven(difference, told, changes(*between), {"other"}, keyed=keyed)
+    reported = files_frame(difference, changes(*between), backwards=False)
+    return proven(difference, reported, changes(*between), {"other"}, keyed=keyed)
 
 
 def test_without_levels_a_new_deletion_vector_counts_the_rows_that_it_deletes_more():
@@ -157,9 +157,9 @@ def test_without_levels_what_commits_between_brought_counts_though_it_was_rearra
         {"path": "c", "change": "add", "rows": 13, "data_change": False},
     ]
 
-    told = without_levels([{"path": "a"}], [{"path": "c", "rows": 13}], *between)
+    reported = without_levels([{"path": "a"}], [{"path": "c", "rows": 13}], *between)
 
-    assert told == "0 of 2 files are shared, at most 3 rows changed."
+    assert reported == "0 of 2 files are shared, at most 3 rows changed."
 
 
 def test_where_the_rows_of_a_file_are_not_known_nothing_is_said_of_them():

@@ -16,7 +16,7 @@ def schema(*columns, keys=(), partitions=()):
     return TableSchema(id=0, columns=columns, primary_keys=tuple(keys), partition_keys=tuple(partitions))
 
 
-def told(a, b):
+def reported(a, b):
     return [tuple(row.values()) for row in compare_schemas(a, b).to_pylist()]
 
 
@@ -27,7 +27,7 @@ def test_columns_are_followed_by_their_field_ids():
     before = schema(column(0, "id", "BIGINT NOT NULL", nullable=False), column(1, "old"), column(2, "gone", "DATE"))
     after = schema(column(0, "id", "BIGINT NOT NULL", nullable=False), column(1, "new"), column(3, "gone", "STRING"))
 
-    assert told(before, after) == [
+    assert reported(before, after) == [
         ("dropped", 2, "gone", "DATE", None),
         ("renamed", 1, "new", "old", "new"),
         ("added", 3, "gone", None, "STRING"),
@@ -37,7 +37,7 @@ def test_columns_are_followed_by_their_field_ids():
 def test_without_field_ids_columns_are_followed_by_their_names():
     before, after = schema(column(None, "a"), column(None, "b")), schema(column(None, "a", "long"), column(None, "c"))
 
-    assert [row[:3] for row in told(before, after)] == [
+    assert [row[:3] for row in reported(before, after)] == [
         ("dropped", None, "b"),
         ("widened", None, "a"),
         ("added", None, "c"),
@@ -48,11 +48,11 @@ def test_columns_that_only_got_ids_are_the_same_columns():
     before = schema(column(None, "id"), column(None, "method"))
     after = schema(column(1, "id"), column(2, "channel"))
 
-    assert told(before, after) == [
+    assert reported(before, after) == [
         ("dropped", None, "method", "INT", None),
         ("added", None, "channel", None, "INT"),
     ]
-    assert told(before, schema(column(1, "id"), column(2, "method"))) == []
+    assert reported(before, schema(column(1, "id"), column(2, "method"))) == []
 
 
 @pytest.mark.parametrize(
@@ -78,36 +78,38 @@ def test_columns_that_only_got_ids_are_the_same_columns():
     ],
 )
 def test_a_type_is_widened_where_every_value_fits(before, after, change):
-    assert told(schema(column(0, "a", before)), schema(column(0, "a", after))) == [(change, 0, "a", before, after)]
+    assert reported(schema(column(0, "a", before)), schema(column(0, "a", after))) == [(change, 0, "a", before, after)]
 
 
-def test_not_null_is_told_once_though_some_formats_spell_it_in_the_type():
+def test_not_null_is_shown_once_though_some_formats_write_it_in_the_type():
     before, after = column(0, "a", "INT NOT NULL", nullable=False), column(0, "a", "INT")
 
-    assert told(schema(before), schema(after)) == [("nullable", 0, "a", "not null", "nullable")]
-    assert told(schema(after), schema(before)) == [("not null", 0, "a", "nullable", "not null")]
+    assert reported(schema(before), schema(after)) == [("nullable", 0, "a", "not null", "nullable")]
+    assert reported(schema(after), schema(before)) == [("not null", 0, "a", "nullable", "not null")]
 
 
 def test_comments_are_compared():
-    assert told(schema(column(0, "a")), schema(column(0, "a", comment="euros"))) == [("comment", 0, "a", None, "euros")]
+    assert reported(schema(column(0, "a")), schema(column(0, "a", comment="euros"))) == [
+        ("comment", 0, "a", None, "euros")
+    ]
 
 
 def test_the_order_of_the_columns_that_both_have_is_compared():
-    assert told(schema(A, B, C), schema(C, A)) == [
+    assert reported(schema(A, B, C), schema(C, A)) == [
         ("dropped", 1, "b", "INT", None),
         ("reordered", None, None, "a, c", "c, a"),
     ]
-    assert told(schema(A, C), schema(A, B, C)) == [("added", 1, "b", None, "INT")]
+    assert reported(schema(A, C), schema(A, B, C)) == [("added", 1, "b", None, "INT")]
 
 
 def test_keys_are_compared_and_a_renamed_key_is_the_same_key():
     renamed = column(0, "z")
 
-    assert told(schema(A, B, keys=["a"]), schema(A, B, keys=["a", "b"], partitions=["b"])) == [
+    assert reported(schema(A, B, keys=["a"]), schema(A, B, keys=["a", "b"], partitions=["b"])) == [
         ("primary key", None, None, "a", "a, b"),
         ("partition key", None, None, None, "b"),
     ]
-    assert told(schema(A, keys=["a"]), schema(renamed, keys=["z"])) == [("renamed", 0, "z", "a", "z")]
+    assert reported(schema(A, keys=["a"]), schema(renamed, keys=["z"])) == [("renamed", 0, "z", "a", "z")]
 
 
 def test_properties_are_added_removed_and_changed():
@@ -150,9 +152,9 @@ def test_changes_of_a_schema_turned_round_are_the_changes_the_other_way(a, b):
         return TURNED.get(change, change), number, other, after, before
 
     keys = {"primary key"}  # spelled with the names of either side
-    there = {row for row in told(a, b) if row[0] not in keys | {"reordered"}}
-    back = {turned(*row) for row in told(b, a) if row[0] not in keys | {"reordered"}}
+    there = {row for row in reported(a, b) if row[0] not in keys | {"reordered"}}
+    back = {turned(*row) for row in reported(b, a) if row[0] not in keys | {"reordered"}}
 
     assert {(row[0], row[1], *row[3:]) for row in there} == {(row[0], row[1], *row[3:]) for row in back}
-    assert ("reordered" in {row[0] for row in told(a, b)}) == ("reordered" in {row[0] for row in told(b, a)})
-    assert told(a, a) == []
+    assert ("reordered" in {row[0] for row in reported(a, b)}) == ("reordered" in {row[0] for row in reported(b, a)})
+    assert reported(a, a) == []

@@ -135,19 +135,19 @@ def test_a_syntax_error_is_one_sentence_that_names_the_place():
         ("name > 'x", "unterminated", None),
     ],
 )
-def test_what_is_no_sql_is_told_by_its_own_words(text, said, character):
+def test_text_that_is_not_sql_is_quoted_in_the_message(text, said, character):
     with pytest.raises(InvalidArgumentError) as error:
         condition(text, ROWS.schema)
 
-    told = str(error.value)
-    assert told.startswith(f"The condition {text!r} is not SQL: ")
-    assert said in told
-    assert told.endswith(". Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL.")
-    assert character is None or f" (character {character})." in told
+    reported = str(error.value)
+    assert reported.startswith(f"The condition {text!r} is not SQL: ")
+    assert said in reported
+    assert reported.endswith(". Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL.")
+    assert character is None or f" (character {character})." in reported
 
 
 @pytest.mark.parametrize("text", ["(id > 1", "((id > 1)", "id in (1, 2"])
-def test_a_parenthesis_that_is_not_closed_is_not_told_by_the_one_that_we_add(text):
+def test_a_parenthesis_that_is_not_closed_is_not_reported_by_the_one_that_we_add(text):
     with pytest.raises(InvalidArgumentError, match="is not SQL") as error:
         condition(text, ROWS.schema)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from snapshot_explorer.engines.spark.sessions import foreign_python
 
 
-def test_workers_of_another_environment_are_told(tmp_path, monkeypatch):
+def test_workers_of_another_environment_are_reported(tmp_path, monkeypatch):
     other = tmp_path / "python3"
     other.write_text("#!/bin/sh\n")
     other.chmod(0o755)

@@ -41,7 +41,7 @@ ORDERS = str(samples.path("orders"))
         ),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused(options, kind, message):
+def test_an_invalid_option_is_refused(options, kind, message):
     with pytest.raises(kind, match=re.escape(message)) as caught:
         describe({"path": ORDERS} | options, {})
 

@@ -116,18 +116,18 @@ def test_rows_that_a_plan_does_not_name_are_an_error_and_never_missing(query, pl
         connection.execute(query)
 
 
-def test_what_is_going_to_be_read_is_told_before_and_may_be_refused():
-    told = []
+def test_what_is_going_to_be_read_is_reported_before_and_may_be_refused():
+    reported = []
 
     def before(wanted):
-        told.append(wanted)
+        reported.append(wanted)
         raise PermissionError
 
     read = Read()
     with pytest.raises(PermissionError):
         run("select s from t where i = 7 limit 3", {"t": read.relation()}, failure, before=before)
 
-    assert told == [{"t": RequiredRows(columns=("i", "s"), where='((("i" = 7)))')}]
+    assert reported == [{"t": RequiredRows(columns=("i", "s"), where='((("i" = 7)))')}]
     assert read.asked == []
 
 
@@ -309,7 +309,7 @@ def test_memory_is_bounded_and_nothing_is_spilled():
     assert "B" in got["m"][0].as_py()
 
 
-def test_too_little_memory_is_told_without_advice_that_cannot_be_followed(monkeypatch):
+def test_too_little_memory_is_reported_without_advice_that_cannot_be_followed(monkeypatch):
     monkeypatch.setitem(sql._LOCKED, "memory_limit", "50MB")
 
     with pytest.raises(InvalidArgumentError) as raised:

@@ -74,7 +74,7 @@ _RAISED = {
         delta.SHREDDED_FILES: "test_a_shredded_variant_is_refused",
     },
     "formats/delta/test_deletion_vectors.py": {
-        delta.GREAT_DELETION_VECTORS: "test_a_vector_of_untold_size_is_not_read",
+        delta.GREAT_DELETION_VECTORS: "test_a_vector_without_a_size_is_not_read",
         delta.OTHER_DELETION_VECTORS: "test_another_way_to_store_is_refused",
     },
     "formats/delta/test_delta.py": {
@@ -240,7 +240,7 @@ _RAISED = {
     },
     "table/test_changes.py": {
         paimon.DIFFERENCE_OF_POSTPONED_BUCKETS: "test_the_difference_of_postponed_buckets_is_refused",
-        paimon.DIFFERENCE_OF_REMOVED_FILES: "test_states_without_keys_are_told_apart_only_where_files_were_only_added",
+        paimon.DIFFERENCE_OF_REMOVED_FILES: "test_states_without_keys_are_distinguished_only_where_files_were_only_added",
         paimon.TAKEN_CHANGE_COLUMN: "test_a_column_called_rowkind_is_refused",
         paimon.UPDATES_WITH_REMOVALS: "test_an_append_that_removes_files_is_refused_as_paimon_refuses_it",
     },

@@ -194,7 +194,7 @@ def test_deleted_rows_are_measured_against_what_the_engine_rewrites_from():
     ]
 
 
-def test_rows_that_delete_others_are_told_where_the_manifests_tell():
+def test_rows_that_delete_others_are_counted_where_the_manifests_record_them():
     large = {"size_bytes": 200 * MB, "bucket": 0, "level": 5}
 
     known = finding(health_of([large | {"delete_records": 30}], KEYED), "rows that delete others")
@@ -215,7 +215,7 @@ def test_skew_counts_where_the_largest_partition_is_large():
     assert (large["value"], large["state"]) == (12.0, "watch")
 
 
-def test_many_small_partitions_are_told():
+def test_many_small_partitions_are_reported():
     health = health_of([{"partition": [("user", str(user))]} for user in range(200)])
 
     assert finding(health, "small partitions")["state"] == "watch"
@@ -296,12 +296,12 @@ def test_odd_names_and_the_null_partition_are_drawn_as_what_they_are():
 def test_a_health_is_data():
     health = health_of([{"size_bytes": MB}] * 60)
 
-    told = health.to_dict()
+    reported = health.to_dict()
 
-    assert told["version"] == 7
-    assert told["verdict"] == health.verdict
-    assert [one["state"] for one in told["findings"]] == ["watch", "ok", "ok", "ok", "ok"]
-    assert told["partitions"][0]["files"] == 60
+    assert reported["version"] == 7
+    assert reported["verdict"] == health.verdict
+    assert [one["state"] for one in reported["findings"]] == ["watch", "ok", "ok", "ok", "ok"]
+    assert reported["partitions"][0]["files"] == 60
     assert health.findings.to_arrow().schema.equals(frames.HEALTH_FINDINGS)
     assert health.partitions.to_pandas()["share"].to_list() == [1.0]
 

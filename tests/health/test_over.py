@@ -52,33 +52,33 @@ def file_of(number, levels):
 @st.composite
 def histories(draw, levels):
     """Return what each version adds and removes, and the files that each has."""
-    live, told, states, number = {}, [], [], 0
+    live, reported, states, number = {}, [], [], 0
     for version in range(draw(st.integers(1, 12))):
         gone = draw(st.sets(st.sampled_from(sorted(live)), max_size=3)) if live else ()
-        told += [{"version": version, "change": "remove", "list": "delta"} | live.pop(path) for path in gone]
+        reported += [{"version": version, "change": "remove", "list": "delta"} | live.pop(path) for path in gone]
         for _ in range(draw(st.integers(0, 4))):
             number += 1
             one = draw(file_of(number, levels))
             live[one["path"]] = one
-            told.append({"version": version, "change": "add", "list": "delta"} | one)
+            reported.append({"version": version, "change": "add", "list": "delta"} | one)
         states.append(list(live.values()))
-    return told, states
+    return reported, states
 
 
-def lifetimes_of(told, count):
+def lifetimes_of(reported, count):
     times = [EPOCH + dt.timedelta(minutes=version) for version in range(count)]
-    rows = [row | {"partition": list(row["partition"])} for row in told]
+    rows = [row | {"partition": list(row["partition"])} for row in reported]
     return FileLifetimes().extended(range(count), times, pa.Table.from_pylist(rows, frames.CHANGES))
 
 
 def assert_by_hand(history, settings):
-    told, states = history
+    reported, states = history
 
-    rows = over_frame(lifetimes_of(told, len(states)), settings).to_pylist()
+    rows = over_frame(lifetimes_of(reported, len(states)), settings).to_pylist()
 
     assert [row.pop("version") for row in rows] == list(range(len(states)))
     assert [row.pop("committed_at") for row in rows] == [EPOCH + dt.timedelta(minutes=at) for at in range(len(states))]
-    has_levels = any(row["level"] is not None for row in told)
+    has_levels = any(row["level"] is not None for row in reported)
     for row, files in zip(rows, states, strict=True):
         expected = version_by_hand(files, settings)
         if has_levels and not files:
@@ -94,8 +94,8 @@ def assert_partitions_by_hand(files, settings):
     found = partitions_frame(groups_of(rows), settings).to_pylist()
 
     by_hand = {key: group_by_hand(some, settings) for key, some in by_group(files).items()}
-    told = {(tuple(row["partition"]), row["bucket"]): row for row in found}
-    assert {key: {name: told[key][name] for name in row} for key, row in by_hand.items()} == by_hand
+    reported = {(tuple(row["partition"]), row["bucket"]): row for row in found}
+    assert {key: {name: reported[key][name] for name in row} for key, row in by_hand.items()} == by_hand
     assert len(found) == len(by_hand)
 
 
@@ -139,12 +139,12 @@ def test_a_table_without_versions_has_no_numbers():
 
 def test_partitions_whose_column_was_renamed_are_one():
     plain = {"level": None, "bucket": None, "rows": 1, "size_bytes": 10, "schema_id": 0, "data_change": True}
-    told = [
+    reported = [
         {"version": 0, "change": "add", "list": "delta", "path": "a", "partition": [("day", "1")]} | plain,
         {"version": 1, "change": "add", "list": "delta", "path": "b", "partition": [("date", "1")]} | plain,
     ]
 
-    rows = over_frame(lifetimes_of(told, 2), DELTA)
+    rows = over_frame(lifetimes_of(reported, 2), DELTA)
 
     assert rows["groups"].to_pylist() == [1, 1]
     assert rows["small_files"].to_pylist() == [0, 2]

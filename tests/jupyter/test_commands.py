@@ -279,7 +279,7 @@ def test_load_above_the_settings_asks_and_reads_nothing(orders, written):
 
 
 @pytest.mark.parametrize("words", ["--yes", "-y", "--limit 10", "2"])
-def test_load_above_the_settings_reads_when_told_to(orders, words):
+def test_load_above_the_settings_reads_when_requested(orders, words):
     orders.ok("%config SnapshotMagics.load_row_limit = 3")
 
     assert len(orders.ok(f"%snapshot load {words}").result) in (3, 4)
@@ -412,7 +412,7 @@ def test_retention_says_what_would_go_and_returns_it(orders):
     assert orders.ok("r = %snapshot retention").result is None
 
 
-def test_retention_refuses_what_makes_no_sense(orders):
+def test_retention_refuses_invalid_input(orders):
     assert orders.fails("%snapshot retention --keep 7").startswith(
         "keep='7' is not a duration. Use a whole number with"
     )

@@ -318,7 +318,7 @@ def test_a_variable_of_another_kind_is_not_a_version(orders):
     assert "'rows' is not a valid ref" in orders.fails("%snapshot show rows")
 
 
-def test_a_tag_and_a_version_of_one_name_are_told_apart(orders):
+def test_a_tag_and_a_version_of_one_name_are_distinguished(orders):
     assert orders.fails("%snapshot show v1") == (
         "'v1' is ambiguous: a tag of this name is version 2, and 1 is version 1. Write tag:v1 or 1."
     )

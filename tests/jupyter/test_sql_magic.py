@@ -128,7 +128,7 @@ def test_a_query_that_reads_more_than_the_settings_asks_and_reads_nothing(orders
         "%%snapshot sql\nexplain select id from orders",
     ],
 )
-def test_a_query_reads_much_when_told_to_and_little_without(orders, line):
+def test_a_query_reads_much_when_requested_and_little_without(orders, line):
     orders.ok("%config SnapshotMagics.load_row_limit = 3")
 
     assert len(orders.ok(line).result) in (1, 3, 4)
@@ -164,11 +164,11 @@ def test_engines_are_named(orders):
         ("%%snapshot log\nselect 2", "%snapshot log is a line of its own: write it with one %."),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(orders, cell, message):
+def test_what_is_wrong_is_reported_in_one_line(orders, cell, message):
     assert orders.fails(cell).startswith(message)
 
 
-def test_without_an_open_table_the_way_to_open_one_is_told(shell):
+def test_without_an_open_table_the_message_shows_how_to_open_one(shell):
     assert shell.fails("%%snapshot sql\nselect * from orders") == (
         "No table is open. Open one: %snapshot open PATH as NAME."
     )

@@ -31,10 +31,10 @@ def assert_differences(lifetimes, live):
     """Compare the differences of all pairs of versions with those of their live files, (path, vector) each."""
     for a in live:
         for b in live:
-            told = lifetimes.difference(a, b).select(["change", "path"]).to_pylist()
+            reported = lifetimes.difference(a, b).select(["change", "path"]).to_pylist()
             expected = Counter(("remove", path) for path, _ in live[a] - live[b])
             expected += Counter(("add", path) for path, _ in live[b] - live[a])
-            assert Counter(tuple(row.values()) for row in told) == expected
+            assert Counter(tuple(row.values()) for row in reported) == expected
 
 
 @pytest.mark.parametrize("name", sorted(folder.name for folder in TABLES.iterdir()))
@@ -53,9 +53,9 @@ def test_lifetimes_agree_with_reading_every_version_of_tables_that_delta_wrote(n
     assert set(lifetimes.versions) == table_format._log.listing().loadable
     live = {}
     for version in lifetimes.versions:
-        told, read = lifetimes.files_at(version), table_format.version(version).files()
-        names = [one for one in told.column_names if one not in but]
-        assert spelled(told) == spelled(read)
+        reported, read = lifetimes.files_at(version), table_format.version(version).files()
+        names = [one for one in reported.column_names if one not in but]
+        assert spelled(reported) == spelled(read)
         live[version] = set(zip(read["path"].to_pylist(), read["deletion_vector"].to_pylist(), strict=True))
     assert_differences(lifetimes, live)
 

@@ -37,7 +37,7 @@ def changes(*rows):
     )
 
 
-def told(first, state, rows, last):
+def reported(first, state, rows, last):
     """Return the lifetimes of versions `first` to `last`."""
     begun = FileLifetimes().with_state(first, at(first), files(*state))
     versions = range(first + 1, last + 1)
@@ -49,7 +49,7 @@ def paths_at(lifetimes, version):
 
 
 def test_a_file_lives_from_the_version_that_adds_it_to_the_one_that_removes_it():
-    lifetimes = told(3, [file("a")], [(5, "add", file("b")), (6, "remove", file("a")), (8, "remove", file("b"))], 9)
+    lifetimes = reported(3, [file("a")], [(5, "add", file("b")), (6, "remove", file("a")), (8, "remove", file("b"))], 9)
 
     rows = lifetimes.to_arrow().select(
         ["path", "added_version", "added_at", "first_version", "removed_version", "removed_at"]
@@ -83,7 +83,7 @@ def test_a_file_lives_from_the_version_that_adds_it_to_the_one_that_removes_it()
 
 
 def test_a_file_that_is_restored_lives_twice():
-    lifetimes = told(0, [file("a")], [(1, "remove", file("a")), (3, "add", file("a"))], 4)
+    lifetimes = reported(0, [file("a")], [(1, "remove", file("a")), (3, "add", file("a"))], 4)
 
     assert [bool(paths_at(lifetimes, version)) for version in range(5)] == [True, False, False, True, True]
     assert lifetimes.to_arrow().select(["first_version", "removed_version"]).to_pylist() == [
@@ -93,26 +93,28 @@ def test_a_file_that_is_restored_lives_twice():
 
 
 def test_a_file_that_came_back_between_two_versions_is_no_difference_of_theirs():
-    lifetimes = told(0, [file("a"), file("b")], [(1, "remove", file("a")), (2, "add", file("a"))], 2)
+    lifetimes = reported(0, [file("a"), file("b")], [(1, "remove", file("a")), (2, "add", file("a"))], 2)
 
     assert lifetimes.difference(0, 2).num_rows == 0
     assert lifetimes.difference(1, 2)["path"].to_pylist() == ["day=a/a"]
 
 
 def test_adding_a_file_that_is_there_with_the_same_facts_changes_nothing():
-    lifetimes = told(0, [], [(1, "add", file("a")), (2, "add", file("a", data_change=False))], 3)
+    lifetimes = reported(0, [], [(1, "add", file("a")), (2, "add", file("a", data_change=False))], 3)
 
     assert lifetimes.to_arrow()["added_version"].to_pylist() == [1]
 
 
 def test_adding_a_file_that_is_there_with_other_facts_begins_a_new_life():
-    lifetimes = told(0, [], [(1, "add", file("a", rows=None)), (2, "add", file("a", rows=7))], 3)
+    lifetimes = reported(0, [], [(1, "add", file("a", rows=None)), (2, "add", file("a", rows=7))], 3)
 
     assert [lifetimes.files_at(version)["rows"].to_pylist() for version in (1, 2, 3)] == [[None], [7], [7]]
 
 
 def test_removing_a_file_that_is_not_there_changes_nothing():
-    lifetimes = told(0, [file("a")], [(1, "remove", file("b")), (2, "remove", file("a")), (3, "remove", file("a"))], 3)
+    lifetimes = reported(
+        0, [file("a")], [(1, "remove", file("b")), (2, "remove", file("a")), (3, "remove", file("a"))], 3
+    )
 
     assert lifetimes.to_arrow().select(["path", "removed_version"]).to_pylist() == [
         {"path": "day=a/a", "removed_version": 2}
@@ -120,7 +122,7 @@ def test_removing_a_file_that_is_not_there_changes_nothing():
 
 
 def test_a_file_that_one_commit_adds_and_removes_was_never_there():
-    lifetimes = told(0, [], [(1, "add", file("a")), (1, "remove", file("a"))], 2)
+    lifetimes = reported(0, [], [(1, "add", file("a")), (1, "remove", file("a"))], 2)
 
     assert len(lifetimes) == 0
 
@@ -128,7 +130,7 @@ def test_a_file_that_one_commit_adds_and_removes_was_never_there():
 def test_without_levels_a_new_deletion_vector_begins_a_new_life():
     first, second = file("a", deletion_vector="v1", deleted_rows=1), file("a", deletion_vector="v2", deleted_rows=3)
 
-    lifetimes = told(
+    lifetimes = reported(
         0, [file("a")], [(1, "add", first), (1, "remove", file("a")), (2, "remove", first), (2, "add", second)], 2
     )
 
@@ -143,7 +145,9 @@ def test_without_levels_a_new_deletion_vector_begins_a_new_life():
 def test_with_levels_a_file_keeps_its_life_whatever_its_deletion_vector_is():
     young = file("a", level=0)
 
-    lifetimes = told(0, [], [(1, "add", young), (2, "remove", young | {"deletion_vector": "v1", "deleted_rows": 1})], 2)
+    lifetimes = reported(
+        0, [], [(1, "add", young), (2, "remove", young | {"deletion_vector": "v1", "deleted_rows": 1})], 2
+    )
 
     assert lifetimes.to_arrow()["removed_version"].to_pylist() == [2]
 
@@ -151,7 +155,7 @@ def test_with_levels_a_file_keeps_its_life_whatever_its_deletion_vector_is():
 def test_a_file_that_moves_to_another_level_lives_on_there():
     young, old = file("a", level=0), file("a", level=5)
 
-    lifetimes = told(0, [], [(1, "add", young), (2, "add", old), (2, "remove", young)], 2)
+    lifetimes = reported(0, [], [(1, "add", young), (2, "add", old), (2, "remove", young)], 2)
 
     assert [lifetimes.files_at(version)["level"].to_pylist() for version in range(3)] == [[], [0], [5]]
     assert lifetimes.difference(1, 2).select(["change", "path", "level"]).to_pylist() == [
@@ -160,8 +164,8 @@ def test_a_file_that_moves_to_another_level_lives_on_there():
     ]
 
 
-def test_behind_a_gap_what_is_still_there_has_stayed_and_the_rest_is_told_from_when_it_is_known():
-    before = told(1, [file("a"), file("b")], [], 2)
+def test_behind_a_gap_what_is_still_there_has_stayed_and_the_rest_is_reported_from_when_it_is_known():
+    before = reported(1, [file("a"), file("b")], [], 2)
 
     lifetimes = before.with_state(7, at(7), files(file("b"), file("c")))
 
@@ -176,7 +180,7 @@ def test_behind_a_gap_what_is_still_there_has_stayed_and_the_rest_is_told_from_w
 
 def test_a_version_that_is_not_known_is_refused_with_those_that_are():
     with pytest.raises(SnapshotNotFoundError, match="files of version 3 are not known.* Known: 2 versions from 1 to 7"):
-        told(1, [], [], 1).with_state(7, at(7), files()).files_at(3)
+        reported(1, [], [], 1).with_state(7, at(7), files()).files_at(3)
     with pytest.raises(SnapshotNotFoundError, match="No version is known: read the lifetimes again"):
         FileLifetimes().files_at(1)
 
@@ -189,7 +193,7 @@ def test_a_path_without_folder_and_one_from_the_root_keep_their_spelling():
     assert lifetimes.files_at(0)["path"].to_pylist() == [one["path"] for one in odd]
 
 
-def test_partitions_that_differ_in_null_and_text_are_told_apart():
+def test_partitions_that_differ_in_null_and_text_are_distinguished():
     values = [[("p", None)], [("p", "")], [("p", "null")], [], [("q", None)]]
     rows = [file(f"{number}") | {"partition": value} for number, value in enumerate(values)]
 
@@ -209,7 +213,7 @@ def test_of_a_table_without_partitions_no_empty_partitions_are_drawn():
 
 
 def test_rows_that_are_not_known_make_the_total_unknown_as_long_as_they_are_there():
-    lifetimes = told(0, [file("a")], [(1, "add", file("b", rows=None)), (2, "remove", file("b"))], 2)
+    lifetimes = reported(0, [file("a")], [(1, "add", file("b", rows=None)), (2, "remove", file("b"))], 2)
 
     assert lifetimes.totals()["rows"].to_pylist() == [10, None, 10]
     assert lifetimes.totals()["size_bytes"].to_pylist() == [100, 200, 100]

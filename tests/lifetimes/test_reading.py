@@ -35,9 +35,9 @@ def assert_as_read(table_format, lifetimes, *, but=("added_version", "data_chang
     """
     direct = {version: table_format.version(version).files() for version in lifetimes.versions}
     for version, read in direct.items():
-        told = lifetimes.files_at(version)
-        names = [name for name in told.column_names if name not in but]
-        assert spelled(told, names) == spelled(read, names)
+        reported = lifetimes.files_at(version)
+        names = [name for name in reported.column_names if name not in but]
+        assert spelled(reported, names) == spelled(read, names)
     live = {
         version: set(zip(*(read[name].to_pylist() for name in ("path", "level")), strict=True))
         for version, read in direct.items()

@@ -57,10 +57,10 @@ def test_statistics_of_stays_bound_those_of_the_newest_version(path, ability):
 
     found = read_statistics(reading, columns, newest.number, title="")
 
-    told = live(found, len(found.lifetimes.versions) - 1)
-    assert sorted(told) == sorted(files["path"].to_pylist())
+    reported = live(found, len(found.lifetimes.versions) - 1)
+    assert sorted(reported) == sorted(files["path"].to_pylist())
     for row in files.select(["path", "lower", "upper", "null_count"]).to_pylist():
-        mine = told[row["path"]]
+        mine = reported[row["path"]]
         for name in columns:
             assert mine["null_count"][name] in (None, row["null_count"][name])
             least, greatest = mine["lower"][name], mine["upper"][name]

@@ -265,15 +265,15 @@ def test_what_contradicts_itself_is_a_warning_and_what_can_not_be_shown_an_error
     assert management.current_snapshot is first
 
 
-def test_another_table_at_the_same_place_is_told(caplog):
+def test_another_table_at_the_same_place_is_reported(caplog):
     log = Log(versions=(1,))
     management = manage(log, validate=lambda version: Validation(table_id=f"t{version}", notes=()))
     log.versions = (1, 2)
 
     management.update()
 
-    told = "Change in the table id detected while updating snapshot. "
-    assert f"{told}\nPrevious snapshot = Snap(1)\nNew snapshot = Snap(2)." in caplog.messages
+    reported = "Change in the table id detected while updating snapshot. "
+    assert f"{reported}\nPrevious snapshot = Snap(1)\nNew snapshot = Snap(2)." in caplog.messages
 
 
 def test_many_threads_see_versions_only_grow():

@@ -86,12 +86,12 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--pause", type=float, default=0.0)
-    told = parser.parse_args()
-    writer = Writer(told.folder, told.model)
-    end, parent = time.monotonic() + told.seconds, os.getppid()
+    arguments = parser.parse_args()
+    writer = Writer(arguments.folder, arguments.model)
+    end, parent = time.monotonic() + arguments.seconds, os.getppid()
     while time.monotonic() < end and os.getppid() == parent:
         writer.step()
-        time.sleep(told.pause)
+        time.sleep(arguments.pause)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def test_the_tour_runs_and_both_spellings_find_the_same(shell):
     assert (len(in_python["bad"]), len(in_python["changed"])) == (14, 16)
 
 
-def test_the_query_over_two_versions_tells_of_both(shell):
+def test_the_query_over_two_versions_returns_rows_of_both(shell):
     (query,) = re.findall(r"```text\n(%%snapshot sql\n.*?)```", (GUIDE / "sql.md").read_text("utf-8"), re.DOTALL)
     with capture_output():
         for line in TOUR.splitlines()[:4]:
@@ -76,7 +76,7 @@ def test_the_query_over_two_versions_tells_of_both(shell):
     assert found["before"].sum() > found["after"].sum()
 
 
-def test_the_reader_features_of_delta_are_told_as_they_are_read():
+def test_the_reader_features_of_delta_are_listed_as_they_are_read():
     from snapshot_explorer.formats.delta.features import READER_FEATURES
 
     read, refused = cells(DELTA, "reader features")

@@ -172,14 +172,14 @@ def test_by_itself_it_does_everything_but_spark_which_says_what_to_install(wheel
     environment = new_environment()
     environment.install("--constraint", "binder/constraints.txt", str(wheel))
 
-    told = json.loads(environment.python(SESSION, tmp_path).splitlines()[-1])
+    reported = json.loads(environment.python(SESSION, tmp_path).splitlines()[-1])
 
-    assert Path(told["file"]).is_relative_to(environment.folder)
-    assert told["spark"] == [MISSING] * 3
+    assert Path(reported["file"]).is_relative_to(environment.folder)
+    assert reported["spark"] == [MISSING] * 3
     orders = snapshot_explorer.open_table(snapshot_explorer.samples.path("orders"))
-    assert told["rows"] == orders.at(8).count("amount < 0") > 0
-    assert told["count"] == orders.at(8).count()
-    assert told["versions"] == [
+    assert reported["rows"] == orders.at(8).count("amount < 0") > 0
+    assert reported["count"] == orders.at(8).count()
+    assert reported["versions"] == [
         snapshot_explorer.open_table(snapshot_explorer.samples.path(name)).current.version
         for name in snapshot_explorer.samples.names()
     ]

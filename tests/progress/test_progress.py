@@ -36,7 +36,7 @@ def heard():
     listen(None)
 
 
-def test_work_is_told_until_it_ends(impatient, heard):
+def test_work_is_reported_until_it_ends(impatient, heard):
     with step("Counting sheep", total=3) as counting:
         counting.advance()
         counting.advance(2)
@@ -44,14 +44,14 @@ def test_work_is_told_until_it_ends(impatient, heard):
     assert heard.said == ["Counting sheep: 1 of 3, 0 s", "Counting sheep: 3 of 3, 0 s", "cleared"]
 
 
-def test_work_that_is_done_soon_is_not_told(heard):
+def test_work_that_is_done_soon_is_not_reported(heard):
     with step("Counting sheep", total=3) as counting:
         counting.advance(3)
 
     assert heard.said == []
 
 
-def test_work_is_not_told_more_often_than_anybody_can_read(impatient, heard, monkeypatch):
+def test_work_is_not_reported_more_often_than_anybody_can_read(impatient, heard, monkeypatch):
     monkeypatch.setattr(progress, "_EVERY", 60.0)
 
     with step("Counting sheep") as counting:
@@ -115,7 +115,7 @@ def test_a_step_may_be_advanced_from_several_threads(impatient, heard):
     assert heard.said[-2:] == ["Counting sheep: 800 of 800, 0 s", "cleared"]
 
 
-def test_what_another_thread_does_is_not_told(impatient, heard):
+def test_what_another_thread_does_is_not_reported(impatient, heard):
     def work():
         with step("In the background") as working:
             working.advance()

@@ -179,7 +179,7 @@ def test_for_spark_names_and_strings_are_spelled_to_mean_the_same(query, text):
         *((f"{word} x", f"{word} at line 1, column 1 is refused") for word in ("COPY", "attach", "SET", "show")),
     ],
 )
-def test_what_makes_no_sense_is_refused(query, message):
+def test_invalid_input_is_refused(query, message):
     with pytest.raises(InvalidArgumentError) as raised:
         found(query)
 

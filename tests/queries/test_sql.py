@@ -102,7 +102,7 @@ def test_an_engine_is_chosen_by_name(tables):
         (17, InvalidArgumentError, "A query must be a str, got int. Write it in quotes."),
     ],
 )
-def test_what_is_wrong_is_told_in_the_words_of_the_query(tables, query, error, message):
+def test_what_is_wrong_is_reported_in_the_words_of_the_query(tables, query, error, message):
     with pytest.raises(error) as raised:
         snapshot_explorer.sql(query, tables)
 
@@ -110,7 +110,7 @@ def test_what_is_wrong_is_told_in_the_words_of_the_query(tables, query, error, m
     assert "snapshot__" not in str(raised.value)
 
 
-def test_without_pyspark_the_way_to_install_it_is_told(tables, monkeypatch):
+def test_without_pyspark_the_message_shows_how_to_install_it(tables, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
 
@@ -202,7 +202,7 @@ def test_a_number_in_quotes_that_is_a_tag_too_is_refused(memory_root):
     )
 
 
-def test_a_table_without_versions_is_told(memory_root):
+def test_a_table_without_versions_is_reported(memory_root):
     writer = PaimonTable(*memory_root)
 
     with pytest.raises(SnapshotNotFoundError, match="the table has no version yet"):

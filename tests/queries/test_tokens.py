@@ -68,7 +68,7 @@ def test_comments_are_nested_and_end_with_their_line():
         ("select 1 /* /* */", "A comment is opened at line 1, column 10, but never closed. Close it with */."),
     ],
 )
-def test_what_is_never_closed_is_told_with_its_place(text, message):
+def test_what_is_never_closed_is_reported_with_its_place(text, message):
     with pytest.raises(InvalidArgumentError) as raised:
         tokens(text)
 

@@ -96,8 +96,8 @@ def test_unknown_is_not_zero():
     first, *others = traces(made)["net files"].y
     assert first == 1
     assert [str(one) for one in others] == ["nan", "nan"]
-    told = next(trace for trace in made.data if trace.name == "commits").hovertext
-    assert "files +? -0" in told[1]
+    reported = next(trace for trace in made.data if trace.name == "commits").hovertext
+    assert "files +? -0" in reported[1]
 
 
 def test_a_total_that_is_unknown_is_a_gap():
@@ -128,7 +128,7 @@ def test_tags_are_flags_with_their_names():
     assert len(flags.customdata[1]) < 100
 
 
-def test_names_of_many_tags_are_told_where_the_pointer_is():
+def test_names_of_many_tags_are_reported_where_the_pointer_is():
     made = figure(commits(*({"tags": [f"nightly-{at}-{place}" for place in range(20)]} for at in range(300))))
 
     flags = traces(made)["tags"]
@@ -147,9 +147,9 @@ def test_branches_are_flags_of_another_shape():
     assert branches.text == ("branch dev +1", "branch " + "a" * 15 + "…")
     assert branches.marker.symbol != tags.marker.symbol
     assert ([round(y, 2) for y in tags.y], [round(y, 2) for y in branches.y]) == ([0.97], [0.89, 0.81])
-    told = next(trace for trace in made.data if trace.name == "commits").hovertext
-    assert told[1].endswith("tags v1<br>branches dev, exp")
-    assert "branches" not in told[0]
+    reported = next(trace for trace in made.data if trace.name == "commits").hovertext
+    assert reported[1].endswith("tags v1<br>branches dev, exp")
+    assert "branches" not in reported[0]
     assert "branches" not in traces(figure(rows))
 
 
@@ -172,7 +172,7 @@ def test_a_branch_has_its_name_below_many_tags():
     assert (branches.text, [round(y, 2) for y in branches.y]) == (("branch dev", "branch exp"), [0.89, 0.81])
 
 
-def test_names_of_many_branches_are_told_where_the_pointer_is():
+def test_names_of_many_branches_are_reported_where_the_pointer_is():
     made = figure(many(2_000), branches={at: [f"b-{at}-{place}" for place in range(20)] for at in range(100)})
 
     flags = traces(made)["branches"]
@@ -232,8 +232,8 @@ def test_versions_beyond_what_a_browser_counts_stay_exact():
 
     assert list(traces(made)["+ append"].x) == [0, 2]
     assert made.layout.xaxis.title.text == f"version, less {start}"
-    told = next(trace for trace in made.data if trace.name == "commits").hovertext
-    assert told[1].startswith(f"<b>version {start + 2}</b>")
+    reported = next(trace for trace in made.data if trace.name == "commits").hovertext
+    assert reported[1].startswith(f"<b>version {start + 2}</b>")
 
 
 @pytest.mark.parametrize("count", [1, 5, 1_001])
@@ -331,7 +331,7 @@ def test_what_is_rewritten_stands_apart():
     assert made.layout.xaxis3.title.text == "no partition differs"
 
 
-def test_a_size_that_is_not_known_is_told_so():
+def test_an_unknown_size_is_shown_as_unknown():
     summary = compared(shared=1).set_column(3, COMPARED.field(3), pa.nulls(7, pa.int64()))
 
     assert difference_figure(summary, partitions(), title="A to B").data[1].text == ("?",) * 5

@@ -77,7 +77,7 @@ def test_hostile_text_is_shown_as_it_is(page):
     assert page.locator("#here img, svg a").count() == 0
 
 
-def test_ten_thousand_commits_are_drawn_and_told_one_by_one(page):
+def test_ten_thousand_commits_are_drawn_and_described_one_by_one(page):
     page.evaluate(DRAW, timeline(commits(10_000, removed_rows=80), y="rows", title="History").figure.to_json())
     assert page.evaluate("() => document.querySelector('#here')._fullLayout.yaxis.range[0]") <= -80
     page.evaluate("() => Plotly.relayout('here', {'xaxis.range': [4999.5, 5000.5], 'yaxis.range': [-50, 50]})")

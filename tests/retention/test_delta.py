@@ -237,7 +237,7 @@ def test_a_table_of_one_version_loses_nothing(written):
     assert (lost(result), freed(result), len(result.versions)) == ([], {}, 1)
 
 
-def test_an_interval_that_makes_no_sense_is_named(written):
+def test_an_invalid_interval_is_named(written):
     table = written(**{"delta.deletedFileRetentionDuration": "interval 1 month"})
 
     with pytest.raises(CorruptTableError, match="RetentionDuration is 'interval 1 month', not an interval such as"):

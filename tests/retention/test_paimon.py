@@ -317,7 +317,7 @@ def test_expiry_begins_where_the_hint_says(written):
         ({"snapshot.time-retained": "long"}, "option snapshot.time-retained must be a duration, got 'long'"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_named(written, options, message):
+def test_an_invalid_setting_is_named(written, options, message):
     with pytest.raises(CorruptTableError, match=message):
         retention(written(**options))
 
@@ -344,7 +344,7 @@ def test_a_keep_last_below_one_is_refused(written, keep_last):
 
 
 @pytest.mark.parametrize("keep", ["1d12h", "1 day 12 hours", "36 h", timedelta(hours=36)])
-def test_a_keep_may_be_spelled_in_several_ways(written, keep):
+def test_a_keep_may_be_written_in_several_ways(written, keep):
     assert "keep           1 day 12 hours (as asked)" in str(retention(written(1), keep=keep))
 
 

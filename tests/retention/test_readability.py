@@ -36,7 +36,7 @@ def test_all_versions_of_a_whole_table_can_be_loaded(paimon):
     assert missing(table)[6] == (2, 0, 0)
 
 
-def test_versions_that_lack_a_data_file_are_told_with_what_is_missing(paimon):
+def test_versions_that_lack_a_data_file_are_reported_with_what_is_missing(paimon):
     paimon.remove("bucket-0/data-3.parquet")
     table = open_table(f"memory://{paimon.root}")
 
@@ -86,7 +86,7 @@ def test_it_costs_a_listing_per_folder_and_opens_no_data_file(counted, paimon):
     assert not [request for request in counted.requests if "bucket-0/data" in request.path]
 
 
-def test_vacuumed_and_cleaned_versions_of_delta_are_told_apart(tmp_path):
+def test_vacuumed_and_cleaned_versions_of_delta_are_distinguished(tmp_path):
     table = DeltaTable(None, tmp_path / "t")
     for version in range(1, 7):
         gone = [remove(f"data-{version - 1}.parquet", millis=BASE_MILLIS)] if version > 1 else []

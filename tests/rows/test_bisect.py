@@ -70,8 +70,8 @@ def test_a_condition_on_rows_is_a_change_that_linear_search_finds_too(kind, step
     for condition in (f"id = {number}", f"count(*) filter (where id = {number}) > 0"):
         found = table.bisect(condition)
 
-        told = {row["version"]: row["holds"] for row in found.evaluated.to_dict()}
-        assert told == {version: holds[version] for version in told}
+        reported = {row["version"]: row["holds"] for row in found.evaluated.to_dict()}
+        assert reported == {version: holds[version] for version in reported}
         if not holds[model.versions[-1]]:
             assert found.version is None
             continue

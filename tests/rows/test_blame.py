@@ -29,7 +29,7 @@ def played(kind, steps):
     return play(kind, fsspec.filesystem("memory"), f"/{uuid.uuid4().hex}", steps)
 
 
-def told(found):
+def reported(found):
     """Return by version what changed of which id: (before, after) names, None for a row that is not there."""
     changes = {}
     for row in found.to_arrow().to_pylist():
@@ -49,19 +49,19 @@ def test_lines_by_key_are_the_changes_of_the_rows(kind, steps):
 
     found = open_table(model.url).blame(key="id")
 
-    assert told(found) == {version: changes for version, changes in model.changed().items() if changes}
+    assert reported(found) == {version: changes for version, changes in model.changed().items() if changes}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @settings(max_examples=10)
 @given(steps=STEPS, number=st.integers(1, 9))
-def test_the_life_of_a_row_is_told_whole_from_few_files(kind, steps, number):
+def test_the_whole_life_of_a_row_is_found_from_few_files(kind, steps, number):
     model = played(kind, steps)
 
     found = open_table(model.url).blame(f"id = {number}", key=["id"])
 
     expected = {version: changes[number] for version, changes in model.changed().items() if number in changes}
-    assert {version: sides[number] for version, sides in told(found).items()} == expected
+    assert {version: sides[number] for version, sides in reported(found).items()} == expected
     assert found.opened_files <= found.admitted_files <= found.files
 
 

@@ -57,19 +57,19 @@ def test_numbers_from_metadata_are_exact_or_said_to_be_bounds(kind, steps):
         wanted, found = expected(model, place), numbers(profile, name)
         bounds = dict(zip(model.versions, profile.columns[name]["bounds"].to_pylist(), strict=True))
         for version, (rows, nulls, least, greatest) in wanted.items():
-            told = found[version]
+            reported = found[version]
             if bounds[version] == "rows, null_count, min, max: with rows that delete files remove":
-                assert told[0] >= rows
+                assert reported[0] >= rows
                 continue
-            assert told[0] == rows
-            assert told[1] in (None, nulls)
+            assert reported[0] == rows
+            assert reported[1] in (None, nulls)
             if kind == "iceberg":
                 continue  # written without statistics
             if bounds[version] is None:
-                assert told[2:] == (least, greatest)
+                assert reported[2:] == (least, greatest)
             elif least is not None:
-                assert told[2] <= least
-                assert told[3] >= greatest
+                assert reported[2] <= least
+                assert reported[3] >= greatest
         assert kind != "paimon" or all(found[version][1] is not None for version in found)
 
 
@@ -92,14 +92,14 @@ def test_numbers_of_samples_agree_with_their_rows(name):
 
     assert table.at(table.versions()[0]).count() == exact.columns[next(iter(exact.columns))]["rows"][0].as_py()
     for column in loose.columns:
-        for told, real in zip(loose.columns[column].to_pylist(), exact.columns[column].to_pylist(), strict=True):
-            assert told["version"] == real["version"]
-            if "rows" not in (told["bounds"] or "") and told["null_count"] is not None:
-                assert (told["rows"], told["null_count"]) == (real["rows"], real["null_count"])
-            if real["min"] is not None and told["min"] is not None:
-                assert told["min"] <= real["min"] <= real["max"] <= told["max"]
-            if told["bounds"] is None and told["min"] is not None:
-                assert (told["min"], told["max"]) == (real["min"], real["max"])
+        for reported, real in zip(loose.columns[column].to_pylist(), exact.columns[column].to_pylist(), strict=True):
+            assert reported["version"] == real["version"]
+            if "rows" not in (reported["bounds"] or "") and reported["null_count"] is not None:
+                assert (reported["rows"], reported["null_count"]) == (real["rows"], real["null_count"])
+            if real["min"] is not None and reported["min"] is not None:
+                assert reported["min"] <= real["min"] <= real["max"] <= reported["max"]
+            if reported["bounds"] is None and reported["min"] is not None:
+                assert (reported["min"], reported["max"]) == (real["min"], real["max"])
 
 
 def test_a_column_that_versions_lack_is_unknown_there(memory_root):

@@ -198,15 +198,15 @@ def delta_of(folder, steps):
     """Write a Delta table: files come, go and come back as others, and get deletion vectors; commits are lost."""
     table = DeltaTable(None, folder, partition_by=["name"])
     partition, there, whole = "name", set(), 0
-    for step, told in steps:
+    for step, reported in steps:
         match step:
             case "commit":
-                table.commit(*(action(table, *one, partition) for one in told))
+                table.commit(*(action(table, *one, partition) for one in reported))
             case "rename":
                 partition = {"name": "id", "id": "name"}[partition]
                 table.commit(protocol(), metadata(partition_by=[partition]))
             case "checkpoint":
-                table.checkpoint(form=told, sidecars=2 if told in ("parquet", "json") else None)
+                table.checkpoint(form=reported, sidecars=2 if reported in ("parquet", "json") else None)
                 whole = table.version
             case "clean":
                 for version in range(whole):
@@ -267,7 +267,7 @@ def partly_lost(tmp_path):
     return open_table(tmp_path / "table")
 
 
-def test_changes_are_told_from_the_first_commit_that_is_there(spark, partly_lost):
+def test_changes_are_reported_from_the_first_commit_that_is_there(spark, partly_lost):
     message = (
         "_delta_log/00000000000000000004.json does not exist in .*: the commit of version 4 was cleaned up or removed "
         "by hand. Read from version 5 on, the next one whose commit exists."
@@ -303,21 +303,23 @@ def partitioned(tmp_path):
 
 
 def test_a_file_that_came_back_has_two_stays(spark, partitioned):
-    told = open_table(partitioned.root).lifetimes(engine="spark", spark=spark)
+    reported = open_table(partitioned.root).lifetimes(engine="spark", spark=spark)
 
-    rows = told.where("path = 'a'").orderBy("first_version").select("size_bytes", "added_version", "removed_version")
+    rows = (
+        reported.where("path = 'a'").orderBy("first_version").select("size_bytes", "added_version", "removed_version")
+    )
 
     assert [tuple(row) for row in rows.collect()] == [(500, 1, 2), (7, 3, None)]
 
 
 @pytest.mark.parametrize(("value", "paths"), [("x", ["a"]), (None, ["c"]), ("z", [])])
-def test_files_of_one_partition_are_told(spark, partitioned, value, paths):
+def test_files_of_one_partition_are_reported(spark, partitioned, value, paths):
     rows = open_table(partitioned.root).current.files({"name": value}, engine="spark", spark=spark)
 
     assert [row.path for row in rows.select("path").collect()] == paths
 
 
-def test_changes_of_one_version_and_of_a_range_are_told(spark, partitioned):
+def test_changes_of_one_version_and_of_a_range_are_reported(spark, partitioned):
     table = open_table(partitioned.root)
 
     of_one = table.at(2).file_changes(engine="spark", spark=spark).select("version", "change", "path")
@@ -431,7 +433,7 @@ def test_units_are_picklable_and_tell_records(name):
             assert set(records["version"].to_pylist()) <= set(versions)
 
 
-def test_settings_are_told_with_the_lines_that_they_are_on(tmp_path):
+def test_settings_are_reported_with_the_lines_that_they_are_on(tmp_path):
     table = DeltaTable(None, tmp_path, first=None)
     table.commit(add("a"), protocol(), add("b"), metadata())
     table.commit(add("c"))
@@ -446,7 +448,7 @@ def test_settings_are_told_with_the_lines_that_they_are_on(tmp_path):
     assert [bool(line) for line in found["content"][0].as_py().split(b"\n")[:5]] == [False, False, True, False, True]
 
 
-def test_paths_of_manifest_entries_that_differ_in_one_part_are_told_apart():
+def test_paths_of_manifest_entries_that_differ_in_one_part_are_distinguished():
     from snapshot_explorer.formats.paimon.metadata.manifests import ENTRIES
 
     plain = {"partition": b"p", "bucket": 0, "level": 0, "file_name": "f", "embedded_index": None}

@@ -30,9 +30,11 @@ def test_columns_that_are_never_null_are_left_to_sparks_own_readers(spark, tmp_p
         "timestamp": pa.timestamp("us", tz="UTC"),
     }
     fields = [(f"c{number}", kind) for number, kind in enumerate(kinds)]
-    told = metadata(fields)
-    told["metaData"]["schemaString"] = told["metaData"]["schemaString"].replace('"nullable": true', '"nullable": false')
-    table = DeltaTable(None, tmp_path / "present", fields=fields, first=(protocol(), told))
+    table_metadata = metadata(fields)
+    table_metadata["metaData"]["schemaString"] = table_metadata["metaData"]["schemaString"].replace(
+        '"nullable": true', '"nullable": false'
+    )
+    table = DeltaTable(None, tmp_path / "present", fields=fields, first=(protocol(), table_metadata))
     values = {
         "binary": [b"a", b"b"],
         "boolean": [True, False],
@@ -61,11 +63,11 @@ def test_nested_values_of_which_something_is_never_null_are_not_asked_of_sparks_
     rows = pa.table({"s": pa.array([{"l": 1}], pa.struct([pa.field("l", pa.int64())]))})
     read = {}
     for number, (kind, nullable) in enumerate([(inside, True), (whole, False), (whole, True)]):
-        told = metadata([("s", kind)])
+        table_metadata = metadata([("s", kind)])
         if not nullable:
-            schema = told["metaData"]["schemaString"]
-            told["metaData"]["schemaString"] = '"nullable": false'.join(schema.rsplit('"nullable": true', 1))
-        table = DeltaTable(None, tmp_path / str(number), first=(protocol(), told))
+            schema = table_metadata["metaData"]["schemaString"]
+            table_metadata["metaData"]["schemaString"] = '"nullable": false'.join(schema.rsplit('"nullable": true', 1))
+        table = DeltaTable(None, tmp_path / str(number), first=(protocol(), table_metadata))
         pq.write_table(rows, tmp_path / str(number) / "f.parquet")
         table.commit(add("f.parquet", rows=1))
         snapshot = open_table(str(tmp_path / str(number))).current

@@ -42,9 +42,9 @@ def local(snapshot):
 
 def plans(frame):
     """What Spark tells of how it gives rows, in all stages."""
-    with redirect_stdout(StringIO()) as told:
+    with redirect_stdout(StringIO()) as printed:
         frame.explain(extended=True)
-    return told.getvalue()
+    return printed.getvalue()
 
 
 def scans(frame):
@@ -403,7 +403,7 @@ def test_a_column_named_as_sparks_own_is_read(spark, tmp_path):
     assert open_table(str(tmp_path / "t")).current.to_spark(spark).collect() == [(2, "b")]
 
 
-def test_a_damaged_vector_is_told_before_any_job(spark, deleted):
+def test_a_damaged_vector_is_reported_before_any_job(spark, deleted):
     vector = next(deleted.glob("*.bin"))
     vector.write_bytes(vector.read_bytes()[:6])
 
@@ -433,7 +433,7 @@ def test_sparks_readers_get_few_files_or_large_ones():
     assert not native._is_worthwhile([part(128 * mega)] * 20_001)
 
 
-def test_a_missing_file_is_told_before_any_job(spark, numbers):
+def test_a_missing_file_is_reported_before_any_job(spark, numbers):
     gone = next(numbers.glob("*.parquet"))
     gone.unlink()
 
@@ -441,7 +441,7 @@ def test_a_missing_file_is_told_before_any_job(spark, numbers):
         open_table(str(numbers)).current.to_spark(spark)
 
 
-def test_a_damaged_file_is_told_in_our_words(spark, numbers):
+def test_a_damaged_file_is_reported_in_our_words(spark, numbers):
     damaged = next(numbers.glob("*.parquet"))
     damaged.write_bytes(damaged.read_bytes()[:100])
     frame = open_table(str(numbers)).current.to_spark(spark)
@@ -570,8 +570,8 @@ def write_over(root, path, rows):
 def test_columns_are_mapped_as_locally_whatever_the_protocol_lists(spark, tmp_path, mode):
     physical = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-7"}
     said = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [], "writerFeatures": ["columnMapping"]}
-    told = metadata([("id", "long", physical)], configuration={"delta.columnMapping.mode": mode})
-    table = DeltaTable(None, tmp_path / "t", first=[{"protocol": said}, told])
+    table_metadata = metadata([("id", "long", physical)], configuration={"delta.columnMapping.mode": mode})
+    table = DeltaTable(None, tmp_path / "t", first=[{"protocol": said}, table_metadata])
     stored = pa.schema([pa.field("id" if mode == "none" else "col-7", pa.int64(), metadata={"PARQUET:field_id": "7"})])
     size = write_over(tmp_path / "t", "f.parquet", pa.table([pa.array([1, 2])], schema=stored))
     table.commit(add("f.parquet", size=size, rows=2))

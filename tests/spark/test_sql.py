@@ -128,7 +128,7 @@ def test_plans_are_explained_and_columns_described(spark, tables):
         ("cache table orders", InvalidArgumentError, "cache at line 1, column 1 is refused"),
     ],
 )
-def test_what_is_wrong_is_told_in_the_words_of_the_query(spark, tables, query, error, message):
+def test_what_is_wrong_is_reported_in_the_words_of_the_query(spark, tables, query, error, message):
     with pytest.raises(error) as raised:
         snapshot_explorer.sql(query, tables, engine="spark", spark=spark)
 

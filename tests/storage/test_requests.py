@@ -152,7 +152,7 @@ def test_a_column_of_an_orc_file_costs_few_requests(table):
     assert sum(request.bytes for request in counted.requests) < len(buffer.getvalue()) / 2
 
 
-def test_an_error_while_an_open_file_is_read_is_told_in_our_words(table, memory_root):
+def test_an_error_while_an_open_file_is_read_is_reported_in_our_words(table, memory_root):
     storage, counted, write = table
     write("a", os.urandom(2 << 20))
     opened = storage.open("a")

@@ -89,7 +89,7 @@ def test_what_is_not_there_is_missing(table):
             ask("b")
 
 
-def test_a_bucket_that_is_not_there_is_told_apart_from_a_folder_that_is_not(table, s3):
+def test_a_bucket_that_is_not_there_is_distinguished_from_a_folder_that_is_not(table, s3):
     storage, _ = table
     _, _, options = s3
     lost = Storage("s3://no-such-bucket/t", options)

@@ -105,7 +105,7 @@ def test_a_listing_is_sorted_and_tells_folders_from_files(store):
     assert [entry.name for entry in storage.list("a/")] == ["deep", "x"]
 
 
-def test_the_folders_of_a_folder_are_told_alone(store):
+def test_the_folders_of_a_folder_are_reported_alone(store):
     storage = store({"b": b"12", "c/y": b"", "a/deep/y": b""})
 
     assert storage.folders("") == ["a", "c"]

@@ -212,12 +212,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=0)
-    told = parser.parse_args()
-    writer = WRITERS[told.format](told.folder, told.model, seed=told.seed)
-    end, parent = time.monotonic() + told.seconds, os.getppid()
+    arguments = parser.parse_args()
+    writer = WRITERS[arguments.format](arguments.folder, arguments.model, seed=arguments.seed)
+    end, parent = time.monotonic() + arguments.seconds, os.getppid()
     while time.monotonic() < end and os.getppid() == parent:
         writer.step()
-        time.sleep(told.pause)
+        time.sleep(arguments.pause)
 
 
 if __name__ == "__main__":

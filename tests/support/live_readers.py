@@ -76,9 +76,9 @@ class Reader:
             else:
                 self.right[ask.__name__] += 1
 
-    def check(self, holds, told):
+    def check(self, holds, reported):
         if not holds:
-            raise AssertionError(told)
+            raise AssertionError(reported)
 
     def rows_of(self, version):
         known = self.model[version]
@@ -212,7 +212,7 @@ def read_live(kind, *, seconds, readers=4, command=None, pause=0.0):
         "commits": commits,
         "right": sum((one.right for one in them), collections.Counter()),
         "errors": sum((one.errors for one in them), collections.Counter()),
-        "said": {kind: told for one in them for kind, told in one.said.items()},
+        "said": {kind: reported for one in them for kind, reported in one.said.items()},
         "wrong": [sentence for one in them for sentence in one.wrong] + [f"{hangs} readers hang"] * bool(hangs),
         "before": before,
         "after": after,

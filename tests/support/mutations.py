@@ -512,7 +512,7 @@ def failures(results):
     found = []
     for one in results:
         about = f"seed {one['seed']}: {one['table']} {one.get('how')} {one.get('file')}"
-        found += [f"{about}: {name}: {told}" for name, (end, told) in one["ends"].items() if end == "foreign"]
+        found += [f"{about}: {name}: {reported}" for name, (end, reported) in one["ends"].items() if end == "foreign"]
         if one["seconds"] > SLOW_SECONDS:
             found.append(f"{about}: took {one['seconds']:.0f} s of the processor")
     return found

@@ -156,26 +156,26 @@ def test_the_order_of_versions_matters(plain):
         plain.row_changes(3, 1)
 
 
-def test_an_unknown_mode_is_told_the_modes(plain):
+def test_an_error_for_an_unknown_mode_lists_the_modes(plain):
     with pytest.raises(errors.InvalidArgumentError, match="'all' is not a mode. Modes: auto, delta, changelog, diff."):
         plain.row_changes(1, 2, mode="all")
 
 
-def test_an_unknown_column_is_told(plain):
+def test_an_error_names_an_unknown_column(plain):
     with pytest.raises(errors.InvalidArgumentError, match="'nope'"):
         plain.row_changes(1, 2, ["nope"])
     with pytest.raises(errors.InvalidArgumentError, match="must be a list of names"):
         plain.row_changes(1, 2, "id")
 
 
-def test_two_tags_are_told_apart_by_their_states(inspected):
+def test_two_tags_are_distinguished_by_their_states(inspected):
     by_tags = inspected.row_changes("tag:kept", "tag:passing")
 
     assert by_tags.equals(inspected.row_changes(2, 4, mode="diff"))
     assert not by_tags.equals(inspected.row_changes("tag:kept", 4))
 
 
-def test_states_without_keys_are_told_apart_only_where_files_were_only_added(plain):
+def test_states_without_keys_are_distinguished_only_where_files_were_only_added(plain):
     assert plain.row_changes(1, 3, mode="diff")["id"].to_pylist() == [2, 3]
 
     with pytest.raises(errors.UnsupportedFeatureError, match="no primary key to match rows by"):

@@ -81,9 +81,9 @@ def test_lifetimes_and_comparisons_of_the_samples_agree():
         lifetimes = table.lifetimes()
         first, last = lifetimes.versions[0], lifetimes.versions[-1]
 
-        told = table.compare(first, last).summary.to_dict()
+        reported = table.compare(first, last).summary.to_dict()
 
-        assert [row["files"] for row in told if row["part"].startswith("in ")] == [
+        assert [row["files"] for row in reported if row["part"].startswith("in ")] == [
             lifetimes.files_at(first).num_rows,
             lifetimes.files_at(last).num_rows,
         ]

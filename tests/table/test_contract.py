@@ -183,7 +183,7 @@ def test_history_can_be_searched_for_a_text(table, scenario):
         ({"since": "latest"}, "since='latest' is not a time"),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_refused(table, filters, message):
+def test_an_invalid_filter_is_refused(table, filters, message):
     with pytest.raises(InvalidArgumentError, match=message):
         table.history(**filters)
 
@@ -301,7 +301,7 @@ def test_changes_are_chosen_by_columns_and_conditions(table, version):
         ("earliest~2", "latest", "auto", SnapshotNotFoundError, "it goes back past the earliest"),
     ],
 )
-def test_a_range_of_changes_that_makes_no_sense_is_refused(table, a, b, mode, error, message):
+def test_an_invalid_range_of_changes_is_refused(table, a, b, mode, error, message):
     with pytest.raises(error, match=message):
         table.row_changes(a, b, mode=mode)
 
@@ -342,7 +342,7 @@ def test_an_update_without_news_returns_the_same_snapshot(table, version):
     assert table.at(version(5)) is table.current
 
 
-def test_what_is_known_is_told_without_a_request(counted, scenario):
+def test_what_is_known_is_returned_without_a_request(counted, scenario):
     table = open_table(scenario.url.replace("memory", "counted"))
     table.history()
     _ = table.current.schema

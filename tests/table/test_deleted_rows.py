@@ -23,11 +23,11 @@ def summary(table, a, b):
 
 
 def test_a_comparison_counts_the_rows_that_vectors_of_shared_files_remove(table):
-    told = summary(table, 1, 3)
+    reported = summary(table, 1, 3)
 
-    assert told["shared"] == (2, 255)
-    assert told["removed"] == told["added"] == (0, 0)
-    assert told["shared, rows deleted"] == (1, 3)
+    assert reported["shared"] == (2, 255)
+    assert reported["removed"] == reported["added"] == (0, 0)
+    assert reported["shared, rows deleted"] == (1, 3)
     assert summary(table, 3, 1)["shared, rows deleted"] == (1, -3)
     assert summary(table, 3, 4)["shared, rows deleted"] == (1, -1)
     assert "shared, rows deleted" not in summary(table, 1, 1)
@@ -46,13 +46,13 @@ def test_a_history_counts_the_rows_that_vectors_remove(table):
     ]
 
 
-def test_the_deletes_of_the_sample_are_told():
+def test_the_deletes_of_the_sample_are_reported():
     payments = open_table(samples.path("payments"))
 
     assert "shared, rows deleted" in summary(payments, 17, 18)
 
 
-def test_rows_that_nothing_counts_are_told_as_unknown(tmp_path):
+def test_rows_that_nothing_counts_are_reported_as_unknown(tmp_path):
     written = DeltaTable(None, tmp_path)
     written.commit(add("a", rows=2), add("b"))
     snapshot = open_table(tmp_path).current

@@ -73,14 +73,14 @@ def test_the_partition_of_a_table_without_partitions_is_not_drawn(table):
     assert "day=2026-11-01" in repr(open_table(str(DATA / "inspected")).inspect("partitions"))
 
 
-def test_a_misspelled_name_is_told_the_nearest(table):
+def test_an_error_for_a_misspelled_name_suggests_the_nearest(table):
     with pytest.raises(errors.InvalidArgumentError) as caught:
         table.inspect("snapshot")
 
     assert str(caught.value) == f"No system table is called 'snapshot'. Did you mean snapshots? System tables: {NAMES}."
 
 
-def test_an_unknown_name_is_told_what_there_is(table):
+def test_an_error_for_an_unknown_name_lists_the_names(table):
     with pytest.raises(errors.InvalidArgumentError, match=f"No system table is called 'xyz'. System tables: {NAMES}."):
         table.inspect("xyz")
 
@@ -172,7 +172,7 @@ def test_a_ref_is_refused_where_a_frame_tells_of_no_version(table):
         table.inspect("snapshots", "earliest")
 
 
-def test_an_unknown_version_is_told_as_everywhere(table):
+def test_an_unknown_version_raises_as_everywhere(table):
     with pytest.raises(errors.SnapshotNotFoundError, match="99"):
         table.inspect("files", 99)
 

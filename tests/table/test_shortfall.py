@@ -175,7 +175,7 @@ def test_a_hint_that_is_behind_does_not_hide_a_version(memory_root):
     assert table.update().version == 4
 
 
-def test_history_that_was_written_again_is_told(memory_root, caplog):
+def test_history_that_was_written_again_is_reported(memory_root, caplog):
     written = write("paimon", *memory_root)
     table = opened(written)
     written.rollback(2)
@@ -187,7 +187,7 @@ def test_history_that_was_written_again_is_told(memory_root, caplog):
     assert "recreated: version 4, the newest before, is another commit now." in caplog.text
 
 
-def test_a_delta_table_that_was_made_anew_is_followed_and_told(tmp_path, caplog):
+def test_a_delta_table_that_was_made_anew_is_followed_and_reported(tmp_path, caplog):
     written = write("delta", None, tmp_path)
     table = open_table(tmp_path)
     for version in range(5):

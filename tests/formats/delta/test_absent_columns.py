@@ -31,8 +31,8 @@ def columns(**named):
 
 def opened(root, rows, *, mode="none", stats=None, fields=FIELDS, partition_by=(), said=None):
     """Return the newest version of a table with one file, and `stats` for it; by default it has a number of rows."""
-    told = metadata(schema_json(fields), configuration=MODES[mode], partition_by=partition_by)
-    table = DeltaTable(None, root, first=[said or protocol(2, 5), told])
+    table_metadata = metadata(schema_json(fields), configuration=MODES[mode], partition_by=partition_by)
+    table = DeltaTable(None, root, first=[said or protocol(2, 5), table_metadata])
     pq.write_table(rows, root / "f.parquet")
     size = (root / "f.parquet").stat().st_size
     partition = dict.fromkeys(partition_by, "1")

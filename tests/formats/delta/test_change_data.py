@@ -107,7 +107,7 @@ def test_an_action_that_does_not_say_whether_it_changes_data_does(table):
 
 
 @pytest.mark.parametrize(
-    ("metrics", "is_told"),
+    ("metrics", "is_reported"),
     [
         ({"numTargetRowsInserted": "0", "numTargetRowsUpdated": "0", "numTargetRowsDeleted": "0"}, False),
         ({"numTargetRowsInserted": 0, "numTargetRowsUpdated": 0, "numTargetRowsDeleted": 0}, False),
@@ -116,7 +116,7 @@ def test_an_action_that_does_not_say_whether_it_changes_data_does(table):
         (None, True),
     ],
 )
-def test_a_merge_that_found_nothing_to_do_is_no_change(table, metrics, is_told):
+def test_a_merge_that_found_nothing_to_do_is_no_change(table, metrics, is_reported):
     table.append([(1, "a")], name="a.parquet")
     table.commit(
         remove("a.parquet"),
@@ -125,7 +125,7 @@ def test_a_merge_that_found_nothing_to_do_is_no_change(table, metrics, is_told):
         info={} if metrics is None else {"operationMetrics": metrics},
     )
 
-    assert changes(table, 1, 2) == ([("+I", 1, "a"), ("-D", 1, "a")] if is_told else [])
+    assert changes(table, 1, 2) == ([("+I", 1, "a"), ("-D", 1, "a")] if is_reported else [])
 
 
 def test_a_deletion_vector_that_grows_deletes_and_one_that_shrinks_inserts(table):
@@ -214,7 +214,7 @@ def test_what_delta_calls_the_columns_is_given_when_asked_for(table):
     assert open_table(table.url).row_changes(0, 2).column_names == ["rowkind", "id", "name"]
 
 
-def test_changes_of_a_commit_that_nothing_tells_the_time_of_are_told_without_it(table):
+def test_changes_of_a_commit_of_unknown_time_have_no_time(table):
     table.commit(table.data("a.parquet", [(1, "a")]), info=False)
 
     assert changes(table, 0, 1) == [("+I", 1, "a")]
@@ -296,7 +296,7 @@ def mapped(*fields, mode="name"):
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
-def test_mapped_columns_are_told_by_the_names_of_the_last_version(memory_root, mode):
+def test_mapped_columns_have_the_names_of_the_last_version(memory_root, mode):
     table = DeltaTable(
         *memory_root, first=(protocol(2, 5), mapped(("id", "long", 1), ("name", "string", 2), mode=mode))
     )

@@ -88,7 +88,7 @@ def test_without_files_a_checkpoint_still_tells_the_rest(tmp_path, form):
     assert found.metadata.configuration == {"a": "b"}
 
 
-def test_the_files_of_a_checkpoint_are_told_with_what_they_hold(tmp_path):
+def test_the_files_of_a_checkpoint_are_reported_with_what_they_hold(tmp_path):
     table = built(tmp_path)
     paths = table.checkpoint(form="json", sidecars=2)
 

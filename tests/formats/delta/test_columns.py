@@ -152,8 +152,8 @@ def test_parts_of_a_slice_are_its_own():
 
 
 def fields(*columns, mode="none"):
-    told = metadata(schema_json(list(columns)), configuration={"delta.columnMapping.mode": mode})
-    return schema_of(told).fields
+    table_metadata = metadata(schema_json(list(columns)), configuration={"delta.columnMapping.mode": mode})
+    return schema_of(table_metadata).fields
 
 
 def numbered(number):

@@ -49,9 +49,11 @@ def test_the_vector_that_delta_wrote_is_read(storage):
     content = bytes.fromhex("0100000022d1d339640100000000000000000000003a3000000100000000000000100000000000f7a6b4b5")
     unique = uuid.UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")
     put(storage, f"ab/deletion_vector_{unique}.bin", content)
-    told = described(storage_type="u", path_or_inline="ab^-aqEH.-t@S}K{vb[*k^", offset=1, size_bytes=34, cardinality=1)
+    reported = described(
+        storage_type="u", path_or_inline="ab^-aqEH.-t@S}K{vb[*k^", offset=1, size_bytes=34, cardinality=1
+    )
 
-    assert of(storage, told, 50) == [0]
+    assert of(storage, reported, 50) == [0]
 
 
 def test_no_description_is_no_vector(storage):
@@ -60,11 +62,11 @@ def test_no_description_is_no_vector(storage):
 
 @given(st.sets(st.integers(0, ROWS - 1), max_size=50))
 def test_inline_positions_come_back(positions):
-    told = inline_vector(positions)
+    reported = inline_vector(positions)
 
     assert of(
         Storage("memory://any"),
-        inline(bitmap(positions), len(positions)) | {"path_or_inline": told["pathOrInlineDv"]},
+        inline(bitmap(positions), len(positions)) | {"path_or_inline": reported["pathOrInlineDv"]},
     ) == sorted(positions)
 
 
@@ -75,20 +77,20 @@ def test_a_file_holds_several_vectors(storage):
     put(storage, f"deletion_vector_{unique}.bin", content)
 
     for positions, offset in zip(sets, offsets, strict=True):
-        told = described(
+        reported = described(
             storage_type="u",
             path_or_inline=encoded(unique.bytes),
             offset=offset,
             size_bytes=len(bitmap(positions)),
             cardinality=len(positions),
         )
-        assert of(storage, told) == list(positions)
+        assert of(storage, reported) == list(positions)
 
 
 def test_an_absolute_path_is_decoded_once_and_may_not_leave_the_storage(storage):
     content, (offset,) = vector_file([3])
     put(storage, "a%20 b.bin", content)
-    told = described(
+    reported = described(
         storage_type="p",
         path_or_inline=f"{storage.root}/a%2520%20b.bin",
         offset=offset,
@@ -96,9 +98,9 @@ def test_an_absolute_path_is_decoded_once_and_may_not_leave_the_storage(storage)
         cardinality=1,
     )
 
-    assert of(storage, told) == [3]
+    assert of(storage, reported) == [3]
     with pytest.raises(UnsupportedFeatureError, match="on another storage than the table"):
-        vector_of(told | {"path_or_inline": "s3://elsewhere/x.bin"}, storage, PATH)
+        vector_of(reported | {"path_or_inline": "s3://elsewhere/x.bin"}, storage, PATH)
 
 
 def test_rows_past_four_thousand_million_are_read():
@@ -179,11 +181,11 @@ def beside(storage, content, **changes):
     ],
 )
 def test_damage_names_the_vector_and_its_data_file(storage, change, content, said):
-    with pytest.raises(CorruptTableError, match=said) as told:
+    with pytest.raises(CorruptTableError, match=said) as reported:
         of(storage, beside(storage, content, **change))
 
-    assert "The deletion vector of part-0.parquet, in deletion_vector_00000000" in str(told.value)
-    assert "compare it with a copy" in str(told.value)
+    assert "The deletion vector of part-0.parquet, in deletion_vector_00000000" in str(reported.value)
+    assert "compare it with a copy" in str(reported.value)
 
 
 def test_a_vector_past_the_end_of_its_data_file_is_damage(storage):
@@ -192,12 +194,12 @@ def test_a_vector_past_the_end_of_its_data_file_is_damage(storage):
 
 
 def test_a_vector_that_is_gone_is_named(storage):
-    told = described(storage_type="u", path_or_inline=encoded(UNIQUE.bytes), offset=1)
+    reported = described(storage_type="u", path_or_inline=encoded(UNIQUE.bytes), offset=1)
 
     with pytest.raises(
         CorruptTableError, match=r"The deletion vector of part-0.parquet does not exist \(deletion_vector_"
     ):
-        of(storage, told)
+        of(storage, reported)
 
 
 @pytest.mark.parametrize(
@@ -229,16 +231,16 @@ def test_another_way_to_store_is_refused(storage, kind):
         vector_of(described(storage_type=kind), storage, PATH)
 
 
-def test_a_vector_of_untold_size_is_not_read(storage):
+def test_a_vector_without_a_size_is_not_read(storage):
     with pytest.raises(UnsupportedFeatureError, match="has 1,000,000,000 bytes; the limit"):
         vector_of(described(size_bytes=1_000_000_000), storage, PATH)
 
 
 def test_a_folder_before_the_name_may_not_leave_the_table(storage):
-    told = described(storage_type="u", path_or_inline="../.." + encoded(UNIQUE.bytes), offset=1)
+    reported = described(storage_type="u", path_or_inline="../.." + encoded(UNIQUE.bytes), offset=1)
 
     with pytest.raises(CorruptTableError, match="leads out of the table's folder"):
-        of(storage, told)
+        of(storage, reported)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +284,7 @@ def test_a_file_with_one_wrong_byte_is_never_read_as_other_rows(place, value):
     storage = Storage("memory://one-wrong-byte")
     content = WHOLE[:place] + bytes([value]) + WHOLE[place + 1 :]
     fsspec.filesystem("memory").pipe_file(f"/one-wrong-byte/deletion_vector_{UNIQUE}.bin", content)
-    told = described(
+    reported = described(
         storage_type="u",
         path_or_inline=encoded(UNIQUE.bytes),
         offset=1,
@@ -290,7 +292,7 @@ def test_a_file_with_one_wrong_byte_is_never_read_as_other_rows(place, value):
         cardinality=len(SOME),
     )
 
-    found, error = tried(of, storage, told)
+    found, error = tried(of, storage, reported)
 
     assert found == SOME if error is None else content != WHOLE
     assert zlib.crc32(bitmap(SOME)) == int.from_bytes(WHOLE[-4:], "big")

@@ -175,7 +175,7 @@ def test_a_branch_is_refused(table):
         open_table(table.root, branch="dev")
 
 
-def test_other_formats_are_told_apart(table, tmp_path_factory):
+def test_other_formats_are_distinguished(table, tmp_path_factory):
     with pytest.raises(TableNotFoundError, match="is not a paimon table but a delta table"):
         open_table(table.root, format="paimon")
     with pytest.raises(TableNotFoundError, match=r"No delta table at .*: the folder is missing or empty"):
@@ -237,7 +237,7 @@ def test_a_gap_or_a_missing_beginning_is_refused_at_opening(tmp_path):
         open_table(tmp_path)
 
 
-def test_versions_that_were_cleaned_are_told_from_those_that_are_left(table):
+def test_versions_that_were_cleaned_are_distinguished_from_those_that_are_left(table):
     table.remove_file(commit_name(0))
     opened = open_table(table.root)
 
@@ -341,7 +341,7 @@ def test_opening_costs_the_same_however_long_the_history_is(counted, memory_root
     assert costs[0] == costs[1] <= 10
 
 
-def test_an_update_to_another_table_of_that_place_is_told(tmp_path, caplog):
+def test_an_update_to_another_table_of_that_place_is_reported(tmp_path, caplog):
     written = DeltaTable(None, tmp_path)
     opened = open_table(tmp_path)
     before = opened.current
@@ -350,8 +350,8 @@ def test_an_update_to_another_table_of_that_place_is_told(tmp_path, caplog):
     after = opened.update()
 
     assert after is not before
-    told = "Change in the table id detected while updating snapshot. \nPrevious snapshot = "
-    assert any(told in message for message in caplog.messages)  # text would be as PySpark has every logger spell it
+    reported = "Change in the table id detected while updating snapshot. \nPrevious snapshot = "
+    assert any(reported in message for message in caplog.messages)  # text would be as PySpark has every logger spell it
 
 
 def test_a_listing_in_which_a_commit_is_not_to_be_seen_yet_is_made_again(memory_root, register):

@@ -33,8 +33,8 @@ def plain_actions(file):
 
 def plain_rows(action):
     stats = action.get("stats")
-    told = json.loads(stats) if stats else action.get("stats_parsed") or {}
-    return told.get("numRecords")
+    reported = json.loads(stats) if stats else action.get("stats_parsed") or {}
+    return reported.get("numRecords")
 
 
 def plain_vector(action):
@@ -62,7 +62,7 @@ def plain(file):
     ]
 
 
-def told(entries):
+def reported(entries):
     return [
         (
             row["change"],
@@ -87,7 +87,7 @@ def test_entries_of_every_file_of_the_log_are_those_of_plain_reading(name):
         for path in table_format.version(version).manifests()["path"].to_pylist():
             entries = table_format.version(version).entries(path)
             expected = plain(TABLES / name / path)
-            known = told(entries)
+            known = reported(entries)
             if repartitions(TABLES / name / path):  # what it removes has no values of the columns in force then
                 known, expected = ([(*one[:2], *one[3:]) for one in some] for some in (known, expected))
             assert known == expected

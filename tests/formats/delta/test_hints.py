@@ -41,11 +41,11 @@ def test_a_damaged_hint_is_passed_over_with_a_note(table, content):
 
 
 def test_a_hint_whose_own_checksum_does_not_fit_is_passed_over(table):
-    told = {"version": 10, "size": 3}
-    fitting = hashlib.md5(canonical(told).encode()).hexdigest()
+    reported = {"version": 10, "size": 3}
+    fitting = hashlib.md5(canonical(reported).encode()).hexdigest()
 
-    assert hint_of(table, json.dumps(told | {"checksum": fitting}).encode()) == (10, ())
-    assert hint_of(table, json.dumps(told | {"size": 4, "checksum": fitting}).encode()) == (None, (CORRUPTED,))
+    assert hint_of(table, json.dumps(reported | {"checksum": fitting}).encode()) == (10, ())
+    assert hint_of(table, json.dumps(reported | {"size": 4, "checksum": fitting}).encode()) == (None, (CORRUPTED,))
 
 
 def test_the_text_of_which_the_checksum_is_made_is_that_of_the_specification():

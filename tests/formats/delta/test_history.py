@@ -27,7 +27,7 @@ def readable(table):
     return {row["version"]: row["readable"] for row in open_table(table.url).history().to_dict()}
 
 
-def test_a_commit_is_told_in_its_own_words(table):
+def test_a_commit_keeps_the_operation_of_its_writer(table):
     table.commit(
         add("a", rows=3),
         operation="MERGE",
@@ -48,7 +48,7 @@ def test_a_commit_is_told_in_its_own_words(table):
     assert row["tags"] == []
 
 
-def test_a_user_without_a_name_is_told_by_the_id(table):
+def test_a_user_without_a_name_is_shown_by_the_id(table):
     table.commit(info={"userId": "7"})
 
     assert commits(table, 1)[0]["user"] == "7"
@@ -61,7 +61,7 @@ def test_a_streaming_commit_is_identified_by_its_application(table):
     assert [row["identifier"] for row in commits(table, 1, 2)] == ["stream:12", None]
 
 
-def test_a_commit_that_says_nothing_is_told_by_its_actions(table):
+def test_a_commit_without_an_operation_is_described_by_its_actions(table):
     table.commit(add("a", rows=1), info=False)
     table.commit(metadata(configuration={"x": "y"}), info=False)
     table.commit(domain("d"), info=False)
@@ -137,12 +137,12 @@ def test_rows_that_a_deletion_vector_removes_from_a_file_of_unknown_rows_are_unk
     assert counts(table, 2)[2:4] == (None, None)
 
 
-def test_totals_are_not_told_where_it_takes_many_files_to_know_them(table):
+def test_totals_are_unknown_where_they_would_need_many_files(table):
     for number in range(70):
         table.commit(add(str(number), rows=1))
-    told = {row["version"]: row["total_rows"] for row in commits(table, 3, 70)}
+    reported = {row["version"]: row["total_rows"] for row in commits(table, 3, 70)}
 
-    assert told == {3: 3, 70: None}
+    assert reported == {3: 3, 70: None}
     table.checkpoint(68)
     assert commits(table, 70)[0]["total_rows"] == 70
 
@@ -189,9 +189,9 @@ def test_a_version_behind_a_gap_is_not_loaded_until_a_checkpoint_makes_good(tabl
     table.checkpoint(7)
     table.remove_file("_delta_log/00000000000000000004.json")
 
-    told = readable(table)
-    assert {version for version, word in told.items() if word == "no"} == {5, 6}
-    assert {version for version, word in told.items() if word == "yes"} == {0, 1, 2, 3, 7, 8, 9}
+    reported = readable(table)
+    assert {version for version, word in reported.items() if word == "no"} == {5, 6}
+    assert {version for version, word in reported.items() if word == "yes"} == {0, 1, 2, 3, 7, 8, 9}
     totals = {row["version"]: row["total_rows"] for row in open_table(table.url).history().to_dict()}
     assert totals == {0: 0, 1: 1, 2: 2, 3: 3, 5: None, 6: None, 7: 7, 8: 8, 9: 9}
 
@@ -255,7 +255,7 @@ def test_new_statistics_of_a_file_do_not_hide_that_it_is_gone(table):
     assert readable(table) == {0: "yes", 1: "metadata", 2: "metadata", 3: "yes"}
 
 
-def test_one_version_is_told_as_the_whole_history_tells_it(table):
+def test_one_version_has_the_row_that_the_whole_history_has(table):
     for number in range(5):
         table.append([(number, "x")], name=f"{number}.parquet")
         if number:
@@ -270,7 +270,7 @@ def test_one_version_is_told_as_the_whole_history_tells_it(table):
         assert open_table(table.url)._format.commits([version]).to_pylist(maps_as_pydicts="strict") == [row]
 
 
-def test_an_old_version_of_a_long_history_is_told_by_its_state(table):
+def test_an_old_version_of_a_long_history_is_read_from_its_state(table):
     table.append([(1, "a")], name="a.parquet")
     table.commit(remove("a.parquet"))
     for _ in range(80):
@@ -283,15 +283,21 @@ def test_an_old_version_of_a_long_history_is_told_by_its_state(table):
     assert [row["readable"] for row in commits(table, 1, 2)] == ["metadata", "yes"]
 
 
-def test_the_history_of_many_versions_is_told_page_by_page(table):
+def test_the_history_of_many_versions_is_read_page_by_page(table):
     table.append([(1, "a")], name="a.parquet")
     for _ in range(150):
         table.commit()
     table.commit(remove("a.parquet"))
     table.remove_file("a.parquet")
 
-    told = readable(table)
-    assert [told[0], told[1], told[100], told[151], told[152]] == ["yes", "metadata", "metadata", "metadata", "yes"]
+    reported = readable(table)
+    assert [reported[0], reported[1], reported[100], reported[151], reported[152]] == [
+        "yes",
+        "metadata",
+        "metadata",
+        "metadata",
+        "yes",
+    ]
 
 
 def test_files_that_are_looked_for_one_by_one_cost_a_request_each(counted, table):
@@ -336,7 +342,7 @@ def test_a_removed_file_on_another_storage_is_not_looked_for(table):
     assert readable(table) == {0: "yes", 1: None, 2: "yes"}
 
 
-def test_a_version_of_which_only_the_checkpoint_is_left_is_told_without_its_commit(table):
+def test_a_version_of_which_only_the_checkpoint_is_left_is_reported_without_its_commit(table):
     table.append([(1, "a")])
     table.checkpoint(1)
     table.clean(2)
@@ -349,7 +355,7 @@ def test_a_version_of_which_only_the_checkpoint_is_left_is_told_without_its_comm
     }
 
 
-def test_whether_a_version_can_be_loaded_is_told_of_one_whose_commit_is_gone(table):
+def test_whether_a_version_can_be_loaded_is_reported_of_one_whose_commit_is_gone(table):
     table.append([(1, "a")], name="a.parquet")
     table.append([(2, "b")], name="b.parquet")
     table.checkpoint(1)

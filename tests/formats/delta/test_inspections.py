@@ -161,7 +161,7 @@ SAID = st.sampled_from(
 
 @settings(max_examples=60)
 @given(st.dictionaries(SAID, JSON, max_size=6), st.sampled_from(["WRITE", "MERGE", "STREAMING UPDATE"]), JSON)
-def test_whatever_a_writer_says_of_its_commit_the_history_is_told(info, operation, mode):
+def test_the_history_is_read_whatever_a_writer_records_of_its_commit(info, operation, mode):
     table = DeltaTable(fsspec.filesystem("memory"), f"/{uuid.uuid4().hex}")
     said = {"operationParameters": {"mode": mode, "outputMode": mode}, "operation": operation} | info
     table.write("_delta_log/00000000000000000001.json", lines({"commitInfo": said}))

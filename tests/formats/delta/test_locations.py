@@ -35,7 +35,7 @@ def test_a_path_is_decoded_once_and_files_of_this_machine_are_spelled_alike(stor
 @pytest.mark.parametrize(
     ("path", "answer"), [("/a", True), ("s3://b/c", True), ("hdfs:/c", True), ("a/b", False), ("k=a:b/c", False)]
 )
-def test_an_absolute_path_is_told_from_a_relative_one(path, answer):
+def test_an_absolute_path_is_distinguished_from_a_relative_one(path, answer):
     assert is_absolute(path) is answer
 
 

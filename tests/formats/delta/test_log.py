@@ -81,7 +81,7 @@ def test_a_version_that_came_after_the_listing_is_found(table):
         log.state(7)
 
 
-def test_a_commit_that_was_cleaned_after_the_listing_is_told(table):
+def test_a_commit_that_was_cleaned_after_the_listing_is_reported(table):
     log = log_of(table)
     log.refresh()
     table.checkpoint(4)

@@ -53,7 +53,7 @@ def test_a_version_is_its_best_checkpoint_and_the_commits_after_it(start, versio
     assert not found.notes
 
 
-def test_a_version_that_does_not_exist_is_told_with_those_that_do():
+def test_a_version_that_does_not_exist_is_reported_with_those_that_do():
     with pytest.raises(SnapshotNotFoundError, match=r"^Version 14 does not exist. Available versions: 0 to 13\."):
         for_version(listing(*GOLDEN), None, 14)
 
@@ -125,7 +125,7 @@ def test_a_log_that_begins_too_late_is_refused_with_the_first_version_that_is_th
         for_version(listing(*commits(6, 7)))
 
 
-def test_a_version_that_was_cleaned_is_told_with_those_that_are_left():
+def test_a_version_that_was_cleaned_is_reported_with_those_that_are_left():
     log = listing(*commits(6, 7, 8, 9, 10, 11), classic(10))
 
     assert earliest(log) == 10

@@ -28,10 +28,10 @@ def new(**more):
     return DeltaTable(fsspec.filesystem("memory"), f"/{uuid.uuid4().hex}/t", **more)
 
 
-def planned(adds, told=None, said=None, where=None):
-    told = told or metadata(schema_json())
-    condition = None if where is None else condition_of(where, arrow_schema(told))
-    return planning.plan(Storage("memory://t"), state(adds_of(*adds), told, said), condition)
+def planned(adds, table_metadata=None, said=None, where=None):
+    table_metadata = table_metadata or metadata(schema_json())
+    condition = None if where is None else condition_of(where, arrow_schema(table_metadata))
+    return planning.plan(Storage("memory://t"), state(adds_of(*adds), table_metadata, said), condition)
 
 
 def test_small_files_are_packed_and_large_ones_are_not():
@@ -51,10 +51,10 @@ def test_many_small_files_make_few_splits():
 
 
 def test_a_split_is_of_one_partition():
-    told = metadata(schema_json([("id", "long"), ("p", "integer")]), partition_by=["p"])
+    table_metadata = metadata(schema_json([("id", "long"), ("p", "integer")]), partition_by=["p"])
     adds = [{"path": str(i), "partition_values": [("p", value)]} for i, value in enumerate(["2", "1", "2", "", None])]
 
-    splits = planned(adds, told).splits
+    splits = planned(adds, table_metadata).splits
 
     assert [(split.files, split.partition) for split in splits] == [
         (("0", "2"), {"p": "2"}),
@@ -107,9 +107,9 @@ PHYSICAL = "delta.columnMapping.physicalName"
     ],
 )  # fmt: skip
 def test_a_split_is_raw_where_any_reader_finds_the_columns(fields, is_raw):
-    told = metadata(schema_json(fields), configuration={"delta.columnMapping.mode": "name"})
+    table_metadata = metadata(schema_json(fields), configuration={"delta.columnMapping.mode": "name"})
 
-    (split,) = planned([{"path": "f"}], told, protocol(2)).splits
+    (split,) = planned([{"path": "f"}], table_metadata, protocol(2)).splits
 
     assert split.raw is is_raw
     assert isinstance(split.detail, Plan)
@@ -132,8 +132,8 @@ def test_an_empty_version_has_no_splits():
         assert plan.skipped.num_rows == 0
 
 
-def test_files_are_skipped_by_partition_and_by_statistics_and_it_is_told():
-    told = metadata(schema_json([("id", "long"), ("p", "date")]), partition_by=["p"])
+def test_files_are_skipped_by_partition_and_by_statistics_and_it_is_reported():
+    table_metadata = metadata(schema_json([("id", "long"), ("p", "date")]), partition_by=["p"])
     adds = [
         {"path": "0", "partition_values": [("p", "2020-01-01")], "stats": '{"numRecords":3}'},
         {
@@ -145,7 +145,7 @@ def test_files_are_skipped_by_partition_and_by_statistics_and_it_is_told():
         {"path": "3", "partition_values": [("p", None)]},
     ]
 
-    plan = planned(adds, told, where="p >= '2020-01-02' AND id > 5")
+    plan = planned(adds, table_metadata, where="p >= '2020-01-02' AND id > 5")
 
     assert [split.files for split in plan.splits] == [("2",)]
     assert [tuple(row.values()) for row in plan.skipped.to_pylist()] == [
@@ -278,8 +278,8 @@ def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(files, where
         gone = {position for position in vector_difference if position < len(rows)}
         vector = inline_vector(gone) if gone else None
         stats = as_delta_writes(rows, gone) if has_stats else f'{{"numRecords":{len(rows)}}}'
-        told = table.data(f"{number}.parquet", rows, partition={"p": value}, schema=SCHEMA, stats=stats, vector=vector)
-        actions.append(told)
+        add = table.data(f"{number}.parquet", rows, partition={"p": value}, schema=SCHEMA, stats=stats, vector=vector)
+        actions.append(add)
     table.commit(*actions)
 
     every = table_of(table)

@@ -38,12 +38,14 @@ def new(**more):
 
 def put(table, name, rows, **options):
     """Write an Arrow table as a data file and return its add action."""
-    told = {key: options.pop(key) for key in ("partition", "vector", "count", "stats", "baseRowId") if key in options}
+    reported = {
+        key: options.pop(key) for key in ("partition", "vector", "count", "stats", "baseRowId") if key in options
+    }
     version = {"defaultRowCommitVersion": options.pop("defaultRowCommitVersion", None)}
     out = io.BytesIO()
     pq.write_table(rows, out, **options)
     table.write(name, out.getvalue())
-    return add(name, size=len(out.getvalue()), rows=told.pop("count", rows.num_rows), **told, **version)
+    return add(name, size=len(out.getvalue()), rows=reported.pop("count", rows.num_rows), **reported, **version)
 
 
 def mapped(number, name):
@@ -145,7 +147,7 @@ def test_positions_count_over_batches_and_row_groups():
 
 
 @pytest.mark.parametrize("group", [3, 100])
-def test_only_rows_at_given_positions_are_read_where_they_are_told(group):
+def test_only_rows_at_given_positions_are_read_where_they_are_reported(group):
     table = new(fields=[("id", "long")], features=["deletionVectors"])
     every = pa.table({"id": range(20)})
     table.commit(put(table, "f", every, vector=inline_vector([0, 5]), row_group_size=group), put(table, "g", every))
@@ -198,7 +200,7 @@ def test_a_column_of_the_table_wins_over_a_hidden_one():
     assert rows_of(table, columns=["_row_id"]) == [("mine",)]
 
 
-def test_a_column_that_is_not_there_is_told():
+def test_a_column_that_is_not_there_is_reported():
     table = new()
     table.append([(1, "a")])
     (split,) = plan_of(table).splits

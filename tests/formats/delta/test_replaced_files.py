@@ -108,9 +108,9 @@ def test_a_commit_that_must_carry_its_time_is_refused_where_only_times_are_read(
 
 
 def test_a_commit_of_known_and_unknown_actions_is_one(table):
-    told = table.log[3]
+    reported = table.log[3]
     table.write(
-        commit_name(3), b"".join(json.dumps(one).encode() + b"\n" for one in (*told, {"newKind": {"protocol": 1}}))
+        commit_name(3), b"".join(json.dumps(one).encode() + b"\n" for one in (*reported, {"newKind": {"protocol": 1}}))
     )
 
     assert len(open_table(table.root).file_changes()) == 6

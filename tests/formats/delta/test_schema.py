@@ -56,10 +56,10 @@ def struct(*fields):
     ],
 )
 def test_a_type_has_one_arrow_type_and_one_spelling(kind, wanted, spelled):
-    told = metadata(schema_json([("a", kind)]))
+    table_metadata = metadata(schema_json([("a", kind)]))
 
-    assert arrow_schema(told).field("a").type == wanted
-    assert table_schema(told).columns[0].type == spelled
+    assert arrow_schema(table_metadata).field("a").type == wanted
+    assert table_schema(table_metadata).columns[0].type == spelled
 
 
 def test_the_schema_tells_ids_comments_and_declared_types():
@@ -79,11 +79,11 @@ def test_the_schema_tells_ids_comments_and_declared_types():
 
 
 def test_a_type_that_is_not_read_is_shown_but_has_no_arrow_type():
-    told = metadata(schema_json([("shape", "geometry(4326)")]))
+    table_metadata = metadata(schema_json([("shape", "geometry(4326)")]))
 
-    assert table_schema(told).columns[0].type == "geometry(4326)"
+    assert table_schema(table_metadata).columns[0].type == "geometry(4326)"
     with pytest.raises(UnsupportedFeatureError, match="Columns of type geometry"):
-        arrow_schema(told)
+        arrow_schema(table_metadata)
 
 
 def test_without_a_schema_there_are_no_columns():
@@ -93,11 +93,11 @@ def test_without_a_schema_there_are_no_columns():
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 def test_columns_are_mapped_where_the_property_says_so(mode):
-    told = metadata(
+    table_metadata = metadata(
         schema_json([("a", "long", {NAME: "col-a", ID: 1})]), configuration={"delta.columnMapping.mode": mode}
     )
 
-    found = schema_of(told)
+    found = schema_of(table_metadata)
 
     assert found.mode == mode
     assert found.fields[0].stored == ("a" if mode == "none" else "col-a")

@@ -54,7 +54,7 @@ def test_the_number_of_rows_is_found_wherever_it_stands():
         '{"minValues":{"numRecords":5}}',
     ],
 )
-def test_a_number_of_rows_that_is_not_told_is_unknown(stats):
+def test_a_number_of_rows_that_is_not_recorded_is_unknown(stats):
     cut = stats == '{"numRecords":5'
 
     assert rows(stats, '{"numRecords":3}') == [None, 3], cut
@@ -68,9 +68,9 @@ def test_of_change_data_no_number_of_rows_is_known():
 
 def ends(kind, least, greatest, *, careful=False, more=None, **stats):
     """Return the bounds and null count of one column of one file."""
-    told = metadata(schema_json([("c", kind, more or {})]))
+    table_metadata = metadata(schema_json([("c", kind, more or {})]))
     adds = adds_of(add_with({"numRecords": 10, "minValues": {"c": least}, "maxValues": {"c": greatest}} | stats))
-    schema = schema_of(told)
+    schema = schema_of(table_metadata)
     found = bounds(adds, schema.fields, rows_of(adds), partitions_of(adds, schema), careful=careful)
     assert found.lower.schema == found.upper.schema
     return tuple(table.column("c")[0].as_py() for table in (found.lower, found.upper, found.null_count))
@@ -170,26 +170,26 @@ def test_a_number_of_nulls_counts_where_it_means_what_it_says(count, tight, want
 
 
 def test_statistics_stand_under_physical_names():
-    told = metadata(
+    table_metadata = metadata(
         schema_json([("c", "long", {"delta.columnMapping.physicalName": "col-1", "delta.columnMapping.id": 1})]),
         configuration={"delta.columnMapping.mode": "name"},
     )
     stats = {"numRecords": 1, "minValues": {"col-1": 5, "c": 6}, "maxValues": {"col-1": 7}, "nullCount": {"col-1": 0}}
 
-    found = bounds_of(adds_of(add_with(stats)), told)
+    found = bounds_of(adds_of(add_with(stats)), table_metadata)
 
     assert [table.column("c").to_pylist() for table in (found.lower, found.upper, found.null_count)] == [[5], [7], [0]]
 
 
 def test_partition_columns_have_their_one_value():
-    told = metadata(schema_json([("p", "integer"), ("c", "long")]), partition_by=["p"])
+    table_metadata = metadata(schema_json([("p", "integer"), ("c", "long")]), partition_by=["p"])
     adds = adds_of(
         add_with('{"numRecords":4}', partition_values=[("p", "3")]),
         add_with('{"numRecords":5}', partition_values=[("p", None)]),
         add_with(None, partition_values=[("p", None)]),
     )
 
-    found = bounds_of(adds, told)
+    found = bounds_of(adds, table_metadata)
 
     assert found.lower.column("p").to_pylist() == found.upper.column("p").to_pylist() == [3, None, None]
     assert found.null_count.column("p").to_pylist() == [0, 5, None]
@@ -213,7 +213,9 @@ def parsed(adds, *values):
 
 
 def test_statistics_in_columns_are_read_where_there_is_no_text():
-    told = metadata(schema_json([("c", "long"), ("s", "string"), ("d", "double"), ("t", "timestamp"), ("x", "long")]))
+    table_metadata = metadata(
+        schema_json([("c", "long"), ("s", "string"), ("d", "double"), ("t", "timestamp"), ("x", "long")])
+    )
     low = {"c": 1, "s": "a", "d": 1.5, "t": MOMENT}
     high = {"c": 9, "s": "b\ufffd", "d": NAN, "t": MOMENT}
     whole = {"numRecords": 3, "minValues": low, "maxValues": high, "nullCount": {"c": 2, "s": 0}}
@@ -225,7 +227,7 @@ def test_statistics_in_columns_are_read_where_there_is_no_text():
         whole | {"tightBounds": False},
     )
 
-    found = bounds_of(adds, told)
+    found = bounds_of(adds, table_metadata)
 
     assert found.rows.to_pylist() == [3, 7, None, 3]
     assert found.lower.column("c").to_pylist() == [1, 5, None, 1]
@@ -241,27 +243,27 @@ def test_statistics_in_columns_are_read_where_there_is_no_text():
 
 
 def test_statistics_in_columns_of_another_type_are_unknown():
-    told = metadata(schema_json([("c", "string"), ("s", "long")]))
+    table_metadata = metadata(schema_json([("c", "string"), ("s", "long")]))
     adds = parsed(adds_of(add_with(None)), {"numRecords": 1, "minValues": {"c": 1, "s": "a"}, "maxValues": None})
 
-    found = bounds_of(adds, told)
+    found = bounds_of(adds, table_metadata)
 
     assert (found.lower.column("c").to_pylist(), found.lower.column("s").to_pylist()) == ([None], [None])
 
 
 def test_the_frame_of_files_gets_structs_with_the_columns_of_the_table():
-    told = metadata(schema_json([("c", "long"), ("where", "geometry(4326)")]))
+    table_metadata = metadata(schema_json([("c", "long"), ("where", "geometry(4326)")]))
     adds = adds_of(add_with({"numRecords": 2, "minValues": {"c": 1}, "maxValues": {"c": 3}, "nullCount": {"c": 0}}))
 
-    found = with_statistics(adds.select(["path"]), adds, told)
+    found = with_statistics(adds.select(["path"]), adds, table_metadata)
 
     assert found.to_pylist() == [{"path": "f", "lower": {"c": 1}, "upper": {"c": 3}, "null_count": {"c": 0}}]
 
 
 def test_without_columns_or_files_the_frame_is_whole():
-    told = metadata(None)
+    table_metadata = metadata(None)
 
-    assert with_statistics(pa.table({"path": ["f"]}), adds_of(add_with(None)), told).num_rows == 1
+    assert with_statistics(pa.table({"path": ["f"]}), adds_of(add_with(None)), table_metadata).num_rows == 1
     assert (
         with_statistics(pa.table({"path": pa.array([], pa.string())}), adds_of(), metadata(schema_json())).num_rows == 0
     )
@@ -281,6 +283,6 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING, st.sampled_from(["long", "double", "string", "date", "timestamp", "decimal(20,3)", "boolean"]))
 def test_no_statistics_break_anything(stats, kind):
-    told = metadata(schema_json([("c", kind)]))
+    table_metadata = metadata(schema_json([("c", kind)]))
 
-    assert len(bounds_of(adds_of(add_with(json.dumps(stats))), told).rows) == 1
+    assert len(bounds_of(adds_of(add_with(json.dumps(stats))), table_metadata).rows) == 1

@@ -83,7 +83,7 @@ def test_adjusting_is_what_a_loop_does(millis):
     assert adjusted(np.array(millis, np.int64)).tolist() == expected
 
 
-def test_versions_are_told_by_the_adjusted_times_of_their_files(table):
+def test_versions_have_the_adjusted_times_of_their_files(table):
     with_times(table, 5_000, 9_000, 9_000, 7_000, 20_000)
 
     assert times_of(table).committed_at([4, 0, 3]) == [at(20_000), at(5_000), at(9_002)]
@@ -149,7 +149,7 @@ def test_a_time_before_the_first_version_is_refused_with_what_there_is(table):
         open_table(table.url).at(at(1_540_415_657_999))
 
 
-def test_commits_that_carry_their_times_are_told_by_them(carrying):
+def test_commits_with_their_own_times_have_these(carrying):
     with_carried(carrying, 8_000, 8_001)
 
     assert times_of(carrying).committed_at([2, 0, 1]) == [at(8_001), at(5_000), at(8_000)]
@@ -162,7 +162,7 @@ def test_carried_times_are_not_adjusted(carrying):
     assert times_of(carrying).committed_at([0, 1]) == [at(5_000), at(3_000)]
 
 
-def test_the_newest_metadata_decide_by_which_clock_versions_are_told(table):
+def test_the_newest_metadata_decide_which_times_versions_have(table):
     table.commit()
     table.commit(metadata(configuration=since(2, 70_000)), info={"inCommitTimestamp": 70_000})
     with_carried(table, 80_000)
@@ -246,7 +246,7 @@ def test_a_version_that_is_not_there_is_refused_with_those_that_are(table):
         times_of(table).committed_at([7])
 
 
-def test_a_version_committed_since_the_listing_is_told(table):
+def test_a_version_committed_since_the_listing_is_reported(table):
     times = times_of(table)
     times.committed_at([0])
     table.commit()

@@ -135,10 +135,10 @@ def test_values_of_a_commit_that_are_too_deep_are_cut(tmp_path):
 @pytest.mark.parametrize("mode", ["none", "id"])
 def test_an_id_of_a_column_that_is_none_is_refused(tmp_path, number, mode):
     column = {"name": "id", "type": "long", "nullable": True, "metadata": {"delta.columnMapping.id": number}}
-    told = metadata(
+    table_metadata = metadata(
         json.dumps({"type": "struct", "fields": [column]}), configuration={"delta.columnMapping.mode": mode}
     )
-    DeltaTable(None, tmp_path, first=[protocol(2, 5), told])
+    DeltaTable(None, tmp_path, first=[protocol(2, 5), table_metadata])
 
     with pytest.raises(CorruptTableError, match="schema in the table's metaData action is not readable"):
         open_table(tmp_path).schema()._repr_mimebundle_()

@@ -26,7 +26,7 @@ def test_properties_of_the_table_count():
 
 @pytest.mark.parametrize("name", ["delta.targetFileSize", "delta.checkpointInterval"])
 @pytest.mark.parametrize("value", ["", "much", "0", "-5", "9" * 40])
-def test_a_value_that_makes_no_sense_counts_as_absent_and_is_told(name, value):
+def test_an_invalid_value_is_ignored_with_a_note(name, value):
     found = settings_of({name: value}, "orders")
 
     assert (found.target_bytes, found.metadata_limit) == (128 * MB, 10)

@@ -255,7 +255,7 @@ def test_files_without_ids_are_refused_where_the_schema_was_changed(tmp_path):
         version.rows()
 
 
-def test_columns_whose_names_have_dots_or_differ_by_case_are_told_apart(tmp_path):
+def test_columns_whose_names_have_dots_or_differ_by_case_are_distinguished(tmp_path):
     version = Version(
         tmp_path, field(1, "a.b", "int"), field(2, "a", struct_type(field(3, "b", "int"))), field(4, "A", "int")
     )

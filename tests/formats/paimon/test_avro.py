@@ -214,7 +214,7 @@ def test_lists_written_in_blocks_with_their_size_are_read():
 
 
 @pytest.mark.parametrize("form", ["orc", "parquet"])
-def test_orc_and_parquet_are_told_by_their_first_bytes(form):
+def test_orc_and_parquet_are_detected_by_their_first_bytes(form):
     table = pa.table({"kind": pa.array([0, 1], pa.int32()), "file": pa.array([{"name": "a", "new": 1}, None])})
     out = io.BytesIO()
     (orc if form == "orc" else pq).write_table(table, out)
@@ -329,7 +329,7 @@ def test_more_rows_than_bytes_are_refused():
         ("int", "its field at the top is not of type record"),
     ],
 )
-def test_a_schema_that_makes_no_sense_is_broken(schema, found):
+def test_an_invalid_schema_is_broken(schema, found):
     with pytest.raises(CorruptTableError, match=found):
         read(container(schema, []))
 

@@ -89,7 +89,7 @@ def test_a_folder_that_is_called_as_the_main_branch_is_not_taken_for_it(table):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"id": 3}', b"\xff\x00", b"[]"])
-def test_a_branch_that_is_broken_is_told_by_its_name(table, content):
+def test_a_broken_branch_is_listed_with_its_name_alone(table, content):
     fork(table, "dev", 2)
     fork(table, "lost", 3)
     table.write("branch/branch-lost/snapshot/snapshot-3", content)
@@ -98,7 +98,7 @@ def test_a_branch_that_is_broken_is_told_by_its_name(table, content):
 
 
 @pytest.mark.parametrize("forbidden", ["branch-lost/snapshot", "branch-lost/snapshot/snapshot-3"])
-def test_a_branch_that_nobody_may_read_is_told_by_its_name(table, counted, forbidden, monkeypatch):
+def test_a_branch_without_read_permission_is_listed_with_its_name_alone(table, counted, forbidden, monkeypatch):
     fork(table, "dev", 2)
     fork(table, "lost", 3)
     asked = counted._asked

@@ -52,7 +52,7 @@ def test_ids_of_a_table_that_keeps_none_are_refused(name):
         snapshot.to_arrow(columns=[name])
 
 
-def test_a_column_that_is_nowhere_is_told_as_ever():
+def test_a_column_that_is_nowhere_raises_as_ever():
     snapshot = snapshot_explorer.open_table(str(DATA / "paimon" / "row_tracking")).current
 
     with pytest.raises(InvalidArgumentError, match="nowhere"):

@@ -40,8 +40,8 @@ def test_the_indexes_are_those_that_paimon_s_classes_read():
     for row in rows:
         for name in ("file_path", "index_file_path"):
             row[name] = row[name] and row[name].removeprefix(f"{opened.path}/")
-    told = [{name: row[name] for name in expected[0]} for row in rows]
-    assert sorted(told, key=json.dumps) == sorted(expected, key=json.dumps)
+    reported = [{name: row[name] for name in expected[0]} for row in rows]
+    assert sorted(reported, key=json.dumps) == sorted(expected, key=json.dumps)
     assert {(row["storage_type"], row["partition"]) for row in rows} == {
         ("FILE", "{x}"),
         ("FILE", "{null}"),

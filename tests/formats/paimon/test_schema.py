@@ -165,7 +165,7 @@ def test_what_is_no_type_is_broken(spelled):
         {"comment": ["x"]},
     ],
 )
-def test_a_schema_that_makes_no_sense_is_broken(change):
+def test_an_invalid_schema_is_broken(change):
     with pytest.raises(
         CorruptTableError, match="schema/schema-1 is not a readable Paimon schema.*compare it with a copy"
     ):

@@ -100,7 +100,7 @@ def test_a_tag_made_at_no_time_is_read_all_the_same(moment):
         ({"properties": [1]}, "snapshot/snapshot-7 is not a readable Paimon snapshot"),
     ],
 )
-def test_a_field_that_makes_no_sense_is_broken(change, found):
+def test_an_invalid_field_is_broken(change, found):
     with pytest.raises(CorruptTableError, match=found):
         parse(NEWEST | change)
 

@@ -63,7 +63,7 @@ def test_writers_never_stop_before_a_compaction_is_triggered():
         ("manifest.merge-min-count", "0"),
     ],
 )
-def test_a_value_that_makes_no_sense_counts_as_absent_and_is_told(option, value):
+def test_an_invalid_value_is_ignored_with_a_note(option, value):
     found, plain = of({option: value}), of()
 
     assert found.notes == (f"The option {option}={value!r} is not valid; its default is used.",)

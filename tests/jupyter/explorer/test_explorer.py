@@ -118,7 +118,7 @@ def test_a_ref_is_typed_or_chosen_from_the_list(explorer):
     assert explorer.state.b == 5
 
 
-def test_what_is_no_ref_is_told_and_the_marker_stays(explorer):
+def test_what_is_no_ref_is_reported_and_the_marker_stays(explorer):
     explorer._controls.markers["b"].value = "newest"
     explorer.wait()
 
@@ -209,7 +209,7 @@ def test_filters_change_what_is_offered_and_drawn(explorer):
     assert [kind["name"] for kind in explorer._timeline_pane.commits["kinds"]] == ["compact"]
 
 
-def test_what_a_filter_refuses_is_told_and_goes_back(explorer):
+def test_what_a_filter_refuses_is_reported_and_goes_back(explorer):
     since = labelled(explorer, "Since")
 
     since.value = "whenever"
@@ -409,7 +409,7 @@ def test_what_was_committed_again_under_the_newest_number_is_followed(growing):
 
 
 @pytest.mark.parametrize("how", ["follow", "refresh"])
-def test_a_folder_that_disappears_is_told_and_what_is_known_stays_until_it_comes_back(growing, how):
+def test_a_folder_that_disappears_is_reported_and_what_is_known_stays_until_it_comes_back(growing, how):
     table, explorer = growing
     act = explorer.refresh if how == "refresh" else explorer._poll
     before, markers = explorer.state.commits, (explorer.state.a, explorer.state.b)

@@ -117,7 +117,7 @@ def test_five_hundred_columns_are_cut_and_that_is_said(memory_root):
     "details",
     [None, "", "no JSON", "[" * 100_000, '{"a":' * 5_000, "3", json.dumps({"x" * 500: "y" * 5_000}), '{"a": NaN}'],
 )
-def test_details_of_any_shape_are_told_shortly(details):
+def test_details_of_any_shape_are_reported_shortly(details):
     for name, value in _details(details):
         assert len(name) <= 400
         assert value is None or len(str(value)) <= 400

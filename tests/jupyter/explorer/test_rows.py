@@ -126,7 +126,7 @@ def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
     assert payments.state.blame == '"payment_id" = 4'
 
 
-def test_a_key_that_does_not_fit_is_told_in_a_line(compared):
+def test_a_key_that_does_not_fit_is_reported_in_a_line(compared):
     compared.state.key = ["colour"]
     compared.wait()
 
@@ -135,7 +135,7 @@ def test_a_key_that_does_not_fit_is_told_in_a_line(compared):
     assert "\n" not in error
 
 
-def test_versions_with_the_same_rows_are_told_as_such(compared):
+def test_versions_with_the_same_rows_are_reported_as_such(compared):
     compared.state.a = 8
     compared.wait()
 
@@ -340,7 +340,7 @@ def test_a_condition_that_holds_nowhere_leaves_b(explorer):
 
 
 @pytest.mark.parametrize(("where", "said"), [("", "There is no condition to bisect."), ("colour = 1", "colour")])
-def test_what_cannot_be_bisected_is_told_in_a_line(explorer, where, said):
+def test_what_cannot_be_bisected_is_reported_in_a_line(explorer, where, said):
     explorer.state.tab, explorer.state.where = "data", where
     explorer.wait()
 

@@ -211,7 +211,7 @@ def test_filters_choose_the_commits_that_are_shown(name, value, expected):
         ({"since": "3d", "until": "@2026-01-02"}, "history(since='@3d', until='@2026-01-02')"),
     ],
 )
-def test_the_call_that_gives_what_is_shown_is_told(values, call):
+def test_the_call_that_gives_what_is_shown_is_reported(values, call):
     state = knowing(1, 2, 3)
 
     for name, value in values.items():

@@ -192,7 +192,7 @@ def test_hostile_text_is_shown_as_it_is(page):
     assert page.evaluate("window.hit") is None
 
 
-def test_ten_thousand_commits_are_drawn_together_and_told_one_by_one(page):
+def test_ten_thousand_commits_are_drawn_together_and_described_one_by_one(page):
     rows = commits(10_000, removed_rows=80)
     show(page, rows, b=5_000)
     assert page.evaluate(COLOUR, GREEN) > 50_000

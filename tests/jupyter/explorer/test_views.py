@@ -15,7 +15,7 @@ from tests.support.explorers import all_widgets, grid_of, labelled, pressed, tol
 from tests.support.paimon.table_builder import PaimonTable
 
 
-def test_the_commit_is_told_with_what_is_stored_of_it(explorer):
+def test_the_commit_is_reported_with_what_is_stored_of_it(explorer):
     said = told(explorer, "commit")
 
     assert "identifier     9223372036854775807" in said
@@ -132,7 +132,7 @@ def test_the_checkpoint_of_a_delta_table_is_its_base():
         ("properties", "The properties are the same."),
     ],
 )
-def test_parts_of_the_comparison_are_told(explorer, part, expected):
+def test_parts_of_the_comparison_are_reported(explorer, part, expected):
     explorer.state.tab, explorer.state.a, explorer.state.compared = "compare", 17, part
     explorer.wait()
 
@@ -151,7 +151,7 @@ def test_rows_are_previewed_as_asked(explorer, orders):
     assert len(grid_of(explorer, "data")[1]) == eval(explorer.code).num_rows
 
 
-def test_a_condition_that_does_not_fit_is_told_in_its_place(explorer):
+def test_a_condition_that_does_not_fit_is_reported_in_its_place(explorer):
     explorer.state.tab, explorer.state.where = "data", "colour = 'red'"
     explorer.wait()
 
@@ -337,14 +337,14 @@ def test_the_line_of_code_gives_the_files_that_are_shown_in_their_order(text, co
     explorer.close()
 
 
-def test_health_is_told(explorer):
+def test_health_is_reported(explorer):
     explorer.state.tab = "health"
     explorer.wait()
 
     assert "In good order: there is nothing to be done." in told(explorer, "health")
 
 
-def test_what_can_be_read_is_told_in_runs():
+def test_what_can_be_read_is_reported_in_runs():
     explorer = Explorer(open_table(samples.path("payments"))).wait()
     explorer.state.tab, explorer.state.health = "health", "readability"
     explorer.wait()
@@ -391,7 +391,7 @@ def test_what_can_be_read_does_not_contradict_itself_where_every_data_file_is_mi
     explorer.close()
 
 
-def test_retention_is_told_or_that_it_is_not_there(explorer, orders):
+def test_retention_is_reported_or_that_it_is_not_there(explorer, orders):
     explorer.state.tab, explorer.state.health, explorer.state.keep = "health", "retention", "3d"
     explorer.wait()
 

@@ -85,7 +85,7 @@ def test_many_clicks_leave_one_thread(work):
     gate.set()
 
 
-def test_our_errors_are_told_in_one_line(work):
+def test_our_errors_are_reported_in_one_line(work):
     heard = []
 
     def fail():
@@ -97,7 +97,7 @@ def test_our_errors_are_told_in_one_line(work):
     assert heard == [("failed", "Snapshot 3 was asked for.\\nIt is damaged \\u202e.")]
 
 
-def test_errors_of_others_are_told_with_their_kind(work):
+def test_errors_of_others_are_reported_with_their_kind(work):
     heard = []
 
     work.start("place", job(lambda: 1 / 0, heard))
@@ -140,7 +140,7 @@ def test_work_that_tells_how_far_it_is_ends_when_it_is_cancelled(work, monkeypat
     assert len(counted) < 1_000_000
 
 
-def test_how_far_work_has_come_is_told(work, monkeypatch):
+def test_how_far_work_has_come_is_reported(work, monkeypatch):
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     shown = []
 
@@ -154,7 +154,7 @@ def test_how_far_work_has_come_is_told(work, monkeypatch):
     assert shown == ["Counting sheep: 1 of 2, 0 s"]
 
 
-def test_waiting_too_long_is_told(work):
+def test_waiting_too_long_is_reported(work):
     gate = threading.Event()
     work.start("place", job(lambda: gate.wait(10), []))
 

@@ -88,5 +88,7 @@ def adds_of(*adds):
     return pa.Table.from_pylist([dict.fromkeys(ADDS.names) | usual | one for one in adds], schema=ADDS)
 
 
-def state(adds, told, said=None):
-    return State(version=0, protocol=said or protocol(), metadata=told, adds=adds, transactions={}, domains={})
+def state(adds, table_metadata, said=None):
+    return State(
+        version=0, protocol=said or protocol(), metadata=table_metadata, adds=adds, transactions={}, domains={}
+    )

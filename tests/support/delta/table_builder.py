@@ -302,8 +302,8 @@ class DeltaTable:
         self.version = -1
         if first is not None:
             opening = protocol() if features is None else protocol(features=features)
-            told = metadata(fields, partition_by=partition_by, configuration=configuration)
-            self.commit(*(first or (opening, told)), operation="CREATE TABLE")
+            table_metadata = metadata(fields, partition_by=partition_by, configuration=configuration)
+            self.commit(*(first or (opening, table_metadata)), operation="CREATE TABLE")
 
     @property
     def url(self):
@@ -342,8 +342,8 @@ class DeltaTable:
         """Write the actions as the next commit, behind a commitInfo (none with info=False), and return its version."""
         self.version = self.version + 1 if version is None else version
         millis = BASE_MILLIS + self.version * 60_000 if millis is None else millis
-        told = {"timestamp": millis, "operation": operation, "operationParameters": {}} | (info or {})
-        written = [*([] if info is False else [{"commitInfo": told}]), *actions]
+        commit_info = {"timestamp": millis, "operation": operation, "operationParameters": {}} | (info or {})
+        written = [*([] if info is False else [{"commitInfo": commit_info}]), *actions]
         self.log[self.version] = written
         self.write(commit_name(self.version), lines(*written), millis=millis)
         return self.version
@@ -470,7 +470,7 @@ class DeltaTable:
         version = self.version if version is None else version
         state = self.state(version)
         adds = [action["add"] for action in state if "add" in action]
-        told = {
+        checksum = {
             "tableSizeBytes": sum(one["size"] for one in adds),
             "numFiles": len(adds),
             "numMetadata": 1,
@@ -478,7 +478,7 @@ class DeltaTable:
             "metadata": next((action["metaData"] for action in state if "metaData" in action), None),
             "protocol": next((action["protocol"] for action in state if "protocol" in action), None),
         }
-        self.write(f"_delta_log/{version:020d}.crc", json.dumps(told | fields).encode())
+        self.write(f"_delta_log/{version:020d}.crc", json.dumps(checksum | fields).encode())
 
     def compaction(self, first, last):
         """Write the log compaction of a range of commits."""

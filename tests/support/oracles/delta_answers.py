@@ -137,8 +137,8 @@ def assert_file_changes(table, path):
         commit = Path(path) / "_delta_log" / f"{version:020d}.json"
         actions = [next(iter(json.loads(line))) for line in commit.read_text().splitlines() if line]
         changes = table.at(version).file_changes().to_arrow().select(["list", "change"]).to_pylist()
-        told = {"add": ("delta", "add"), "remove": ("delta", "remove"), "cdc": ("changelog", "add")}
-        for action, (name, change) in told.items():
+        reported = {"add": ("delta", "add"), "remove": ("delta", "remove"), "cdc": ("changelog", "add")}
+        for action, (name, change) in reported.items():
             ours, theirs = changes.count({"list": name, "change": change}), actions.count(action)
             assert ours == theirs, f"version {version}: {ours} of {theirs} {action} actions in {changes}"
 
