@@ -240,7 +240,7 @@ _RAISED = {
     },
     "table/test_changes.py": {
         paimon.DIFFERENCE_OF_POSTPONED_BUCKETS: "test_the_difference_of_postponed_buckets_is_refused",
-        paimon.DIFFERENCE_OF_REMOVED_FILES: "test_states_without_keys_are_distinguished_only_where_files_were_only_added",
+        paimon.DIFFERENCE_OF_REMOVED_FILES: "test_states_without_keys_are_compared_only_where_files_were_only_added",
         paimon.TAKEN_CHANGE_COLUMN: "test_a_column_called_rowkind_is_refused",
         paimon.UPDATES_WITH_REMOVALS: "test_an_append_that_removes_files_is_refused_as_paimon_refuses_it",
     },

@@ -175,7 +175,7 @@ def test_two_tags_are_distinguished_by_their_states(inspected):
     assert not by_tags.equals(inspected.row_changes("tag:kept", 4))
 
 
-def test_states_without_keys_are_distinguished_only_where_files_were_only_added(plain):
+def test_states_without_keys_are_compared_only_where_files_were_only_added(plain):
     assert plain.row_changes(1, 3, mode="diff")["id"].to_pylist() == [2, 3]
 
     with pytest.raises(errors.UnsupportedFeatureError, match="no primary key to match rows by"):

@@ -73,7 +73,7 @@ def test_a_column_of_an_unknown_type_is_refused_by_name(kind):
 
     with pytest.raises(UnsupportedFeatureError, match="The column 'odd' has the type"):
         check_readable(protocol(), metadata(schema_json([("odd", kind)])))
-    with pytest.raises(UnsupportedFeatureError, match="The column 'outer' is of type|The column 'outer.deep'"):
+    with pytest.raises(UnsupportedFeatureError, match="The column 'outer' has the type|The column 'outer.deep'"):
         check_readable(protocol(), metadata(schema_json([("outer", nested)])))
 
 
