@@ -49,13 +49,13 @@ class Finding:
     advice: str
     """The recommended action."""
     is_large_enough: bool = True
-    """Whether the table is large enough for the threshold. Otherwise the state is ok."""
+    """Whether the table is large enough for the threshold; otherwise the state is ok."""
 
     @property
     def description(self) -> str:
         """Return the finding in words: the number, the threshold, and unless it is ok, the recommended action."""
         passed = self.value is not None and self.value >= self.watch_from
-        small = ", which does not matter in so small a table" if passed and not self.is_large_enough else ""
+        small = ", which does not matter in a table of this size" if passed and not self.is_large_enough else ""
         more = f" {self.meaning} {_as_command(self.advice)}" if self.state in ("act", "watch") else ""
         return f"{self.found}{small}. Warns at {self.threshold}.{more}"
 
@@ -113,11 +113,11 @@ def verdict(findings: Sequence[Finding], *, is_empty: bool) -> str:
         description = "; ".join(f"{one.finding} ({one.found})" for one in by_state["act"])
         return f"To do: {description}." + (f" To watch: {watched}." if watched else "")
     if watched:
-        return f"Nothing is pressing. To watch: {watched}."
+        return f"Nothing is urgent. To watch: {watched}."
     if is_empty:
-        return "The version has no data files: there is nothing to be done."
+        return "The version has no data files: nothing to do."
     unknown = ", ".join(one.finding for one in by_state["unknown"])
-    return "In good order: there is nothing to be done." + (f" Not known: {unknown}." if unknown else "")
+    return "In good order: nothing to do." + (f" Unknown: {unknown}." if unknown else "")
 
 
 def noun_of(partitions: pa.Table) -> tuple[str, str]:
@@ -142,7 +142,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         else f"compaction would remove none of {files:,} files: no {noun[1]} has enough small ones to merge",
         threshold=f"{_MERGEABLE[0][0]:,} removable files and {_MERGEABLE[0][1]:.0%} of all, "
         f"act at {_MERGEABLE[1][0]:,} and {_MERGEABLE[1][1]:.0%}",
-        meaning="Every file is opened, and asked for at the storage, by itself: many small ones make readers slow.",
+        meaning="Readers open each file with requests of its own: many small files slow them down.",
         advice=settings.compact,
     )
     sizes = partitions["size_bytes"].to_numpy()
@@ -156,8 +156,8 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         if len(sizes) == 1
         else f"the largest of {len(sizes):,} {noun[0]} has {size(most)}, the median {size(int(median))}",
         threshold=f"{_SKEW} times the median, where the largest has {size(_LARGE * settings.target_bytes)} or more",
-        meaning="Tasks go by partition and bucket: all others wait for the one that has most to read or to merge.",
-        advice="Look at what its rows have in common; choose a bucket key, or partitions, that spread them.",
+        meaning="Tasks are per partition and bucket: the largest determines how long a read or compaction takes.",
+        advice="Find out what its rows have in common; choose a bucket key or partitions that distribute them",
     )
     fill = int((sizes < settings.small_bytes).sum())
     watch, act = (max(number, part * len(sizes)) for number, part in _SMALL_GROUPS)
@@ -168,7 +168,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         act_from=act,
         found=f"{fill:,} of {len(sizes):,} hold less than {size(settings.small_bytes)}",
         threshold=f"{_SMALL_GROUPS[0][0]:,} and {_SMALL_GROUPS[0][1]:.0%} of all, act at {_SMALL_GROUPS[1][0]:,}",
-        meaning="No compaction merges files of different partitions or buckets: such small ones stay small files.",
+        meaning="Compaction does not merge files of different partitions or buckets, so their files remain small.",
         advice=settings.repartition_advice,
     )
 
@@ -196,7 +196,7 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         found=description,
         threshold=f"{settings.deleted_ratio:.0%} ({settings.deleted_source}), "
         f"act at {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {size_condition}",
-        meaning="Deleted rows are read still, and the vectors beside them, to be left out.",
+        meaning="Readers still read deleted rows, and the vectors to filter them out.",
         advice=settings.compact,
     )
     if settings.runs_trigger is None:
@@ -209,9 +209,9 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         is_large_enough=is_large_enough,
         watch_from=_DELETE_RECORDS,
         act_from=_MOST_DELETED,
-        found="the manifests do not tell" if ratio is None else f"{ratio:.1%} of the rows in files",
+        found="unknown: not in the manifests" if ratio is None else f"{ratio:.1%} of the rows in files",
         threshold=f"{_DELETE_RECORDS:.0%}, act at {_MOST_DELETED:.0%}, {size_condition}",
-        meaning="They are kept, and merged by every reader, until a full compaction takes them out of the last level.",
+        meaning="Every reader merges them, until a full compaction drops them from the last level.",
         advice=settings.compact,
     )
 
@@ -243,7 +243,7 @@ def _of_runs(
             watch_from=1,
             found=f"{count:,} files of {size(_sum(waiting, 'size_bytes'))} wait for a bucket",
             threshold="1 file",
-            meaning="Readers do not see their rows before a compaction has put them into buckets.",
+            meaning="Readers do not see their rows until a compaction assigns them to buckets.",
             advice=settings.compact,
         )
 
@@ -265,7 +265,7 @@ def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator
         act_from=act,
         found=f"{small:,} of {len(sizes):,} are below {size(settings.metadata_bytes)}; their median is {median}",
         threshold=f"{watch:,}, act at {act:,}; writers merge {limit:,} ({settings.metadata_source})",
-        meaning="Whoever plans a read opens every manifest of the version.",
+        meaning="Every read opens all manifests of the version to plan.",
         advice=settings.metadata_command,
     )
 
@@ -285,7 +285,7 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) 
         found=f"{len(delta):,}, and {checkpoint}: {len(base) + len(delta):,} files of the log are read to open it",
         threshold=f"{watch:,}, act at {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
         f"({settings.metadata_source})",
-        meaning="Whoever opens the table reads each of these commits, a request each.",
+        meaning="Opening the table reads each of these commits, with a request each.",
         advice=settings.metadata_command,
     )
 

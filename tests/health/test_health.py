@@ -117,12 +117,12 @@ def test_no_data_file_is_read(counted, memory_root):
 def test_a_small_table_of_small_files_is_in_order():
     health = health_of([{"size_bytes": 1_000, "deletion_vector": "u:1", "deleted_rows": 90}] * 20)
 
-    assert health.verdict == "In good order: there is nothing to be done."
+    assert health.verdict == "In good order: nothing to do."
     assert finding(health, "small files")["value"] == 19
     assert finding(health, "rows deleted by vectors") | {"state": "ok", "value": 0.9} == finding(
         health, "rows deleted by vectors"
     )
-    assert "which does not matter in so small a table" in " ".join(str(health).split())
+    assert "which does not matter in a table of this size" in " ".join(str(health).split())
 
 
 def test_small_files_that_are_alone_in_their_partitions_cannot_be_merged():
@@ -140,7 +140,7 @@ def test_small_files_are_to_be_watched_where_merging_spares_fifty_and_a_fifth_of
     assert finding(health_of(few[1:]), "small files")["state"] == "ok"
     assert finding(health_of(few), "small files")["state"] == "watch"
     assert finding(health_of(few + large), "small files")["state"] == "ok"
-    assert health_of(few).verdict == "Nothing is pressing. To watch: small files."
+    assert health_of(few).verdict == "Nothing is urgent. To watch: small files."
 
 
 def test_many_small_files_are_to_be_merged_by_the_engines_command():
@@ -201,7 +201,7 @@ def test_rows_that_delete_others_are_counted_where_the_manifests_record_them():
     unknown = finding(health_of([large, large | {"delete_records": 30}], KEYED), "rows that delete others")
 
     assert (known["value"], known["state"]) == (0.3, "watch")
-    assert (unknown["value"], unknown["state"], unknown["found"]) == (None, "unknown", "the manifests do not tell")
+    assert (unknown["value"], unknown["state"], unknown["found"]) == (None, "unknown", "unknown: not in the manifests")
 
 
 def test_skew_counts_where_the_largest_partition_is_large():
@@ -255,7 +255,7 @@ def test_a_version_without_files_has_nothing_to_be_done(memory_root):
 
     health = opened.health()
 
-    assert health.verdict == "The version has no data files: there is nothing to be done."
+    assert health.verdict == "The version has no data files: nothing to do."
     assert health.partitions.num_rows == health.levels.num_rows == 0
     assert "average file size       -" in str(health)
     assert opened.health_history()["median_bytes"].to_pylist() == [None, 500, None]

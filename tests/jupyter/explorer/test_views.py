@@ -341,7 +341,7 @@ def test_health_is_reported(explorer):
     explorer.state.tab = "health"
     explorer.wait()
 
-    assert "In good order: there is nothing to be done." in told(explorer, "health")
+    assert "In good order: nothing to do." in told(explorer, "health")
 
 
 def test_what_can_be_read_is_reported_in_runs():
