@@ -130,14 +130,14 @@ _RAISED = {
         paimon.OTHER_THETA_SKETCHES: "test_bytes_that_are_no_sketch_are_refused",
     },
     "formats/paimon/test_binary_row.py": {
-        paimon.DISTANT_TIMES: "test_a_timestamp_too_far_away_is_refused_or_unknown",
+        paimon.TIMESTAMPS_OUT_OF_RANGE: "test_a_timestamp_too_far_away_is_refused_or_unknown",
     },
     "formats/paimon/test_blobs.py": {
-        paimon.GREAT_BLOBS: "test_more_blobs_than_the_limit_are_refused_but_other_columns_are_read",
+        paimon.BLOBS_OVER_LIMIT: "test_more_blobs_than_the_limit_are_refused_but_other_columns_are_read",
     },
     "formats/paimon/test_column_folds.py": {
-        paimon.DIFFERING_NESTED_ROWS: "test_where_releases_differ_over_the_limit_of_nested_rows_it_is_refused",
-        paimon.RETRACTED_COLLECTIONS: "test_rows_taken_back_from_joined_lists_are_refused",
+        paimon.AMBIGUOUS_NESTED_ROWS: "test_where_releases_differ_over_the_limit_of_nested_rows_it_is_refused",
+        paimon.COLLECT_RETRACTS: "test_rows_taken_back_from_joined_lists_are_refused",
     },
     "formats/paimon/test_column_groups.py": {
         paimon.BLOBS_IN_OTHER_FILES: "test_blobs_inside_a_data_file_are_refused",
@@ -145,7 +145,7 @@ _RAISED = {
         paimon.PARTIAL_FILES: "test_a_part_of_rows_that_have_no_id_is_refused",
     },
     "formats/paimon/test_deletion_vectors.py": {
-        paimon.GREAT_DELETION_VECTORS: "test_a_file_of_impossibly_many_rows_is_refused",
+        paimon.LARGE_DELETION_VECTORS: "test_a_file_of_impossibly_many_rows_is_refused",
     },
     "formats/paimon/test_evolution.py": {
         paimon.CASTS: "test_a_change_of_type_without_a_proven_cast_is_refused_by_name",
@@ -154,10 +154,10 @@ _RAISED = {
     "formats/paimon/test_fallback.py": {
         paimon.ABSENT_BRANCH: "test_a_branch_that_is_not_there_is_refused",
         paimon.EMPTY_BRANCH: "test_a_table_without_versions_does_not_hide_those_of_the_branch",
-        paimon.EXPIRED_BESIDE_BRANCH: "test_a_version_that_only_a_tag_holds_is_refused",
+        paimon.EXPIRED_VERSION_WITH_BRANCH: "test_a_version_that_only_a_tag_holds_is_refused",
         paimon.FALLBACK_BRANCH_CHANGES: "test_changes_of_a_table_with_a_fallback_are_refused",
         paimon.OTHER_BRANCH_COLUMNS: "test_a_branch_of_other_columns_is_refused",
-        paimon.UNCERTAIN_BRANCH_VERSION: "test_versions_of_the_branch_at_one_time_are_refused_where_it_matters",
+        paimon.AMBIGUOUS_BRANCH_VERSION: "test_versions_of_the_branch_at_one_time_are_refused_where_it_matters",
     },
     "formats/paimon/test_file_indexes.py": {
         paimon.OTHER_FILE_INDEXES: "test_a_container_of_another_version_is_refused",
@@ -168,15 +168,15 @@ _RAISED = {
     },
     "formats/paimon/test_merge_rules.py": {
         paimon.AGGREGATE_FUNCTIONS: "test_a_function_that_is_not_read_exactly_is_refused_by_name",
-        paimon.BLANK_TEXTS: "test_blank_texts_that_releases_join_in_different_ways_are_refused",
-        paimon.COUNT_LIMITS: "test_a_limit_that_is_no_number_of_rows_is_refused",
+        paimon.BLANK_STRINGS: "test_blank_texts_that_releases_join_in_different_ways_are_refused",
+        paimon.INVALID_COUNT_LIMITS: "test_a_limit_that_is_no_number_of_rows_is_refused",
         paimon.FIRST_ROW_BY_SEQUENCE: "test_first_rows_by_sequence_fields_are_refused",
         paimon.FUNCTIONS_OUTSIDE_GROUPS: "test_partial_updates_that_paimon_refuses_are_refused",
-        paimon.GROUPS_TO_REMOVE_BY: "test_partial_updates_that_paimon_refuses_are_refused",
+        paimon.INVALID_REMOVE_FIELDS: "test_partial_updates_that_paimon_refuses_are_refused",
         paimon.GROUP_COLUMNS: "test_partial_updates_that_paimon_refuses_are_refused",
-        paimon.NESTED_ORDER: "test_partial_updates_that_paimon_refuses_are_refused",
-        paimon.REMOVE_BESIDE_GROUPS: "test_partial_updates_that_paimon_refuses_are_refused",
-        paimon.REMOVE_BESIDE_RETRACTS: "test_a_removal_of_records_beside_ignored_retracts_is_refused",
+        paimon.NESTED_SEQUENCE_FIELDS: "test_partial_updates_that_paimon_refuses_are_refused",
+        paimon.REMOVE_WITH_GROUPS: "test_partial_updates_that_paimon_refuses_are_refused",
+        paimon.REMOVE_WITH_IGNORED_RETRACTS: "test_a_removal_of_records_beside_ignored_retracts_is_refused",
         paimon.REMOVE_BY_GROUP: "test_partial_updates_that_paimon_refuses_are_refused",
     },
     "formats/paimon/test_paimon.py": {
@@ -214,15 +214,15 @@ _RAISED = {
         paimon.UNKNOWN_TYPES: "test_types_that_are_not_read_are_refused_by_name",
     },
     "formats/paimon/test_visibility.py": {
-        paimon.VECTORS_TURNED_OFF: (
+        paimon.DISABLED_VECTORS: (
             "test_vectors_that_the_newest_options_turn_off_are_refused_where_rows_would_come_back"
         ),
-        paimon.VECTORS_TURNED_ON: "test_a_version_older_than_its_vectors_is_refused_where_it_needs_a_merge",
+        paimon.VERSIONS_BEFORE_VECTORS: "test_a_version_older_than_its_vectors_is_refused_where_it_needs_a_merge",
     },
     "formats/test_features.py": {
         paimon.OVERFLOWING_SUMS: "test_a_sum_of_more_digits_than_its_type_is_refused",
         paimon.CHANGES_OF_POSTPONED_BUCKETS: "test_the_changes_of_postponed_buckets_are_refused",
-        paimon.TAKEN_AUDIT_COLUMN: "test_events_of_a_table_with_a_column_rowkind_are_refused",
+        paimon.AUDIT_COLUMN_CONFLICT: "test_events_of_a_table_with_a_column_rowkind_are_refused",
         paimon.HIDDEN_BRANCH_PARTITIONS: "test_partitions_beside_hidden_ones_are_refused",
         paimon.CHANGES_OF_EVOLUTION: "test_changes_of_data_evolution_are_refused",
         paimon.NULLS_AMONG_DISTINCT_ROWS: "test_null_among_distinct_rows_is_refused",
@@ -241,14 +241,14 @@ _RAISED = {
     "table/test_changes.py": {
         paimon.DIFFERENCE_OF_POSTPONED_BUCKETS: "test_the_difference_of_postponed_buckets_is_refused",
         paimon.DIFFERENCE_OF_REMOVED_FILES: "test_states_without_keys_are_compared_only_where_files_were_only_added",
-        paimon.TAKEN_CHANGE_COLUMN: "test_a_column_called_rowkind_is_refused",
+        paimon.CHANGE_COLUMN_CONFLICT: "test_a_column_called_rowkind_is_refused",
         paimon.UPDATES_WITH_REMOVALS: "test_an_append_that_removes_files_is_refused_as_paimon_refuses_it",
     },
     "table/test_changes_as_paimon.py": {
         paimon.DIFFERENCE_OF_OLDER_ROWS: "test_the_rows_are_what_paimon_reads",
     },
     "table/test_inspect.py": {
-        paimon.AUDIT_NUMBERS: "test_sequence_numbers_of_rows_without_a_key_are_refused",
+        paimon.AUDIT_SEQUENCE_NUMBERS: "test_sequence_numbers_of_rows_without_a_key_are_refused",
     },
 }
 RAISED_BY = {feature: f"{path}::{name}" for path, tests in _RAISED.items() for feature, name in tests.items()}

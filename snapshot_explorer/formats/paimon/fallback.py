@@ -152,21 +152,21 @@ def fallback_version(snapshot: Snapshot, history: History, other: History, link:
 
     Source: paimon FallbackReadFileStoreTable.rewriteOtherOptions, SnapshotManager.earlierOrEqualTimeMills.
     """
-    if snapshot.held != "snapshot":
-        raise refusal(features.EXPIRED_BESIDE_BRANCH, version=snapshot.id, option=link.option)
+    if snapshot.file_kind != "snapshot":
+        raise refusal(features.EXPIRED_VERSION_WITH_BRANCH, version=snapshot.id, option=link.option)
     if history.newest().versions[-1:] == (snapshot.id,):
         return next(iter(other.newest().versions[-1:]), None)
-    found = [one for one in other.snapshots(other.all_from(0).versions) if one.held == "snapshot"]
+    found = [one for one in other.snapshots(other.all_from(0).versions) if one.file_kind == "snapshot"]
     if not found:
         return None
     times = [one.committed_at for one in found]
     if times != sorted(times) or times.count(snapshot.committed_at) > 1:
         reason = "whose versions were committed at the same time or out of order"
-        raise refusal(features.UNCERTAIN_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
+        raise refusal(features.AMBIGUOUS_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
     before = [one.id for one in found if one.committed_at <= snapshot.committed_at]
     if not before and found[0].id != 1:
         reason = "whose versions of that time have expired"
-        raise refusal(features.UNCERTAIN_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
+        raise refusal(features.AMBIGUOUS_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
     return before[-1] if before else 1
 
 

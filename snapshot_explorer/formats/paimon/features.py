@@ -78,7 +78,7 @@ REMOVED_INDEXES = _refused(
     checked=("paimon.metadata.manifests.read_indexes",),
     message="{path} has a DELETE entry, which is not supported in an index manifest.",
 )
-DISTANT_TIMES = _refused(
+TIMESTAMPS_OUT_OF_RANGE = _refused(
     name="timestamps outside the range of 64 bits, in partitions and keys",
     area="metadata",
     condition="a value in a manifest",
@@ -95,7 +95,7 @@ BINARY_PARTITION_FOLDERS = _refused(
     checked=("paimon.metadata.partitions._refused",),
     message="Folder names of partitions by a {type} column are not supported.",
 )
-TABLES_OF_ROWS = _read(
+TABLE_KINDS = _read(
     name=(
         "append tables and primary-key tables of every merge engine: deduplicate, partial-update, aggregation"
         " (`hll_sketch` and `theta_sketch` with `pip install datasketches`), first-row; sequence fields and "
@@ -117,7 +117,7 @@ BUCKETS = _read(
     condition="the option bucket",
     checked=("paimon.scan.visibility",),
 )
-BRANCHES_TOGETHER = _read(
+COMBINED_BRANCHES = _read(
     name="fallback and primary branches",
     area="rows",
     condition="the options scan.fallback-branch and scan.primary-branch",
@@ -162,21 +162,21 @@ MAP_LAYOUTS = _refused(
     checked=("paimon.readable.check_table",),
     message=_needed("other storage layouts of maps", "the option {option}={value}"),
 )
-GREAT_DELETION_VECTORS = _refused(
+LARGE_DELETION_VECTORS = _refused(
     name="deletion vectors of files with more than 2,147,483,648 rows",
     area="rows",
     condition="the row count of a data file with a deletion vector",
     checked=("paimon.files.deletion_vectors.positions",),
     message="A deletion vector in {path} is for a file with {rows} rows; the limit is {most}.",
 )
-VECTORS_TURNED_OFF = _refused(
+DISABLED_VECTORS = _refused(
     name="deletion vectors of a table whose newest options disable them",
     area="rows",
     condition="an append table has deletion vectors, but deletion-vectors.enabled is off",
-    checked=("paimon.scan.visibility.in_force",),
+    checked=("paimon.scan.visibility.applied_vectors",),
     message=_needed("deletion vectors of a table whose newest options disable them"),
 )
-VECTORS_TURNED_ON = _refused(
+VERSIONS_BEFORE_VECTORS = _refused(
     name="versions that need a merge, from before deletion vectors were enabled",
     area="rows",
     condition="a version from before deletion-vectors.enabled has files on several levels, or on level 0",
@@ -214,14 +214,14 @@ ABSENT_SEQUENCE_FIELDS = _refused(
     checked=("paimon.merge.rules._check_order",),
     message=_needed("the sequence field {name!r}, which is not in the schema"),
 )
-NESTED_ORDER = _refused(
+NESTED_SEQUENCE_FIELDS = _refused(
     name="sequence fields of nested types",
     area="merging",
     condition="the option sequence.field, or the option of a sequence group",
     checked=("paimon.merge.rules._check_order",),
     message=_needed("a sequence field of a nested type"),
 )
-REMOVE_BESIDE_GROUPS = _refused(
+REMOVE_WITH_GROUPS = _refused(
     name="partial-update that removes records on delete, with sequence groups or ignored deletes",
     area="merging",
     condition="the options partial-update.remove-record-on-delete, ignore-delete and sequence groups",
@@ -254,21 +254,21 @@ GROUP_COLUMNS = _refused(
         "the column {column!r} in a sequence group, where it is a duplicate, a key column or missing", "{option}"
     ),
 )
-GROUPS_TO_REMOVE_BY = _refused(
+INVALID_REMOVE_FIELDS = _refused(
     name="remove-record-on-sequence-group with a field that is not in a sequence group",
     area="merging",
     condition="the option partial-update.remove-record-on-sequence-group",
     checked=("paimon.merge.rules._groups",),
     message=_needed("the sequence field {name!r}, which is not in a sequence group", "the option {option}"),
 )
-REMOVE_BESIDE_RETRACTS = _refused(
+REMOVE_WITH_IGNORED_RETRACTS = _refused(
     name="aggregation that removes records on delete, with ignored retracts",
     area="merging",
     condition="the options aggregation.remove-record-on-delete and fields.*.ignore-retract",
     checked=("paimon.merge.rules._aggregation",),
     message=_needed("remove-record-on-delete with ignored retracts", "the option fields.{column}.ignore-retract"),
 )
-COUNT_LIMITS = _refused(
+INVALID_COUNT_LIMITS = _refused(
     name="nested_update with a count-limit that is not a positive number",
     area="merging",
     condition="an option fields.*.count-limit",
@@ -285,7 +285,7 @@ AGGREGATE_FUNCTIONS = _refused(
         "the option fields.{column}.aggregate-function={function}",
     ),
 )
-BLANK_TEXTS = _refused(
+BLANK_STRINGS = _refused(
     name="listagg of blank strings",
     area="merging",
     condition="a value of a column with the function listagg",
@@ -305,7 +305,7 @@ OTHER_THETA_SKETCHES = _refused(
         "compact sketch. Leave the column out, or read it with Paimon's own engines."
     ),
 )
-RETRACTED_COLLECTIONS = _refused(
+COLLECT_RETRACTS = _refused(
     name="collect with retracts of nested elements or bytes",
     area="merging",
     condition="a retract in a column with the function collect",
@@ -325,7 +325,7 @@ NULLS_AMONG_DISTINCT_ROWS = _refused(
         "Paimon fails too. Leave the column out."
     ),
 )
-DIFFERING_NESTED_ROWS = _refused(
+AMBIGUOUS_NESTED_ROWS = _refused(
     name="nested rows for which Paimon's releases return different results",
     area="merging",
     condition=(
@@ -365,14 +365,14 @@ ABSENT_BRANCH = _refused(
     checked=("paimon.fallback._open_branch",),
     message=_needed("the branch {branch!r}, which does not exist", "{option}"),
 )
-EXPIRED_BESIDE_BRANCH = _refused(
+EXPIRED_VERSION_WITH_BRANCH = _refused(
     name="expired versions of tags, combined with a branch",
     area="branches",
     condition="the version exists only as a tag",
     checked=("paimon.fallback.fallback_version",),
     message=_needed("a branch combined with a version that has expired and exists only as a tag", "{option}"),
 )
-UNCERTAIN_BRANCH_VERSION = _refused(
+AMBIGUOUS_BRANCH_VERSION = _refused(
     name="older versions for which the version of the other branch is ambiguous",
     area="branches",
     condition="the other branch's versions are out of order, have the same time, or have expired",
@@ -419,7 +419,7 @@ BLOBS = _read(
     condition="a column of type BLOB",
     checked=("paimon.files.blobs",),
 )
-GREAT_BLOBS = _refused(
+BLOBS_OVER_LIMIT = _refused(
     name="more than 256 MiB of blobs at a time",
     area="wide rows",
     condition="the blobs of the requested rows",
@@ -576,7 +576,7 @@ CHANGES_OF_EVOLUTION = _refused(
     checked=("paimon.changes.incremental._check_schema",),
     message=_needed("changes of rows whose columns are in several files", "the option data-evolution.enabled=true"),
 )
-TAKEN_CHANGE_COLUMN = _refused(
+CHANGE_COLUMN_CONFLICT = _refused(
     name="row changes of a table with a column `rowkind`",
     area="changes",
     condition="the schema",
@@ -652,7 +652,7 @@ DIFFERENCE_OF_OLDER_ROWS = _refused(
         "undefined. Use mode='delta', or compare to_arrow() of both versions."
     ),
 )
-TAKEN_AUDIT_COLUMN = _refused(
+AUDIT_COLUMN_CONFLICT = _refused(
     name="`audit_log` and `binlog` of a table with a column `rowkind`",
     area="changes",
     condition="the schema",
@@ -662,7 +662,7 @@ TAKEN_AUDIT_COLUMN = _refused(
         "so {table} is not supported. to_arrow() returns the rows."
     ),
 )
-AUDIT_NUMBERS = _refused(
+AUDIT_SEQUENCE_NUMBERS = _refused(
     name="`audit_log` with sequence numbers of a table without a primary key",
     area="changes",
     condition="the option table-read.sequence-number.enabled",
@@ -716,50 +716,50 @@ FEATURES: tuple[Feature, ...] = (
     METADATA,
     ENTRY_KINDS,
     REMOVED_INDEXES,
-    DISTANT_TIMES,
+    TIMESTAMPS_OUT_OF_RANGE,
     BINARY_PARTITION_FOLDERS,
-    TABLES_OF_ROWS,
+    TABLE_KINDS,
     DELETION_VECTORS,
     BUCKETS,
-    BRANCHES_TOGETHER,
+    COMBINED_BRANCHES,
     CHAIN_TABLES,
     POSTPONE_MERGE_ON_READ,
     CLUSTERING_OVERRIDE,
     SNAPSHOT_ORDERING,
     MAP_LAYOUTS,
-    GREAT_DELETION_VECTORS,
-    VECTORS_TURNED_OFF,
-    VECTORS_TURNED_ON,
+    LARGE_DELETION_VECTORS,
+    DISABLED_VECTORS,
+    VERSIONS_BEFORE_VECTORS,
     UNDECLARED_POSTPONED_BUCKETS,
     MERGE_ENGINES,
     FIRST_ROW_BY_SEQUENCE,
     ABSENT_SEQUENCE_FIELDS,
-    NESTED_ORDER,
-    REMOVE_BESIDE_GROUPS,
+    NESTED_SEQUENCE_FIELDS,
+    REMOVE_WITH_GROUPS,
     REMOVE_BY_GROUP,
     FUNCTIONS_OUTSIDE_GROUPS,
     GROUP_COLUMNS,
-    GROUPS_TO_REMOVE_BY,
-    REMOVE_BESIDE_RETRACTS,
-    COUNT_LIMITS,
+    INVALID_REMOVE_FIELDS,
+    REMOVE_WITH_IGNORED_RETRACTS,
+    INVALID_COUNT_LIMITS,
     AGGREGATE_FUNCTIONS,
-    BLANK_TEXTS,
+    BLANK_STRINGS,
     OTHER_THETA_SKETCHES,
-    RETRACTED_COLLECTIONS,
+    COLLECT_RETRACTS,
     NULLS_AMONG_DISTINCT_ROWS,
-    DIFFERING_NESTED_ROWS,
+    AMBIGUOUS_NESTED_ROWS,
     OVERFLOWING_SUMS,
     EMPTY_BRANCH,
     ABSENT_BRANCH,
-    EXPIRED_BESIDE_BRANCH,
-    UNCERTAIN_BRANCH_VERSION,
+    EXPIRED_VERSION_WITH_BRANCH,
+    AMBIGUOUS_BRANCH_VERSION,
     OTHER_BRANCH_COLUMNS,
     HIDDEN_BRANCH_PARTITIONS,
     FALLBACK_BRANCH_CHANGES,
     PRIMARY_BRANCH_CHANGES,
     DATA_EVOLUTION,
     BLOBS,
-    GREAT_BLOBS,
+    BLOBS_OVER_LIMIT,
     EVOLUTION_WITH_KEYS,
     EVOLUTION_WITH_VECTORS,
     PARTIAL_FILES,
@@ -780,7 +780,7 @@ FEATURES: tuple[Feature, ...] = (
     CHANGELOGS,
     INCREMENTAL,
     CHANGES_OF_EVOLUTION,
-    TAKEN_CHANGE_COLUMN,
+    CHANGE_COLUMN_CONFLICT,
     UPDATES_WITH_REMOVALS,
     CHANGES_OF_POSTPONED_BUCKETS,
     CHANGELOG_OF_LEVEL_0,
@@ -788,8 +788,8 @@ FEATURES: tuple[Feature, ...] = (
     DIFFERENCE_OF_REMOVED_FILES,
     DIFFERENCE_OF_BUCKET_COUNTS,
     DIFFERENCE_OF_OLDER_ROWS,
-    TAKEN_AUDIT_COLUMN,
-    AUDIT_NUMBERS,
+    AUDIT_COLUMN_CONFLICT,
+    AUDIT_SEQUENCE_NUMBERS,
     FILE_FORMATS,
     OTHER_FILE_FORMATS,
     STORAGES,

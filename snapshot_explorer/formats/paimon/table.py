@@ -13,7 +13,13 @@ from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.paimon import metadata_tasks as units
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
-from snapshot_explorer.formats.paimon.maintenance.retention import expiry, presence, read_held, sql_name, used
+from snapshot_explorer.formats.paimon.maintenance.retention import (
+    expiry,
+    presence,
+    read_retention_state,
+    sql_name,
+    used,
+)
 from snapshot_explorer.formats.paimon.metadata.branches import branch_names, read_branches
 from snapshot_explorer.formats.paimon.metadata.commit_frames import read_commits
 from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
@@ -184,7 +190,7 @@ class Paimon:
         Reads tags and consumers, the changelogs of the expired snapshots, and the changes of the other branches.
         """
         options = self._schemas.newest().options
-        held = read_held(self._storage, self._layout, self._history, options, newest)
+        held = read_retention_state(self._storage, self._layout, self._history, options, newest)
         others = [one for one in (MAIN, *branch_names(self._storage)) if one != (self._layout.branch or MAIN)]
         branches = {name: Paimon(self._storage, branch=name) for name in others}
         return expiry(

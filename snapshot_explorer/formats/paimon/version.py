@@ -28,7 +28,7 @@ from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan import vector_changes
 from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
 from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions, native_files, split_by_file
-from snapshot_explorer.formats.paimon.scan.scans import file_schemas, paths_of, scan, state_where, vectors_in
+from snapshot_explorer.formats.paimon.scan.scans import file_schemas, filtered_state, paths_of, scan, vectors_in
 from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
 from snapshot_explorer.model import (
     FieldIds,
@@ -165,7 +165,7 @@ class PaimonVersion:
         if snapshot is None:
             return frames.FILES.empty_table(), None
         schema, options = self._schema, self._newest_schema.options
-        state, partitions = state_where(self._storage, snapshot, schema, predicate, columns)
+        state, partitions = filtered_state(self._storage, snapshot, schema, predicate, columns)
         paths = paths_of(self._storage, state.entries, partitions, schema, options, strict=False)
         vectors = vectors_in(self._storage, state.indexes, schema, options)
         frame = files_frame(state, version=snapshot.id, partitions=partitions, paths=paths, vectors=vectors)

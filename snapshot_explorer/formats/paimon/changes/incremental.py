@@ -35,7 +35,7 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
 from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.scan.plans import Plan
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, vectors_in
-from snapshot_explorer.formats.paimon.scan.visibility import in_force, visible
+from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, visible
 from snapshot_explorer.model import ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -148,7 +148,7 @@ def _check_schema(schema: Schema, options: Mapping[str, str], version: int) -> N
     if flag(options, "data-evolution.enabled"):
         raise refusal(features.CHANGES_OF_EVOLUTION, version=version)
     if any(field.name == ROW_KIND for field in schema.fields):
-        raise refusal(features.TAKEN_CHANGE_COLUMN, column=ROW_KIND)
+        raise refusal(features.CHANGE_COLUMN_CONFLICT, column=ROW_KIND)
 
 
 def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, options: Mapping[str, str]) -> pa.Table:
@@ -272,7 +272,7 @@ def _batch_state(storage: Storage, schemas: Schemas, snapshot: Snapshot, predica
         raise refusal(features.DIFFERENCE_OF_POSTPONED_BUCKETS, version=snapshot.id)
     entries = state.entries.filter(visible(state.entries, schema, options, snapshot.id))
     vectors = vectors_in(storage, state.indexes, schema, options, strict=True)
-    return _BatchState(entries=entries, vectors=in_force(vectors, entries, schema, options, snapshot.id))
+    return _BatchState(entries=entries, vectors=applied_vectors(vectors, entries, schema, options, snapshot.id))
 
 
 def _warn_of_vectors(before: _BatchState, after: _BatchState, first: int, last: int) -> None:

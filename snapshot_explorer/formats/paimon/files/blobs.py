@@ -127,7 +127,7 @@ def check_limit(total: int) -> None:
         UnsupportedFeatureError: The blobs exceed the limit; the message says how to read less.
     """
     if total > LIMIT_BYTES:
-        raise refusal(features.GREAT_BLOBS, total=total, most=LIMIT_BYTES)
+        raise refusal(features.BLOBS_OVER_LIMIT, total=total, most=LIMIT_BYTES)
 
 
 def parse(content: bytes, rows: int) -> BlobFile:

@@ -143,7 +143,7 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
     Source: paimon BitmapDeletionVector, Bitmap64DeletionVector, DeletionVector.read.
     """
     if rows > _MOST_ROWS:
-        raise refusal(features.GREAT_DELETION_VECTORS, path=vector.path, rows=rows, most=_MOST_ROWS)
+        raise refusal(features.LARGE_DELETION_VECTORS, path=vector.path, rows=rows, most=_MOST_ROWS)
     if content[:1] != bytes([_VERSION]):
         raise CorruptBytesError(f"the version of the index file is {content[:1].hex() or 'missing'}, not {_VERSION}")
     if vector.offset is None or vector.offset < 1:

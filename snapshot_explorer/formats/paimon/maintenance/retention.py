@@ -52,7 +52,7 @@ _LONGER = ("changelog.num-retained.min", "changelog.num-retained.max", "changelo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class RetentionState:
     """The snapshots of a table, and the tags and consumers that prevent their expiry."""
 
     snapshots: Mapping[int, Snapshot]
@@ -87,7 +87,7 @@ class _Rule:
     rules: tuple[tuple[str, str], ...]
     """The rules as text."""
 
-    def end(self, held: Held, consumers: Mapping[str, int]) -> int:
+    def end(self, held: RetentionState, consumers: Mapping[str, int]) -> int:
         """Return the version before which all snapshots expire; the earliest if none does.
 
         Source: paimon ExpireSnapshotsImpl.expire.
@@ -100,9 +100,9 @@ class _Rule:
         return max(end, held.earliest)
 
 
-def read_held(
+def read_retention_state(
     storage: Storage, layout: Layout, history: History, options: Mapping[str, str], newest: int | None
-) -> Held:
+) -> RetentionState:
     """Return the snapshots up to `newest`, with tags and consumers.
 
     Five listings, two hints, and a small file for each tag, consumer and snapshot that is not cached.
@@ -117,7 +117,7 @@ def read_held(
     read = {one.id: one for one in history.snapshots([*versions, *stored.changelogs])}
     hint = parse_hint(storage.read_present([layout.hint("snapshot", "EARLIEST")])[0])
     waiting = consumers(storage, layout).to_pylist()
-    return Held(
+    return RetentionState(
         snapshots={version: read[version] for version in versions},
         earliest=hint if hint in versions and hint is not None else min(versions, default=0),
         tags=history.tags(),
@@ -130,7 +130,7 @@ def read_held(
 def expiry(
     rule: RetentionRule,
     lifetimes: pa.Table,
-    held: Held,
+    held: RetentionState,
     *,
     changelogs: Callable[[Sequence[Snapshot]], pa.Table],
     branches: Mapping[str, frozenset[str] | str],
@@ -186,7 +186,7 @@ def expiry(
     )
 
 
-def _rule(rule: RetentionRule, held: Held) -> _Rule:
+def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
     age = rule.keep if rule.keep is not None else _duration(held.options)
     least = rule.keep_last or _count(held.options, _MIN)
     own_most = _count(held.options, _MAX)
@@ -243,7 +243,7 @@ def _duration(options: Mapping[str, str]) -> timedelta:
     return span
 
 
-def _check_whole(held: Held, end: int) -> None:
+def _check_whole(held: RetentionState, end: int) -> None:
     """Raise for expiry across a gap: which files Paimon leaves behind then is unknown."""
     gaps = [version for version in range(held.earliest, end + 1) if version not in held.snapshots]
     if end > held.earliest and gaps:
@@ -284,7 +284,7 @@ def _of_changelogs(changes: pa.Table) -> pa.Table:
     return pa.table([columns[name] for name in frames.FREED.names], schema=frames.FREED)
 
 
-def _versions(held: Held, rule: _Rule, end: int, now: datetime) -> pa.Table:
+def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.Table:
     """Return the RETAINED frame."""
     otherwise = rule.end(held, {}) if held.snapshots else 0
     tagged: dict[int, list[str]] = {}
@@ -308,7 +308,7 @@ def _versions(held: Held, rule: _Rule, end: int, now: datetime) -> pa.Table:
     return frame_of([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
 
 
-def _reason(held: Held, rule: _Rule, version: int, now: datetime, otherwise: int) -> str:
+def _reason(held: RetentionState, rule: _Rule, version: int, now: datetime, otherwise: int) -> str:
     """Return why a snapshot is kept. Without consumers, snapshots before `otherwise` would expire."""
     if version > held.latest - rule.retain_min:
         return "the newest" if rule.retain_min == 1 else f"one of the newest {rule.retain_min:,}"
@@ -330,7 +330,11 @@ def _since(millis: int, now: datetime) -> timedelta:
 
 
 def _holders(
-    lifetimes: pa.Table, held: Held, rule: _Rule, freed: pa.Table, branches: Mapping[str, frozenset[str] | str]
+    lifetimes: pa.Table,
+    held: RetentionState,
+    rule: _Rule,
+    freed: pa.Table,
+    branches: Mapping[str, frozenset[str] | str],
 ) -> pa.Table:
     """Return the HOLDERS frame: kept versions, tags, consumers, branches."""
     end, latest = rule.end(held, held.consumers), held.latest
@@ -369,7 +373,7 @@ def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str
     return row | {"note": note}
 
 
-def _notes(held: Held, rule: _Rule) -> tuple[str, ...]:
+def _notes(held: RetentionState, rule: _Rule) -> tuple[str, ...]:
     release, other = ("2.0", "1.x") if rule.by_next else ("1.x", "2.0")
     ends = [one.end(held, held.consumers) for one in (rule, replace(rule, by_next=not rule.by_next))]
     differs = f" {other} would keep all from version {ends[1]} on." if ends[0] != ends[1] else ""
@@ -459,7 +463,7 @@ def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot
         gone=pc.is_in(paths, found.gone).to_numpy(zero_copy_only=False),
         unknown=pc.is_in(paths, found.unknown).to_numpy(zero_copy_only=False),
         without=without,
-        through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.held == "tag"},
+        through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.file_kind == "tag"},
     )
 
 

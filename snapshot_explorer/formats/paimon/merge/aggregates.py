@@ -59,7 +59,7 @@ def choice(array: pa.Array, function: Function) -> Fold:
     def retract(value: Any, item: Any) -> Any:
         return value if item is None else None  # last_non_null_value: no other one that retracts comes here
 
-    return Fold(items=_ranked(array, ranks.tolist()), add=add, retract=retract, result=_taker(array))
+    return Fold(items=_ranked(array, ranks.tolist()), add=add, retract=retract, result=_taking(array))
 
 
 def _first(array: pa.Array, *, skips_nulls: bool) -> Fold:
@@ -80,7 +80,7 @@ def _first(array: pa.Array, *, skips_nulls: bool) -> Fold:
         initialised = True
         return item
 
-    return Fold(items=_ranked(array, [0] * len(array)), add=add, reset=reset, result=_taker(array))
+    return Fold(items=_ranked(array, [0] * len(array)), add=add, reset=reset, result=_taking(array))
 
 
 def _ranked(array: pa.Array, ranks: list[int]) -> list[tuple[int, int] | None]:
@@ -88,7 +88,7 @@ def _ranked(array: pa.Array, ranks: list[int]) -> list[tuple[int, int] | None]:
     return [(rank, row) if ok else None for row, (rank, ok) in enumerate(zip(ranks, valid, strict=True))]
 
 
-def _taker(array: pa.Array) -> Callable[[Iterable[Any]], pa.Array]:
+def _taking(array: pa.Array) -> Callable[[Iterable[Any]], pa.Array]:
     return lambda values: array.take(pa.array([None if value is None else value[1] for value in values], pa.int64()))
 
 
@@ -106,7 +106,7 @@ def texts(array: pa.Array, function: Function) -> Fold:
     def result(values: Iterable[Any]) -> pa.Array:
         pairs = [value or (None, None) for value in values]
         if any(before != after for before, after in pairs):
-            raise refusal(features.BLANK_TEXTS)
+            raise refusal(features.BLANK_STRINGS)
         return pa.array([after for _, after in pairs], array.type)
 
     return Fold(items=[(text, text) for text in array.to_pylist()], add=add, result=result)

@@ -98,7 +98,7 @@ def _node(content: bytes, place: int, path: bytes, slots: dict[bytes, int]) -> t
         return Leaf(key=key, slot=slot, remains=prefix), place + _LEAF_BODY.size
     if kind > _LEAF or not 0 < count <= _CAPACITIES[kind] or len(path) + length >= KEY_BYTES:
         raise CorruptBytesError(f"a node of kind {kind} with {count} children behind {len(path)} and {length} bytes")
-    body = _turned(kind, content[place : place + _BODY_BYTES[kind]])
+    body = _byte_swapped(kind, content[place : place + _BODY_BYTES[kind]])
     place += len(body)
     if len(body) < _BODY_BYTES[kind]:
         raise CorruptBytesError(f"a tree of keys that is cut short at {len(content)} bytes")
@@ -108,7 +108,7 @@ def _node(content: bytes, place: int, path: bytes, slots: dict[bytes, int]) -> t
     return Branch(kind=kind, prefix=prefix, body=body, children=children), place
 
 
-def _turned(kind: int, body: bytes) -> bytes:
+def _byte_swapped(kind: int, body: bytes) -> bytes:
     """Return a body between its two forms: words with their last bytes first, or with their first bytes."""
     size = _WORD_BYTES[kind]
     return b"".join(body[start : start + size][::-1] for start in range(0, len(body), size))
@@ -191,7 +191,7 @@ def written(tree: Tree) -> bytes:
         return _NODE_HEAD.pack(_LEAF, 0, len(tree.remains)) + tree.remains + _LEAF_BODY.pack(tree.key, tree.slot)
     head = _NODE_HEAD.pack(tree.kind, len(tree.children), len(tree.prefix))
     children = (written(tree.children[byte]) for byte in sorted(tree.children))
-    return b"".join([head, tree.prefix, _turned(tree.kind, tree.body), *children])
+    return b"".join([head, tree.prefix, _byte_swapped(tree.kind, tree.body), *children])
 
 
 _RUNS, _BITS, _ARRAY = 0, 1, 2

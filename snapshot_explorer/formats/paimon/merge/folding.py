@@ -233,7 +233,7 @@ def fold(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSte
 def sums(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return sums of integers and decimals, if no order of adding them could leave their type's range."""
     kind = array.type
-    whole = number_aggregates.small(array)
+    whole = number_aggregates.as_int64(array)
     if whole is None:
         return None
     is_aggregated = valid & np.isin(steps.actions, (ADD, ADD_EARLIER, RETRACT))
@@ -242,7 +242,7 @@ def sums(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSte
         return None
     signed = np.where(is_aggregated, np.where(steps.actions == RETRACT, -whole, whole), np.int64(0))
     added = np.add.reduceat(signed, key_groups.starts)
-    return number_aggregates.from_small(added, np.logical_or.reduceat(is_aggregated, key_groups.starts), kind)
+    return number_aggregates.from_int64(added, np.logical_or.reduceat(is_aggregated, key_groups.starts), kind)
 
 
 def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:

@@ -78,7 +78,7 @@ def collect(array: pa.Array, function: Function) -> Fold:
         if value is None or not item:
             return value
         if not compared:
-            raise refusal(features.RETRACTED_COLLECTIONS, type=array.values.type)
+            raise refusal(features.COLLECT_RETRACTS, type=array.values.type)
         away = [codes[place] for place in item]
         left = []
         for place in value:
@@ -308,7 +308,7 @@ def _differing(function: Function, *, first: bool) -> UnsupportedFeatureError:
     what = "nulls or duplicate keys in its first value" if first else "more rows than its option count-limit allows"
     if first and function.most is not None:
         what = f"nulls, duplicate keys or more than {function.most} rows in its first value"
-    return refusal(features.DIFFERING_NESTED_ROWS, what=what)
+    return refusal(features.AMBIGUOUS_NESTED_ROWS, what=what)
 
 
 def nested_partial_update(array: pa.Array, function: Function) -> Fold:

@@ -26,7 +26,7 @@ def limit(kind: pa.DataType) -> int:
     return int(min(whole, _LONG - 1))
 
 
-def small(array: pa.Array) -> Codes | None:
+def as_int64(array: pa.Array) -> Codes | None:
     """Return numbers as 64-bit integers, decimals unscaled; 0 for null. None if one does not fit."""
     if not pa.types.is_decimal(array.type):
         return np.asarray(array.cast(pa.int64()).fill_null(0)).astype(np.int64)
@@ -37,7 +37,7 @@ def small(array: pa.Array) -> Codes | None:
     return np.where(valid, words[:, 0], np.int64(0))
 
 
-def from_small(values: Codes, valid: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+def from_int64(values: Codes, valid: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
     """Return 64-bit integers as a column, decimals from unscaled values; null where not valid."""
     if pa.types.is_decimal(kind):
         words = np.stack([values, values >> 63], axis=1)
@@ -81,7 +81,7 @@ class _Numbers:
         make = np.float32 if self.kind.bit_width == 32 else np.float64  # noqa: PLR2004 - bits
         return [None if item is None else make(item) for item in array.to_pylist()]
 
-    def held(self, value: Any) -> Any:
+    def in_range(self, value: Any) -> Any:
         """Return a result in the range of its type. Raise for an integer overflow."""
         if self.is_decimal:
             return value if abs(value) < self.limit else None
@@ -91,11 +91,11 @@ class _Numbers:
             )
         return value
 
-    def held_sum(self, value: Any) -> Any:
+    def sum_in_range(self, value: Any) -> Any:
         """Return a sum in the range of its type. For decimals up to 18 digits Paimon checks a long, not the digits."""
         if self.is_decimal and self.kind.precision <= _COMPACT and -_LONG <= value < _LONG:
             return value
-        return self.held(value)
+        return self.in_range(value)
 
     def result(self, values: Iterable[Any]) -> pa.Array:
         """Return values as a column."""
@@ -127,7 +127,7 @@ def total(array: pa.Array) -> Fold:
         if value is None or item is None:
             return item if value is None else value
         if numbers.limit:
-            return numbers.held_sum(value + item)
+            return numbers.sum_in_range(value + item)
         with np.errstate(all="ignore"):  # Java's floats overflow silently
             return value + item
 
@@ -135,9 +135,9 @@ def total(array: pa.Array) -> Fold:
         if item is None:
             return value
         if value is None:
-            return -item if not numbers.limit else numbers.held(-item)
+            return -item if not numbers.limit else numbers.in_range(-item)
         if numbers.limit:
-            return numbers.held_sum(value - item)
+            return numbers.sum_in_range(value - item)
         with np.errstate(all="ignore"):
             return value - item
 
@@ -156,9 +156,9 @@ def product(array: pa.Array) -> Fold:
         if value is None or item is None:
             return item if value is None else value
         if numbers.is_decimal:
-            return numbers.held(_rounded(Fraction(value * item, 10**scale)))
+            return numbers.in_range(_rounded(Fraction(value * item, 10**scale)))
         with np.errstate(all="ignore"):
-            return numbers.held(value * item)
+            return numbers.in_range(value * item)
 
     def retract(value: Any, item: Any) -> Any:
         if value is None or item is None:
@@ -166,10 +166,10 @@ def product(array: pa.Array) -> Fold:
         if numbers.limit and not item:
             raise CorruptBytesError("a product divided by zero")
         if numbers.is_decimal:
-            return numbers.held(_rounded(_quotient(value, item, scale)))
+            return numbers.in_range(_rounded(_quotient(value, item, scale)))
         if numbers.limit:
             whole = abs(value) // abs(item)
-            return numbers.held(whole if (value < 0) == (item < 0) else -whole)
+            return numbers.in_range(whole if (value < 0) == (item < 0) else -whole)
         with np.errstate(all="ignore"):
             return value / item
 

@@ -83,7 +83,7 @@ def _check_order(name: str, where: str, schema: Schema, version: int) -> None:
     if name not in {field.name for field in schema.fields}:
         raise refusal(features.ABSENT_SEQUENCE_FIELDS, version=version, name=name, where=where)
     if schema.field(name).type.root in _NESTED:
-        raise refusal(features.NESTED_ORDER, version=version, where=where)
+        raise refusal(features.NESTED_SEQUENCE_FIELDS, version=version, where=where)
 
 
 def _engine(schema: Schema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Engine:
@@ -107,7 +107,7 @@ def _partial_update(schema: Schema, options: Mapping[str, str], version: int) ->
     removing = flag(options, _REMOVE)
     by_group = bool(options.get(_REMOVE_BY_GROUP, "").strip())
     if removing and (groups or _ignores_deletes(options)):
-        raise refusal(features.REMOVE_BESIDE_GROUPS, version=version, option=_REMOVE)
+        raise refusal(features.REMOVE_WITH_GROUPS, version=version, option=_REMOVE)
     if by_group and _ignores_deletes(options):
         raise refusal(features.REMOVE_BY_GROUP, version=version, option=_REMOVE_BY_GROUP)
     functions = {}
@@ -148,7 +148,7 @@ def _groups(schema: Schema, options: Mapping[str, str], version: int) -> Iterato
         yield SequenceGroup(order=order, fields=fields, removes=bool(removing.intersection(order)))
     if not removing <= ordering:
         name = min(removing - ordering)
-        raise refusal(features.GROUPS_TO_REMOVE_BY, version=version, name=name, option=_REMOVE_BY_GROUP)
+        raise refusal(features.INVALID_REMOVE_FIELDS, version=version, name=name, option=_REMOVE_BY_GROUP)
 
 
 def _aggregation(schema: Schema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Aggregation:
@@ -166,7 +166,7 @@ def _aggregation(schema: Schema, options: Mapping[str, str], version: int, seque
             function = _function(field.name, name, options, version)
             check_function(function, field.name, field.type, version)
         if removing and function.ignore_retract:
-            raise refusal(features.REMOVE_BESIDE_RETRACTS, version=version, column=field.name)
+            raise refusal(features.REMOVE_WITH_IGNORED_RETRACTS, version=version, column=field.name)
         functions[field.name] = function
     return Aggregation(functions=functions, remove_on_delete=removing)
 
@@ -197,7 +197,7 @@ def _limit(column: str, text: str, version: int) -> int | None:
     if not text.strip():
         return None
     if not text.strip().isdecimal() or not int(text):
-        raise refusal(features.COUNT_LIMITS, version=version, limit=text, column=column)
+        raise refusal(features.INVALID_COUNT_LIMITS, version=version, limit=text, column=column)
     return int(text)
 
 

@@ -239,7 +239,7 @@ def _timestamps(rows: _Rows, at: Places, nulls: Mask, kind: DataType, *, lenient
     far = ~nulls & ((millis > limit) | (millis < -limit))
     if far.any() and not lenient:
         raise refusal(
-            features.DISTANT_TIMES,
+            features.TIMESTAMPS_OUT_OF_RANGE,
             type=kind.root,
             precision=precision,
             unit="micro" if precision <= _MICROS else "nano",

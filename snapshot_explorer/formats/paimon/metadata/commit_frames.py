@@ -52,7 +52,7 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable:
     """
     if not known:
         return "no"
-    return "metadata" if snapshot.held == "changelog" else "yes"
+    return "metadata" if snapshot.file_kind == "changelog" else "yes"
 
 
 def read_commits(
@@ -79,7 +79,7 @@ def read_commits(
         now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
         left = read_changes(storage, now, "changelog", columns=_COUNTED)
         for index, one, known in zip(lost, now, left.known, strict=True):
-            readable[index] = readable_of(one, known=known and one.held == "changelog")
+            readable[index] = readable_of(one, known=known and one.file_kind == "changelog")
     return commits_frame(snapshots, delta, readable, tags, states=states)
 
 

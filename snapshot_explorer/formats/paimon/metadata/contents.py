@@ -105,11 +105,11 @@ def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) ->
     """
     _check_readable(snapshot)
     chosen = [(kind, *named) for kind in kinds if (named := _list_of(snapshot, kind)) is not None]
-    if any(kind not in _KEPT[snapshot.held] for kind, _, _ in chosen):
+    if any(kind not in _KEPT[snapshot.file_kind] for kind, _, _ in chosen):
         chosen = [
             (kind, name, size)
             for kind, name, size in chosen
-            if kind in _KEPT[snapshot.held] or storage.exists(manifest_path(name, snapshot.path))
+            if kind in _KEPT[snapshot.file_kind] or storage.exists(manifest_path(name, snapshot.path))
         ]
     paths = [manifest_path(name, snapshot.path) for _, name, _ in chosen]
     contents = _read(storage, snapshot, paths)
@@ -179,7 +179,7 @@ def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
 
     Raises: as `read_state`, except for manifests.
     """
-    if snapshot.held == "changelog":
+    if snapshot.file_kind == "changelog":
         raise SnapshotNotFoundError(
             f"Version {snapshot.id} has expired. Only its changelog is left, in {snapshot.path}: "
             "its commit can be shown, its files and rows cannot. Choose a newer version."
@@ -237,7 +237,7 @@ def read_changes(
         _check_readable(snapshots[index])
     paths = [manifest_path(name, snapshots[index].path) for index, name, _ in chosen]
     lists: list[tuple[int, str, bytes]] = []
-    contents = _read_present(storage, paths, [kind in _KEPT[snapshots[index].held] for index, _, _ in chosen])
+    contents = _read_present(storage, paths, [kind in _KEPT[snapshots[index].file_kind] for index, _, _ in chosen])
     for (index, _, size), path, content in zip(chosen, paths, contents, strict=True):
         if content is None:
             known[index] = False
@@ -274,7 +274,7 @@ def check_known(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> N
         SnapshotNotFoundError: A commit's files have vanished: it expired, or the table has lost them.
     """
     for snapshot, known in zip(snapshots, changes.known, strict=True):
-        if not known and kind in _KEPT[snapshot.held]:
+        if not known and kind in _KEPT[snapshot.file_kind]:
             raise SnapshotNotFoundError(
                 f"The changes of version {snapshot.id} cannot be read: the files of the {kind} manifest list in "
                 f"{snapshot.path} are gone. It probably expired during the read, otherwise the table has lost a file; "

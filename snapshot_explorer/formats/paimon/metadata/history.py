@@ -24,7 +24,7 @@ from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 
-_KEPT = 10_000
+_CACHE_SIZE = 10_000
 """Snapshots kept in memory, some kilobytes each."""
 _TRIES = 5
 
@@ -101,12 +101,12 @@ class History:
                 if not left:
                     raise short.error from None
             time.sleep(PAUSE_SECONDS)
-        raise self._unstable()
+        raise self._unstable_error()
 
     def _newest_listing(self) -> Listing:
         hint = self._hint()
         if hint is None:
-            return self._scanned(hint)
+            return self._list_and_read(hint)
         before = self._newest
         requested = [hint, hint + 1]
         if before is not None and before.id not in requested:
@@ -114,14 +114,14 @@ class History:
         paths = [self._path(version) for version in requested]
         contents = self._storage.read_present(paths)
         if contents[0] is None or contents[1] is not None:
-            return self._scanned(hint)
+            return self._list_and_read(hint)
         newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is None:
-            return self._scanned(hint)
-        self._notice(newest, before, contents[2] if len(contents) > 2 else None, hint=hint)  # noqa: PLR2004 - the third path
+            return self._list_and_read(hint)
+        self._detect_rewrite(newest, before, contents[2] if len(contents) > 2 else None, hint=hint)  # noqa: PLR2004 - the third path
         return Listing(versions=(newest.id,), identity=_identity(newest))
 
-    def _scanned(self, hint: int | None) -> Listing:
+    def _list_and_read(self, hint: int | None) -> Listing:
         for _ in range(_TRIES):
             versions = self._numbers(self._storage.list(self._layout.folder("snapshot")), "snapshot")
             if not versions:
@@ -131,7 +131,7 @@ class History:
             if newest is not None:
                 notes = self._hint_notes(hint, newest.id)
                 return Listing(versions=(newest.id,), identity=_identity(newest), notes=tuple(notes))
-        raise self._unstable()
+        raise self._unstable_error()
 
     def _read_newest(self, versions: Sequence[int], hint: int | None) -> Snapshot | None:
         """Return the newest of the listed snapshots, None if it has vanished. Detects a rewritten history.
@@ -146,7 +146,9 @@ class History:
         contents = self._storage.read_present(paths)
         newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is not None:
-            self._notice(newest, before, contents[1] if len(contents) > 1 else None, hint=hint, versions=versions)
+            self._detect_rewrite(
+                newest, before, contents[1] if len(contents) > 1 else None, hint=hint, versions=versions
+            )
         return newest
 
     def all_from(self, start: int) -> Listing:
@@ -177,7 +179,7 @@ class History:
             kinds = ("snapshot", "tag", "changelog")
             listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
             snapshots = self._numbers(listings[0], "snapshot")
-            tags, notes = self._readable_tags([entry.name for entry in listings[1] if not entry.is_folder])
+            tags, notes = self._read_tags([entry.name for entry in listings[1] if not entry.is_folder])
             if not snapshots:
                 self._check_empty(None)
                 newest = max(tags.values(), key=lambda tag: tag.id, default=None)
@@ -195,7 +197,7 @@ class History:
                 newest=newest,
                 notes=tuple(notes),
             )
-        raise self._unstable()
+        raise self._unstable_error()
 
     def _hint(self) -> int | None:
         return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
@@ -247,7 +249,7 @@ class History:
         found = self.present(versions)
         missing = [version for version in versions if version not in found]
         if missing:
-            raise self._unknown(missing[0])
+            raise self._not_found_error(missing[0])
         return [found[version] for version in versions]
 
     def present(self, versions: Sequence[int]) -> dict[int, Snapshot]:
@@ -265,7 +267,7 @@ class History:
         lost = [version for version in wanted if version not in found]
         if lost:
             found |= self._expired(lost)
-        self._keep([found[version] for version in wanted if version in found], rewrites)
+        self._cache([found[version] for version in wanted if version in found], rewrites)
         return found
 
     def read_again(self, versions: Sequence[int]) -> dict[int, Snapshot]:
@@ -287,7 +289,7 @@ class History:
         read = read_snapshots(self._storage, [self._layout.tag(name) for name in names], "tag")
         return {name: tag for name, tag in zip(names, read, strict=True) if tag}
 
-    def _readable_tags(self, files: Sequence[str]) -> tuple[dict[str, Snapshot], list[str]]:
+    def _read_tags(self, files: Sequence[str]) -> tuple[dict[str, Snapshot], list[str]]:
         """Return the readable tags, and a sentence for each unreadable one."""
         names = self._tag_names(files)
         paths = [self._layout.tag(name) for name in names]
@@ -308,7 +310,7 @@ class History:
         """Return the names of the tags on each version. Unreadable tags are skipped with a warning."""
         names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
         tagged: dict[int, list[str]] = {}
-        for name, tag in self._readable_tags(names)[0].items():
+        for name, tag in self._read_tags(names)[0].items():
             tagged.setdefault(tag.id, []).append(name)
         return tagged
 
@@ -324,10 +326,10 @@ class History:
         read = read_snapshots(self._storage, paths, "changelog")
         found = {version: one for version, one in zip(versions, read, strict=True) if one}
         names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
-        tagged = {tag.id: tag for tag in self._readable_tags(names)[0].values()}
+        tagged = {tag.id: tag for tag in self._read_tags(names)[0].values()}
         return found | {version: tagged[version] for version in versions if version in tagged}
 
-    def _unknown(self, version: int) -> SnapshotNotFoundError:
+    def _not_found_error(self, version: int) -> SnapshotNotFoundError:
         versions = self.all_from(0).versions
         if not versions:
             return SnapshotNotFoundError(f"Version {version} does not exist. {self._storage.root} has no versions yet.")
@@ -340,7 +342,7 @@ class History:
             f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
         )
 
-    def _unstable(self) -> CorruptTableError:
+    def _unstable_error(self) -> CorruptTableError:
         return CorruptTableError(
             f"The newest snapshot in {self._layout.folder('snapshot')} vanished each of {_TRIES} times it was read. "
             "A writer may be rolling back; try again."
@@ -355,7 +357,7 @@ class History:
         numbers = (number_of(str(getattr(entry, "name", "")), kind) for entry in entries)
         return sorted(number for number in numbers if number is not None)
 
-    def _keep(self, snapshots: Sequence[Snapshot], rewrites: int) -> None:
+    def _cache(self, snapshots: Sequence[Snapshot], rewrites: int) -> None:
         with self._lock:
             if rewrites != self._rewrites:
                 # Read before the rewrite was detected: it may be outdated.
@@ -363,10 +365,10 @@ class History:
             for snapshot in snapshots:
                 self._known[snapshot.id] = snapshot
                 self._known.move_to_end(snapshot.id)
-            while len(self._known) > _KEPT:
+            while len(self._known) > _CACHE_SIZE:
                 self._known.popitem(last=False)
 
-    def _notice(
+    def _detect_rewrite(
         self,
         newest: Snapshot,
         before: Snapshot | None,
@@ -421,7 +423,7 @@ class History:
             if versions:
                 # Expired: a table that is followed for long would keep each snapshot that it ever had.
                 for version in [
-                    one.id for one in self._known.values() if one.held == "snapshot" and one.id < versions[0]
+                    one.id for one in self._known.values() if one.file_kind == "snapshot" and one.id < versions[0]
                 ]:
                     del self._known[version]
             self._numbers_seen = tuple(versions) or tuple(one for one in self._numbers_seen if one <= newest.id)

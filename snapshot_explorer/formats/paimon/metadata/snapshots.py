@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 0.1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 V = TypeVar("V")
-Held = Literal["snapshot", "tag", "changelog"]
+FileKind = Literal["snapshot", "tag", "changelog"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +86,13 @@ class Snapshot:
     """A hash of the content, to detect another file under the same name."""
     path: str
     """The file."""
-    held: Held
+    file_kind: FileKind
     """The kind of file. For a changelog, the version's data files are no longer known."""
 
 
-def parse_snapshot(content: bytes, path: str, held: Held = "snapshot", *, limits: Limits = DEFAULT) -> Snapshot:
+def parse_snapshot(
+    content: bytes, path: str, file_kind: FileKind = "snapshot", *, limits: Limits = DEFAULT
+) -> Snapshot:
     """Return the record of a snapshot, tag or changelog file. Unknown fields are kept in `stored`.
 
     Raises:
@@ -99,11 +101,11 @@ def parse_snapshot(content: bytes, path: str, held: Held = "snapshot", *, limits
     Source: paimon docs, "Snapshot"; paimon Snapshot and Tag.
     """
     try:
-        return _parsed(json_text.document(content, path, limits), content, path, held)
+        return _parsed(json_text.document(content, path, limits), content, path, file_kind)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = "cut short or damaged" if isinstance(error, orjson.JSONDecodeError) else "damaged"
         raise CorruptTableError(
-            f"{path} is not a readable Paimon {held} ({_reason(error)}): it is {what}. "
+            f"{path} is not a readable Paimon {file_kind} ({_reason(error)}): it is {what}. "
             "Choose another version; if a writer is at work, try again."
         ) from error
 
@@ -112,39 +114,39 @@ def _reason(error: Exception) -> str:
     return f"it has no field {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _parsed(raw: Mapping[str, Any], content: bytes, path: str, held: Held) -> Snapshot:
-    watermark = _whole(raw, "watermark")
+def _parsed(raw: Mapping[str, Any], content: bytes, path: str, file_kind: FileKind) -> Snapshot:
+    watermark = _integer(raw, "watermark")
     return Snapshot(
-        id=_must(_whole(raw, "id"), "id"),
-        format_version=_whole(raw, "version") or 1,
-        schema_id=_must(_whole(raw, "schemaId"), "schemaId"),
-        base_manifest_list=_must(_text(raw, "baseManifestList"), "baseManifestList"),
-        base_manifest_list_bytes=_whole(raw, "baseManifestListSize"),
-        delta_manifest_list=_must(_text(raw, "deltaManifestList"), "deltaManifestList"),
-        delta_manifest_list_bytes=_whole(raw, "deltaManifestListSize"),
+        id=_required(_integer(raw, "id"), "id"),
+        format_version=_integer(raw, "version") or 1,
+        schema_id=_required(_integer(raw, "schemaId"), "schemaId"),
+        base_manifest_list=_required(_text(raw, "baseManifestList"), "baseManifestList"),
+        base_manifest_list_bytes=_integer(raw, "baseManifestListSize"),
+        delta_manifest_list=_required(_text(raw, "deltaManifestList"), "deltaManifestList"),
+        delta_manifest_list_bytes=_integer(raw, "deltaManifestListSize"),
         changelog_manifest_list=_text(raw, "changelogManifestList"),
-        changelog_manifest_list_bytes=_whole(raw, "changelogManifestListSize"),
+        changelog_manifest_list_bytes=_integer(raw, "changelogManifestListSize"),
         index_manifest=_text(raw, "indexManifest"),
-        user=_must(_text(raw, "commitUser"), "commitUser"),
-        identifier=_must(_whole(raw, "commitIdentifier"), "commitIdentifier"),
-        kind=_must(_text(raw, "commitKind"), "commitKind"),
-        committed_at=_EPOCH + timedelta(milliseconds=_must(_whole(raw, "timeMillis"), "timeMillis")),
-        total_rows=_whole(raw, "totalRecordCount"),
-        delta_rows=_whole(raw, "deltaRecordCount"),
-        changelog_rows=_whole(raw, "changelogRecordCount"),
+        user=_required(_text(raw, "commitUser"), "commitUser"),
+        identifier=_required(_integer(raw, "commitIdentifier"), "commitIdentifier"),
+        kind=_required(_text(raw, "commitKind"), "commitKind"),
+        committed_at=_EPOCH + timedelta(milliseconds=_required(_integer(raw, "timeMillis"), "timeMillis")),
+        total_rows=_integer(raw, "totalRecordCount"),
+        delta_rows=_integer(raw, "deltaRecordCount"),
+        changelog_rows=_integer(raw, "changelogRecordCount"),
         watermark=None if watermark == NO_WATERMARK else watermark,
         statistics=_text(raw, "statistics"),
         properties={str(key): str(value) for key, value in (raw.get("properties") or {}).items()},
-        next_row_id=_whole(raw, "nextRowId"),
+        next_row_id=_integer(raw, "nextRowId"),
         operation=_text(raw, "operation"),
         uuid=_text(raw, "uuid"),
         writer_version=_text(raw, "writerVersion"),
-        tag_created_at=_moment(raw.get("tagCreateTime")),
+        tag_created_at=_local_time(raw.get("tagCreateTime")),
         tag_retained=_duration(raw.get("tagTimeRetained")),
         stored=content.decode(),
         digest=digest_of(content),
         path=path,
-        held=held,
+        file_kind=file_kind,
     )
 
 
@@ -153,13 +155,13 @@ def digest_of(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _must(value: V | None, name: str) -> V:
+def _required(value: V | None, name: str) -> V:
     if value is None:
         raise KeyError(name)
     return value
 
 
-def _whole(raw: Mapping[str, Any], name: str) -> int | None:
+def _integer(raw: Mapping[str, Any], name: str) -> int | None:
     value = raw.get(name)
     if value is None:
         return None
@@ -175,7 +177,7 @@ def _text(raw: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
-def _moment(parts: Any) -> datetime | None:
+def _local_time(parts: Any) -> datetime | None:
     """Return a time from [year, month, day, hour, minute, second, nanosecond], without trailing zeros.
 
     It is only displayed, so that an invalid time is None.
@@ -197,7 +199,7 @@ def _duration(seconds: Any) -> timedelta | None:
         return None
 
 
-def read_snapshots(storage: Storage, paths: Sequence[str], held: Held = "snapshot") -> list[Snapshot | None]:
+def read_snapshots(storage: Storage, paths: Sequence[str], file_kind: FileKind = "snapshot") -> list[Snapshot | None]:
     """Return the records in these files, None for a missing file. One concurrent request each.
 
     A file that does not parse is read again a few times: some object stores expose partly written files.
@@ -205,11 +207,11 @@ def read_snapshots(storage: Storage, paths: Sequence[str], held: Held = "snapsho
     Raises:
         CorruptTableError: A file stays unreadable; the message names it.
     """
-    return reparse(storage, paths, storage.read_present(paths), held)
+    return reparse(storage, paths, storage.read_present(paths), file_kind)
 
 
 def reparse(
-    storage: Storage, paths: Sequence[str], contents: Sequence[bytes | None], held: Held = "snapshot"
+    storage: Storage, paths: Sequence[str], contents: Sequence[bytes | None], file_kind: FileKind = "snapshot"
 ) -> list[Snapshot | None]:
     """Return the records of files from their content. Reads files that do not parse again; see `read_snapshots`."""
     found: list[Snapshot | None] = [None] * len(paths)
@@ -219,7 +221,7 @@ def reparse(
         for index, content in pending:
             try:
                 found[index] = (
-                    None if content is None else parse_snapshot(content, paths[index], held, limits=storage.limits)
+                    None if content is None else parse_snapshot(content, paths[index], file_kind, limits=storage.limits)
                 )
             except CorruptTableError:
                 if attempt == _TRIES:

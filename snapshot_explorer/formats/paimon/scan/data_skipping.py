@@ -61,7 +61,7 @@ def by_partition(partitions: Partitions, schema: Schema, predicate: Predicate | 
     part = predicate.on(frozenset(schema.partition_keys)) if predicate and schema.partition_keys else None
     if part is None:
         return np.ones(len(partitions.of_rows), np.bool_)
-    return _truths(part.mask(partitions.values).take(partitions.of_rows))
+    return _as_mask(part.mask(partitions.values).take(partitions.of_rows))
 
 
 def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
@@ -100,7 +100,7 @@ def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
 
 def before_planning(files: Files, predicate: Predicate) -> Reasons:
     """Return the reasons to skip files before planning: their bucket and, without a primary key, their statistics."""
-    reasons = _none(len(files.entries))
+    reasons = _all_kept(len(files.entries))
     out = buckets.ruled_out(files.entries, files.schema, files.file_schemas, predicate)
     reasons[out] = "bucket"
     if not files.schema.primary_keys and _holds_whole_rows(files):
@@ -115,7 +115,7 @@ def after_planning(
 
     Which files are merged does not change: it was planned with all files.
     """
-    reasons = _none(len(files.entries))
+    reasons = _all_kept(len(files.entries))
     if not files.schema.primary_keys or not _holds_whole_rows(files):
         return list(splits), reasons
     by_key = dict(zip(paths, _of_keys(files, predicate), strict=True))
@@ -172,11 +172,11 @@ def rows_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_
     return kept
 
 
-def _none(count: int) -> Reasons:
+def _all_kept(count: int) -> Reasons:
     return np.full(count, None, np.object_)
 
 
-def _truths(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def _as_mask(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     return np.asarray(column.to_numpy(zero_copy_only=False), np.bool_)
 
 
@@ -204,10 +204,10 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
     try:
         known = statistics.key_bounds(files.entries, files.schema, files.file_schemas)
     except CorruptTableError as error:
-        return _unjudged(files, error)
+        return _log_unused_statistics(files, error)
     first, *others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys]
     # The writer computes the least and greatest whole keys, which bound the first column, not the file's format.
-    judged = _without_orc_ends(known, others if first.type.root in _ORC_TIMES else [first, *others], files)
+    judged = _without_orc_bounds(known, others if first.type.root in _ORC_TIMES else [first, *others], files)
     found = part.ruled_out(_with_partition(judged, files))
     return [None if columns is None else "key range" for columns in found.to_pylist()]
 
@@ -220,24 +220,24 @@ def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
     try:
         known = statistics.bounds(files.entries, fields, files.file_schemas)
     except CorruptTableError as error:
-        return _unjudged(files, error)
-    found = predicate.ruled_out(_with_partition(_without_orc_ends(known, fields, files), files))
+        return _log_unused_statistics(files, error)
+    found = predicate.ruled_out(_with_partition(_without_orc_bounds(known, fields, files), files))
     return [None if columns is None else f"statistics of {columns}" for columns in found.to_pylist()]
 
 
-def _unjudged(files: Files, error: CorruptTableError) -> list[str | None]:
+def _log_unused_statistics(files: Files, error: CorruptTableError) -> list[str | None]:
     # The rows do not depend on statistics: a table readable without a condition is readable with one.
     log.warning("no file is skipped by its statistics: %s", error)
     return [None] * len(files.entries)
 
 
-def _without_orc_ends(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
+def _without_orc_bounds(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
     """Return bounds without those of timestamps and of CHAR in ORC files.
 
     Bounds of TIMESTAMP_LTZ are in the writer's local time, and some writers store upper bounds of TIMESTAMP that are
     less than the greatest value. Bounds of CHAR have trailing blanks, which the values do not.
     """
-    is_orc = _truths(pc.match_substring(files.entries.column("file_name"), ".orc"))
+    is_orc = _as_mask(pc.match_substring(files.entries.column("file_name"), ".orc"))
     lower, upper = known.lower, known.upper
     for field in fields:
         if field.type.root in (*_ORC_TIMES, "CHAR") and is_orc.any():
@@ -258,12 +258,12 @@ def _with_partition(known: Bounds, files: Files) -> Bounds:
         values = files.partitions.values.column(name).take(files.partitions.of_rows)
         count = pc.if_else(pc.is_null(values), known.rows, pa.scalar(0, pa.int64()))
         lower, upper, nulls = (
-            _put(table, name, new) for table, new in ((lower, values), (upper, values), (nulls, count))
+            _with_column(table, name, new) for table, new in ((lower, values), (upper, values), (nulls, count))
         )
     return replace(known, lower=lower, upper=upper, null_count=nulls)
 
 
-def _put(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
+def _with_column(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
     if name in table.column_names:
         return table.set_column(table.column_names.index(name), name, values)
     return table.append_column(name, values) if table.num_columns else pa.table({name: values})

@@ -8,7 +8,7 @@ from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.formats.paimon.files import deletion_vectors, evolution
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.metadata.schema import DataType
-from snapshot_explorer.formats.paimon.scan.plans import Plan, is_peculiar
+from snapshot_explorer.formats.paimon.scan.plans import Plan, differs_in_other_readers
 from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
@@ -91,7 +91,9 @@ def _names(plan: Plan, file: DataFile) -> Mapping[str, str | None] | None:
     fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_keys]
     how = evolution.mapping(fields, plan.file_schemas[file.schema_id].fields, file.write_columns)
     for target, source in how.targets:
-        if source is not None and (is_peculiar(source.type, file.format) or not _kept(source.type, target.type)):
+        if source is not None and (
+            differs_in_other_readers(source.type, file.format) or not _kept(source.type, target.type)
+        ):
             return None
     return {target.name: None if source is None else source.name for target, source in how.targets}
 

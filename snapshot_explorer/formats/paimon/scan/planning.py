@@ -32,7 +32,7 @@ from snapshot_explorer.formats.paimon.readable import (
 )
 from snapshot_explorer.formats.paimon.scan.plans import Plan, has_plain_columns, is_plain
 from snapshot_explorer.formats.paimon.scan.sections import sections
-from snapshot_explorer.formats.paimon.scan.visibility import has_vectors, in_force, visible
+from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
 from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
@@ -117,7 +117,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
         legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
         version=version,
         file_schemas={number: _bare(found) for number, found in file_schemas.items()},
-        vectors=in_force(vectors, entries, schema, options, version),
+        vectors=applied_vectors(vectors, entries, schema, options, version),
         has_vectors=has_vectors(options),
         row_tracking=flag(options, "row-tracking.enabled") and not schema.primary_keys,
         evolving=flag(options, "data-evolution.enabled"),

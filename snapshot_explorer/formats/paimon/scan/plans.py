@@ -73,12 +73,12 @@ def has_plain_columns(file: DataFile, schema: Schema, file_schema: Schema) -> bo
     return all(
         field.name == fields[field.id].name
         and evolution.same(field.type, fields[field.id].type)
-        and not is_peculiar(field.type, file.format)
+        and not differs_in_other_readers(field.type, file.format)
         for field in file_schema.fields
     )
 
 
-def is_peculiar(kind: DataType, file_format: str) -> bool:
+def differs_in_other_readers(kind: DataType, file_format: str) -> bool:
     """Return whether other readers return another type or value for a stored type.
 
     INT96 has no zone. ORC stores a TIME as an integer, a TIMESTAMP_LTZ in the writer's local time, and a CHAR with
@@ -89,4 +89,4 @@ def is_peculiar(kind: DataType, file_format: str) -> bool:
     if file_format == "orc" and kind.root in ("TIME", "TIMESTAMP_LTZ", "CHAR"):
         return True
     parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
-    return any(is_peculiar(part, file_format) for part in parts)
+    return any(differs_in_other_readers(part, file_format) for part in parts)

@@ -107,7 +107,7 @@ def _planned(storage: Storage, files: Files, indexes: pa.Table, paths: Sequence[
     )
 
 
-def state_where(
+def filtered_state(
     storage: Storage,
     snapshot: Snapshot,
     schema: Schema,

@@ -63,10 +63,12 @@ def _check_switched(entries: pa.Table, version: int) -> None:
     """Raise for a version that was written before deletion vectors were enabled and needs a merge."""
     levels = pc.unique(entries.column("level")).to_pylist()
     if 0 in levels or len(levels) > 1:
-        raise refusal(features.VECTORS_TURNED_ON, version=version, option=_ENABLED)
+        raise refusal(features.VERSIONS_BEFORE_VECTORS, version=version, option=_ENABLED)
 
 
-def in_force(vectors: Vectors, entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> Vectors:
+def applied_vectors(
+    vectors: Vectors, entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int
+) -> Vectors:
     """Return the deletion vectors that a read applies.
 
     Paimon applies them only if the newest options turn them on. Otherwise a primary-key table is merged, which has the
@@ -97,7 +99,7 @@ def in_force(vectors: Vectors, entries: pa.Table, schema: Schema, options: Mappi
         return {}
     if not schema.primary_keys:
         where = f"the data file {found[2]} has one, but the option {_ENABLED} is off"
-        raise refusal(features.VECTORS_TURNED_OFF, version=version, where=where)
+        raise refusal(features.DISABLED_VECTORS, version=version, where=where)
     log.warning(
         "version %d has deletion vectors, but the newest options turn them off: its files are merged instead", version
     )

@@ -69,11 +69,11 @@ def _columns(name: str, schema: Schema, newest: Schema) -> pa.Schema:
             ids = [pa.field(field.name, arrow_type(field.type), nullable=False) for field in HIDDEN]
             return pa.schema([*fields, *ids])
     if any(field.name == ROW_KIND for field in fields):
-        raise refusal(features.TAKEN_AUDIT_COLUMN, column=ROW_KIND, table=name)
+        raise refusal(features.AUDIT_COLUMN_CONFLICT, column=ROW_KIND, table=name)
     special = [pa.field(ROW_KIND, pa.string())]
     if flag(newest.options, _NUMBERED):
         if not schema.primary_keys:
-            raise refusal(features.AUDIT_NUMBERS, option=_NUMBERED, table=name)
+            raise refusal(features.AUDIT_SEQUENCE_NUMBERS, option=_NUMBERED, table=name)
         special.append(arrow_field(SEQUENCE_NUMBER))
     return pa.schema([*special, *fields])
 
