@@ -186,7 +186,7 @@ def check_same_columns(schema: Schema, other: Schema, version: int, link: Fallba
 
 
 def _same_type(left: DataType, right: DataType) -> bool:
-    """Return whether two types are equal, nullability and field ids aside."""
+    """Return whether two types are equal, ignoring nullability and field ids."""
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
     parts = [(left.key, right.key), (left.element, right.element)]

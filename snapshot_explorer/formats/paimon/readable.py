@@ -1,4 +1,4 @@
-"""What a version's rows may need that is not read: found before any row, and refused by name."""
+"""Checks for features that are not supported, before any row is read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -33,7 +33,7 @@ def flag(options: Mapping[str, str], name: str) -> bool:
 
 
 def check_table(schema: Schema, options: Mapping[str, str], version: int) -> None:
-    """Refuse a table whose options or types ask for more than is read.
+    """Raise if the options or types of a table need a feature that is not supported.
 
     Raises:
         UnsupportedFeatureError: The message names the option and its value, or the column and its type.
@@ -50,7 +50,7 @@ def check_table(schema: Schema, options: Mapping[str, str], version: int) -> Non
 
 
 def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]:
-    """Yield each option that needs a feature which is not read, with the feature."""
+    """Yield each option that needs an unsupported feature, with the feature."""
     for name, value in options.items():
         if name in _FLAGS and flag(options, name):
             yield name, _FLAGS[name]
@@ -61,7 +61,7 @@ def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]
 
 
 def _unread(kind: DataType) -> DataType | None:
-    """Return the type in a type that is not read."""
+    """Return the first unsupported type in a type, None if there is none."""
     if kind.root in _TYPES:
         return kind
     parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
@@ -69,7 +69,7 @@ def _unread(kind: DataType) -> DataType | None:
 
 
 def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], file_name: str, version: int) -> None:
-    """Refuse a file that holds only some columns of its schema: the others are in further files.
+    """Raise if a file contains only some columns of its schema: the others are in further files.
 
     Raises:
         UnsupportedFeatureError: The message names the file.
@@ -82,7 +82,7 @@ def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], f
 
 
 def check_no_blobs(written: Sequence[str] | None, columns: Iterable[Field], file_name: str, version: int) -> None:
-    """Refuse a data file that holds a blob column itself: what is in it need not be the values.
+    """Raise if a data file contains a blob column: its contents need not be the values.
 
     Raises:
         UnsupportedFeatureError: The message names file and column.
@@ -93,10 +93,10 @@ def check_no_blobs(written: Sequence[str] | None, columns: Iterable[Field], file
 
 
 def file_format(file_name: str, version: int) -> str:
-    """Return the format of a data file, which its own name tells: parquet, orc, avro or blob.
+    """Return the format of a data file by its extension: parquet, orc, avro or blob.
 
     Raises:
-        UnsupportedFeatureError: It is another one; the message names format and file.
+        UnsupportedFeatureError: The format is not supported; the message names format and file.
     """
     words = file_name.lower().split(".")
     found = words[-1] if len(words) > 1 else ""

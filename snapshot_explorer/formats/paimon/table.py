@@ -115,7 +115,7 @@ class Paimon:
 
         Reads the snapshots, their delta manifest lists and delta manifests, each kind at once, and the tags; of a table
         with deletion vectors also each index manifest once, and the snapshot before the first. A commit whose delta has
-        vanished meanwhile has no counts, and is readable no more. Rows that deletion vectors remove are not counted in
+        vanished meanwhile has no counts, and is not readable. Rows that deletion vectors remove are not counted in
         `total_rows`, and count as removed by the commit that deleted them; null where a writer did not record how many.
 
         Raises:

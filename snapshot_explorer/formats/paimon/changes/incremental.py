@@ -143,7 +143,7 @@ def _of_versions(
 
 
 def _check_schema(schema: Schema, options: Mapping[str, str], version: int) -> None:
-    """Raise for features of the rows that are not supported, merging aside."""
+    """Raise for features of the rows that are not supported, other than merging."""
     check_table(schema, {name: value for name, value in options.items() if name not in _ABOUT_MERGING}, version)
     if flag(options, "data-evolution.enabled"):
         raise refusal(features.CHANGES_OF_EVOLUTION, version=version)

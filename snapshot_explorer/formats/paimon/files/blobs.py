@@ -253,7 +253,7 @@ def column(
 ) -> pa.Array:
     """Return the values of a blob column for a range of rows, or their descriptors.
 
-    The newest file that contains a row determines its value, placeholders aside. All values are in memory.
+    The newest file that contains a row determines its value, except for placeholders. All values are in memory.
 
     Args:
         storage: The table's storage.

@@ -44,7 +44,7 @@ def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
     Files without a first row id, which contain whole rows, come first.
 
     Raises:
-        CorruptTableError: Two files of a group, blob files aside, have different rows; the message names both.
+        CorruptTableError: Two files of a group, other than blob files, have different rows; the message names both.
 
     Source: paimon docs, "Data Evolution"; paimon DataEvolutionSplitGenerator, DataEvolutionSplitRead.
     """

@@ -51,7 +51,7 @@ def mapping(wanted: Sequence[Field], there: Sequence[Field], write_columns: Sequ
 
 
 def same(left: DataType, right: DataType) -> bool:
-    """Return whether two types are equal, including names and ids of fields, nullability aside."""
+    """Return whether two types are equal, including names and ids of fields, ignoring nullability."""
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
     parts = ((left.key, right.key), (left.element, right.element))

@@ -303,7 +303,7 @@ def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.
         elif version in by_tag:
             rows[version] = (one.committed_at, "kept", f"{by_tag[version]}; its snapshot expires")
         else:
-            rows[version] = (one.committed_at, "lost", "no rule and no tag keeps it")
+            rows[version] = (one.committed_at, "lost", "no rule or tag keeps it")
     listed = [(version, *row) for version, row in sorted(rows.items())]
     return frame_of([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
 

@@ -16,7 +16,7 @@ BLANKS = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )
-"""White space in Java, of which Python has more."""
+"""White space in Java; Python's set is larger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

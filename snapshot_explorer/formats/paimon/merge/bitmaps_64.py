@@ -1,12 +1,12 @@
 """Unions of 64-bit roaring bitmaps, with the same bytes as the Java library.
 
 Java stores 16-bit containers in slots, and an adaptive radix tree maps the upper six bytes of the numbers to a slot.
-It writes both as they are in memory: the slots in the order of their allocation, unused slots included, and nodes that
-stay large when children go and list children in the order of their insertion. This module keeps all of it, so that the
-result has the same bytes: an insert has to find the node that Java would find.
+It writes both as they are in memory: the slots in the order of their allocation, unused slots included; nodes remain
+large when children are removed, and list children in the order of insertion. This module keeps all of this, so that the
+result has the same bytes: an insert has to find the same node as Java.
 
 Own code, as no Python library writes this form, and the bytes are the value of a row, which must be Paimon's:
-pyroaring's `BitMap64.serialize` writes the portable form of RoaringFormatSpec, which is another one.
+pyroaring's `BitMap64.serialize` writes the portable form of RoaringFormatSpec, which is different.
 """
 
 import itertools
@@ -33,7 +33,7 @@ _CAPACITIES = (4, 16, 48, 256)
 """Children that a node can have, by its kind."""
 _BODY_BYTES = (4, 16, 256, 32)
 _WORD_BYTES = (4, 8, 8, 1)
-"""A body is made of words that are written with their last byte first."""
+"""A body consists of words that are written with their last byte first."""
 _BY_POSITION, _BY_BITS = 2, 3
 """Kinds whose body has a position, or a bit, for each of the 256 bytes; the others list the bytes of children."""
 _NO_CHILD = 0xFF
@@ -42,14 +42,14 @@ _NODE_HEAD, _LEAF_BODY = struct.Struct("<BHB"), struct.Struct(f"<{KEY_BYTES}sq")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """Where the container of a key is."""
+    """The location of a key's container."""
 
     key: bytes
     """The upper six bytes of its numbers."""
     slot: int
     """Position of the container in the bitmap's slots."""
     remains: bytes = b""
-    """What the prefix of a node left here whose only other child was removed. It means nothing, and is written."""
+    """The rest of the prefix of a node whose only other child was removed. It has no meaning, but is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +59,11 @@ class Branch:
     kind: int
     """Index in `_CAPACITIES`."""
     prefix: bytes
-    """What the keys share behind the byte that led here."""
+    """The bytes that the keys share after the byte that leads to this node."""
     body: bytes
-    """What Java holds about the children, words turned round. Behind a list of bytes there may be remains."""
+    """Java's bytes about the children, in reversed words. A list of bytes may be followed by old values."""
     children: Mapping[int, "Branch | Leaf"]
-    """By the key's byte behind the prefix. At least one."""
+    """The children by the key's byte after the prefix. At least one."""
 
 
 Tree = Branch | Leaf
@@ -73,7 +73,7 @@ def read_tree(content: bytes, place: int) -> tuple[Tree, Mapping[bytes, int], in
     """Return a tree, its slots by key, and where it ends.
 
     Raises:
-        CorruptBytesError: The bytes are no tree, or are cut short.
+        CorruptBytesError: The bytes are not a tree, or are cut short.
 
     Source: RoaringBitmap 1.2, Art.deserializeArt, Node.deserialize.
     """
@@ -86,7 +86,7 @@ def read_tree(content: bytes, place: int) -> tuple[Tree, Mapping[bytes, int], in
 
 
 def _node(content: bytes, place: int, path: bytes, slots: dict[bytes, int]) -> tuple[Tree, int]:
-    """Return a node and where it ends, and note its leaves; `path` is what led to it."""
+    """Return a node and its end, and add its leaves to `slots`; `path` contains the preceding bytes of its keys."""
     kind, count, length = _NODE_HEAD.unpack_from(content, place)
     place += _NODE_HEAD.size
     prefix, place = content[place : place + length], place + length
@@ -109,13 +109,13 @@ def _node(content: bytes, place: int, path: bytes, slots: dict[bytes, int]) -> t
 
 
 def _byte_swapped(kind: int, body: bytes) -> bytes:
-    """Return a body between its two forms: words with their last bytes first, or with their first bytes."""
+    """Return a body with the bytes of each word reversed."""
     size = _WORD_BYTES[kind]
     return b"".join(body[start : start + size][::-1] for start in range(0, len(body), size))
 
 
 def _child_bytes(kind: int, body: bytes, count: int) -> list[int]:
-    """Return the bytes that lead to a node's children, ascending."""
+    """Return the key bytes of a node's children, ascending."""
     if kind == _BY_POSITION:
         found = [byte for byte, position in enumerate(body) if position != _NO_CHILD]
         positions = {body[byte] for byte in found}
@@ -131,7 +131,7 @@ def _child_bytes(kind: int, body: bytes, count: int) -> list[int]:
 
 
 def inserted(tree: Tree | None, leaf: Leaf) -> Tree:
-    """Return a tree with one more leaf, whose key it does not have yet.
+    """Return a tree with one more leaf, whose key is new.
 
     Source: RoaringBitmap 1.2, Art.insert, Node4.insert, Node16.insert, Node48.insert, Node256.insert.
     """
@@ -139,7 +139,7 @@ def inserted(tree: Tree | None, leaf: Leaf) -> Tree:
 
 
 def _below(node: Tree, leaf: Leaf, depth: int) -> Tree:
-    """Return a node with one more leaf below it; `depth` bytes of its key led to the node."""
+    """Return a node with one more leaf below it; `depth` bytes of its key precede the node."""
     shared = node.key[depth:] if isinstance(node, Leaf) else node.prefix
     rest = leaf.key[depth:]
     common = next((at for at, (old, new) in enumerate(zip(shared, rest, strict=False)) if old != new), None)

@@ -142,7 +142,7 @@ def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], key_groups: KeyGroups
 def _chosen(rows: Codes, key_groups: KeyGroups) -> Codes:
     """Return the last of these rows per key, -1 for none."""
     chosen = np.full(len(key_groups.starts), -1, np.int64)
-    chosen[key_groups.groups[rows]] = rows  # of several the last one stays
+    chosen[key_groups.groups[rows]] = rows  # the last of several is kept
     return chosen
 
 
@@ -204,9 +204,9 @@ _MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Fold]] = {
 
 _Flags = npt.NDArray[np.bool_]
 _ROWS_PER_ROUND = 20
-"""How many rows there must be for each round of `floats`, so that going from key to key is not faster."""
+"""The fewest rows per round of `floats`; with fewer rows, a loop over the keys is faster."""
 _SAFE = 0.999
-"""The part of a type's range that estimates in floats may reach."""
+"""The fraction of a type's range that estimates in floats may reach."""
 
 
 def fold(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
@@ -231,7 +231,7 @@ def fold(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSte
 
 
 def sums(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
-    """Return sums of integers and decimals, if no order of adding them could leave their type's range."""
+    """Return sums of integers and decimals, unless an order of addition could exceed the range of their type."""
     kind = array.type
     whole = number_aggregates.as_int64(array)
     if whole is None:
@@ -248,7 +248,7 @@ def sums(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSte
 def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return sums or products of floats: the first row of every key, then the second of every key, and so on.
 
-    Floats are added in the order in which Java adds them, as another order gives another sum.
+    Floats are added in Java's order, because the sum depends on the order.
     """
     sizes = key_groups.ends + 1 - key_groups.starts
     longest = int(sizes.max(initial=0))
@@ -263,7 +263,7 @@ def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnS
     by_size = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[by_size], -np.arange(longest), side="left")
     is_sum = steps.function.name == "sum"
-    with np.errstate(all="ignore"):  # Java's floats overflow without a word
+    with np.errstate(all="ignore"):  # Java's floats overflow silently
         for number, count in enumerate(counts.tolist()):
             keys = by_size[:count]
             rows = key_groups.starts[keys] + number
@@ -282,7 +282,7 @@ def _round(
     *,
     is_sum: bool,
 ) -> tuple[npt.NDArray[np.floating], _Flags]:
-    """Return the values, and whether they are there, after a row of each key has acted."""
+    """Return the values, and whether they exist, after applying a row of each key."""
     adds, retracts = np.isin(actions, (ADD, ADD_EARLIER)) & valid, (actions == RETRACT) & valid
     sets, clears = actions == SET, actions == CLEAR
     joined = np.where(there, value + item if is_sum else value * item, item)
@@ -324,7 +324,7 @@ def maps(array: pa.Array, rows: Codes, key_groups: KeyGroups) -> pa.Array:
     pairs = _pairs(owners, keys)
     _, first, numbers = np.unique(pairs, return_index=True, return_inverse=True)
     last = np.zeros(len(first), np.int64)
-    last[numbers] = np.arange(len(pairs))  # of several the last one stays
+    last[numbers] = np.arange(len(pairs))  # the last of several is kept
     order = np.argsort(first)
     kept = pa.array(last[order])
     counts = np.bincount(owners[first], minlength=len(key_groups.starts))

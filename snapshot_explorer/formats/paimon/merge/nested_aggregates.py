@@ -238,7 +238,7 @@ def nested_update(array: pa.Array, function: Function) -> Fold:
     Paimon 2.0 handles the row limit and the first value differently than older releases. Results on which they agree
     are returned, others raise. Options newer than 1.4 are applied as in 2.0.
 
-    Source: paimon FieldNestedUpdateAgg, of 1.4 and as pypaimon 2.1.0 has it.
+    Source: paimon FieldNestedUpdateAgg, of 1.4 and pypaimon 2.1.0.
     """
     rows = _rows(array, function)
     # Without a key a retract removes all rows equal to one of its own.
@@ -314,7 +314,7 @@ def _differing(function: Function, *, first: bool) -> UnsupportedFeatureError:
 def nested_partial_update(array: pa.Array, function: Function) -> Fold:
     """Return `nested_partial_update`. An item is, for each row, the positions of its fields' values.
 
-    Source: paimon FieldNestedPartialUpdateAgg, of 1.4 and as pypaimon 2.1.0 has it.
+    Source: paimon FieldNestedPartialUpdateAgg, of 1.4 and pypaimon 2.1.0.
     """
     rows, elements = _rows(array, function), array.values
     kind = elements.type

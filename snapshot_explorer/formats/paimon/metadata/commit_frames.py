@@ -91,7 +91,7 @@ def commits_frame(
     *,
     states: IndexStates | None = None,
 ) -> pa.Table:
-    """Return the COMMITS frame. Counts are null for a commit whose delta is no longer there.
+    """Return the COMMITS frame. Counts are null for a commit whose delta no longer exists.
 
     Args:
         snapshots: The snapshots.

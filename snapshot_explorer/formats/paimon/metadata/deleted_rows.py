@@ -1,4 +1,4 @@
-"""How many rows deletion vectors remove before and after commits, from index manifests."""
+"""Counts of the rows that deletion vectors remove before and after commits, from index manifests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ log = logger_of(__name__)
 
 _ENABLED = ("deletion-vectors.enabled", "deletion-vectors.modifiable")
 _FILE = ("partition", "bucket")
-"""With the file's name, the columns of ENTRIES and INDEX_ENTRIES that identify a data file."""
+"""The columns of ENTRIES and INDEX_ENTRIES that identify a data file together with its name."""
 FILE_COLUMNS = (*_FILE, "file_name")
-"""The columns of ENTRIES that `row_counts` needs besides `kind` and `rows`."""
+"""The columns of ENTRIES that `row_counts` needs in addition to `kind` and `rows`."""
 _UNKNOWN = -1
 
 Codes = npt.NDArray[np.int64]
@@ -35,16 +35,16 @@ class IndexStates:
     """The INDEX_ENTRIES before and after each of several commits; None where they are unknown."""
 
     before: Sequence[pa.Table | None]
-    """Those of the version before."""
+    """The INDEX_ENTRIES of the previous version."""
     after: Sequence[pa.Table | None]
-    """Those of the version."""
+    """The INDEX_ENTRIES of the version."""
     replaced: Sequence[bool]
-    """Whether they may differ: not where the commit left the index manifest as it was."""
+    """Whether they may differ: false where the commit kept the index manifest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCounts:
-    """Rows that a commit added and removed, and all rows after it, without those that deletion vectors remove."""
+    """Rows that a commit added and removed, and all rows after it; rows that deletion vectors remove are excluded."""
 
     added: int | None
     """Rows in the added files, and rows of other files that are no longer deleted."""
@@ -61,9 +61,9 @@ class _Vectors:
     files: Codes
     """The number of the data file."""
     places: Codes
-    """The number of the place where the vector is stored: the same vector where it is the same."""
+    """A number for the location of the vector: equal numbers are the same vector."""
     rows: Codes
-    """How many rows it deletes; _UNKNOWN where the writer did not say."""
+    """The number of rows it deletes; _UNKNOWN where not recorded."""
 
 
 _NONE = _Vectors(files=np.zeros(0, np.int64), places=np.zeros(0, np.int64), rows=np.zeros(0, np.int64))
@@ -72,7 +72,7 @@ _NONE = _Vectors(files=np.zeros(0, np.int64), places=np.zeros(0, np.int64), rows
 def read_index_states(
     storage: Storage, history: History, schemas: Schemas, snapshots: Sequence[Snapshot]
 ) -> IndexStates | None:
-    """Return the index manifests before and after commits; None if none of them can have deletion vectors.
+    """Return the index manifests before and after commits; None if they cannot contain deletion vectors.
 
     Reads nothing where no snapshot names an index manifest, and only their schemas, which are kept, where these allow
     no deletion vectors, as for a table with dynamic buckets. Otherwise the snapshots before those given, of a run
@@ -109,7 +109,7 @@ def read_index_states(
 
 
 def _might_have_vectors(schemas: Schemas, snapshots: Sequence[Snapshot]) -> bool:
-    """Return whether a schema of these versions allows deletion vectors; it may if it cannot be read."""
+    """Return whether a schema of these versions allows deletion vectors; true for an unreadable schema."""
     try:
         found = schemas.by_id({one.schema_id for one in snapshots}).values()
     except (CorruptTableError, UnsupportedFeatureError):
@@ -169,14 +169,14 @@ def _numbered(states: IndexStates, entries: pa.Table) -> tuple[dict[int, _Vector
 
 
 def _keys(table: pa.Table, name: str) -> pa.Array:
-    """Return what identifies the data file of each row."""
+    """Return a key per row that identifies its data file."""
     parts = [single_chunk(table[column]) for column in (*_FILE, name)]
     texts = [part.cast(pa.string()) if pa.types.is_integer(part.type) else part for part in parts]
     return pc.binary_join_element_wise(*(text.cast(pa.binary()) for text in texts), b"/")
 
 
 def _present(rows: Codes, files: Codes, vectors: _Vectors | None) -> Codes:
-    """Return the rows of files without those that vectors remove; _UNKNOWN where that is not known."""
+    """Return the rows of files without those that vectors remove; _UNKNOWN if unknown."""
     if vectors is None:
         return np.full(len(rows), _UNKNOWN)
     order = np.argsort(vectors.files, kind="stable")
@@ -184,14 +184,14 @@ def _present(rows: Codes, files: Codes, vectors: _Vectors | None) -> Codes:
     has = np.isin(files, vectors.files)
     deleted = np.zeros(len(rows), np.int64)
     deleted[has] = vectors.rows[order][places[has]]
-    # More deleted rows than rows is a contradiction, and no count.
+    # More deleted rows than rows is a contradiction: the count is unknown.
     return np.where((deleted == _UNKNOWN) | (deleted > rows), _UNKNOWN, rows - deleted)
 
 
 def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[int | None, int | None]:
-    """Return how many rows of files that a commit neither added nor removed came back, and how many were deleted.
+    """Return the numbers of restored and deleted rows in files that a commit neither added nor removed.
 
-    Without the state before, no row came back: writers only add to the vectors of a file that they keep.
+    Without the previous state, no rows were restored: writers only add to the vectors of a file that they keep.
 
     Source: paimon BucketedDvMaintainer.notifyNewDeletion, mergeNewDeletion.
     """
@@ -205,14 +205,14 @@ def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[
     for file in was.keys() | now.keys():
         rows, new_rows = was.get(file, 0), now.get(file, 0)
         known = _UNKNOWN not in (rows, new_rows)
-        # Of a file without a vector before, nothing comes back; of one without a vector now, nothing was deleted.
+        # A file without a previous vector has no restored rows; a file without a vector now has no deleted rows.
         back.append(max(rows - new_rows, 0) if known else None if file in was else 0)
         lost.append(max(new_rows - rows, 0) if known else None if file in now else 0)
     return _total(back), _total(lost)
 
 
 def _replaced(vectors: _Vectors, others: _Vectors, touched: Codes) -> dict[int, int]:
-    """Return the rows of those vectors that are not among others, by the file's number, of files not touched."""
+    """Return the rows of vectors that are not among the others, by the file's number, without touched files."""
     # A complex number is a pair that numpy compares.
     stored, known = (one.files + 1j * one.places for one in (vectors, others))
     chosen = ~np.isin(vectors.files, touched) & ~np.isin(stored, known)

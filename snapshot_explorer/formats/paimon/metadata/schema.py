@@ -210,7 +210,7 @@ class Schemas:
         return found
 
     def pinned(self) -> "Schemas":
-        """Return the same schemas, of which the newest one is read once. Reads nothing."""
+        """Return the same schemas, with the newest one read only once. Reads nothing."""
         if self._is_pinned:
             return self
         found = Schemas(self._storage, self._layout, hidden_options=self._hidden_options, is_pinned=True)
@@ -223,7 +223,7 @@ class Schemas:
         Raises:
             TableNotFoundError: There is no schema file.
             StorageError: The listing lacks a schema that was read before.
-            UnsupportedFeatureError: The table is of a kind that is not read, such as `format-table`.
+            UnsupportedFeatureError: The type of the table is not supported, such as `format-table`.
 
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
         """

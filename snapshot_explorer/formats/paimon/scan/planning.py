@@ -100,7 +100,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
         version: For messages.
 
     Raises:
-        UnsupportedFeatureError: The rows need a feature that is not read; the message names it.
+        UnsupportedFeatureError: The rows need a feature that is not supported; the message names it.
         CorruptTableError: The schema of an entry does not exist.
 
     Source: paimon MergeTreeSplitGenerator, AppendOnlySplitGenerator, IntervalPartition.
