@@ -54,6 +54,8 @@ class Item:
     """The name."""
     description: str
     """A short description."""
+    opens: str = ""
+    """What a click on it opens, where the page can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

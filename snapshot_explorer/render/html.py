@@ -28,7 +28,7 @@ _STYLE = (
     "--sx-stripe:var(--jp-rendermime-table-row-background,#f5f5f5);"
     "--sx-line:var(--jp-border-color1,#bdbdbd);"
     "color:var(--sx-ink);background:var(--sx-paper);font:13px/1.5 var(--jp-content-font-family,system-ui,sans-serif);"
-    "padding:4px 8px;max-width:100%;box-sizing:border-box}"
+    "padding:4px 8px;max-width:100%;box-sizing:border-box;white-space:normal;overflow-wrap:anywhere}"
     f"{_DARK}{{--sx-ink:var(--jp-content-font-color1,var(--vscode-editor-foreground,#e0e0e0));"
     "--sx-faint:var(--jp-content-font-color2,var(--vscode-descriptionForeground,#b0b0b0));"
     "--sx-paper:var(--jp-layout-color0,var(--vscode-editor-background,#1e1e1e));"
@@ -60,7 +60,9 @@ _STYLE_OF_LANES = (
     "<style>"
     ".sx .sx-table.sx-lanes tbody tr:nth-child(n){background:none}"
     ".sx .sx-lanes .sx-lane th{font-weight:600;color:var(--sx-ink);border-bottom:1px solid var(--sx-line)}"
-    ".sx .sx-lanes td{min-width:16em;border-left:1px solid var(--sx-line)}"
+    ".sx .sx-lanes td{min-width:14em;border-left:1px solid var(--sx-line);white-space:normal;overflow-wrap:anywhere}"
+    ".sx .sx-lanes td[data-sx]{cursor:pointer}.sx .sx-lanes td[data-sx]:hover{text-decoration:underline}"
+    ".sx .sx-lanes td[data-sx]:focus-visible{outline:2px solid #0072B2;outline-offset:-2px}"
     ".sx .sx-sign{display:inline-block;width:1.4em;margin-right:.5em;text-align:center;border-radius:3px;"
     "font-weight:700;color:#fff;background:#6b6b6b}"
     ".sx .sx-added{background:#007a59}.sx .sx-gone{background:#b34e00}.sx .sx-made{background:#00629b}"
@@ -69,17 +71,18 @@ _STYLE_OF_LANES = (
 )
 
 
-def html(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
+def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, has_actions: bool = False) -> str:
     """Return the drawing as HTML for a notebook's output.
 
     Args:
         drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
+        has_actions: Whether the page can open what items open.
     """
-    return "".join(_fragments(drawing, limit))
+    return "".join(_fragments(drawing, limit, has_actions=has_actions))
 
 
-def _fragments(drawing: Drawing, limit: int) -> Iterator[str]:
+def _fragments(drawing: Drawing, limit: int, *, has_actions: bool) -> Iterator[str]:
     title = _escaped(cut(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, Lanes) for part in drawing.parts) else ""
@@ -94,7 +97,7 @@ def _fragments(drawing: Drawing, limit: int) -> Iterator[str]:
             case Grid():
                 yield from _grid(part, title, limit)
             case Lanes():
-                yield from _boxed(_lanes(part), "sx-table sx-lanes", title)
+                yield from _boxed(_lanes(part, has_actions=has_actions), "sx-table sx-lanes", title)
     yield "</div>"
 
 
@@ -129,25 +132,26 @@ _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
 """CSS classes for the sign of an item's change: colours of the palette by Okabe and Ito, darkened for white text."""
 
 
-def _lanes(lanes: Lanes) -> Iterator[str]:
+def _lanes(lanes: Lanes, *, has_actions: bool) -> Iterator[str]:
     heads = "".join(f'<th scope="col">{_escaped(cut(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for lane in lanes.lanes:
         shown_text = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
         yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_escaped(lane.name + shown_text)}</th></tr>'
         for left, right in lane.rows:
-            yield f"<tr>{_item(left)}{_item(right)}</tr>"
+            yield f"<tr>{_item(left, has_actions=has_actions)}{_item(right, has_actions=has_actions)}</tr>"
     yield "</tbody>"
 
 
-def _item(item: Item | None) -> str:
+def _item(item: Item | None, *, has_actions: bool) -> str:
     if item is None:
         return "<td></td>"
     sign = f'<span class="sx-sign {_SIGNS.get(item.sign, "")}">{_escaped(item.sign)}</span>'
     name = cut(visible(item.name), _WIDEST_CELL, middle=True)
     tooltip = _tooltip(item.name if name != item.name else None)
     description = _escaped(cut(item.description, _WIDEST_CELL))
-    return f'<td{tooltip}>{sign}{escape(name)} <span class="sx-0">{description}</span></td>'
+    can = f' data-sx="open" data-sx-value="{escape(item.opens)}" tabindex="0" role="button"' if item.opens else ""
+    return f'<td{tooltip}{can if has_actions else ""}>{sign}{escape(name)} <span class="sx-0">{description}</span></td>'
 
 
 def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]]) -> Iterator[str]:

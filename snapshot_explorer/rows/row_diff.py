@@ -253,9 +253,9 @@ class RowDiff:
 
         sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(self._outside(path), "wb")
         with sink:
-            with csv.CSVWriter(sink, _flat(self.changed.schema.empty_table()).schema) as writer:
+            with csv.CSVWriter(sink, flat_rows(self.changed.schema.empty_table()).schema) as writer:
                 for part in self.changed.parts():
-                    writer.write_table(_flat(part))
+                    writer.write_table(flat_rows(part))
             return sink.getvalue().to_pybytes().decode() if path is None else None
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
@@ -369,7 +369,7 @@ def _json_value(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _flat(rows: pa.Table) -> pa.Table:
+def flat_rows(rows: pa.Table) -> pa.Table:
     """Return rows with nested values as JSON text and binary as hexadecimal text."""
     for place, item in enumerate(rows.schema):
         is_binary = pa.types.is_binary(item.type) or pa.types.is_large_binary(item.type)

@@ -79,6 +79,7 @@ def jupyter_server(root, package=ROOT):
         "IPYTHONDIR": str(root / "ipython"),
     }
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"]
+    command += ["--LabApp.expose_app_in_browser=True"]
     command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={served}"]
     with (root / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=served)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.jupyter.cost import Cost, Limits
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.lens import direction
 from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
@@ -45,7 +46,11 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     places = [(kind, place) for kind in kinds if kind in heads for place in range(len(heads[kind]))]
     shown = places[:PAGE]
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
-    parts: list[Part] = [*_facts(diff.plan), *(Line(note) for note in [*_cut_off(diff, kinds), *notes])]
+    parts: list[Part] = [
+        Line(direction(a, b)),
+        *_facts(diff.plan),
+        *(Line(note) for note in [*_cut_off(diff, kinds), *notes]),
+    ]
     grid = None
     if shown:
         rows, marked = drawn_changes(heads, names, shown)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.explorer.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.lens import direction
 from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 
@@ -31,6 +33,7 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":
         drawing = comparison.showing("summary", "schema", "properties").drawing()
+        drawing = replace(drawing, parts=(Line(direction(a, b)), *drawing.parts))
         return ViewResult(drawing=drawing, code=code, source=source)
     frame: Frame = getattr(comparison, part)
     drawn = frame.drawing().parts[0]
@@ -38,7 +41,9 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         drawing = Drawing(title=frame.title, parts=(Line(_NOTHING[part]),))
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
     rows, count = drawn.rows, f"{len(frame):,} {frame.noun}"
-    drawing = Drawing(title=f"{frame.title}: {count}", parts=(Grid(rows, noun=frame.noun, limit=PAGE),))
+    drawing = Drawing(
+        title=f"{frame.title}: {count}", parts=(Line(direction(a, b)), Grid(rows, noun=frame.noun, limit=PAGE))
+    )
     versions = [str(one) for one in rows["version"].to_pylist()] if part == "commits" else []
     grid = grid_rows(rows, noun=frame.noun, opens="version" if versions else None, choices=versions)
     return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source, grid=grid)

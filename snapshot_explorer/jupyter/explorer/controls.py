@@ -74,6 +74,11 @@ class Controls:
         self._bind(self.manifest, "manifest")
         self.loading = self._loading(act["load"])
         self.above: dict[str, tuple[widgets.Widget, ...]] = {
+            "manifests": (
+                self._factory.row(
+                    self._toggle("carried", "Show carried over", "Show manifests that are in A and in B, however many")
+                ),
+            ),
             "compare": (
                 self._choices("compared", [(name, name) for name in COMPARED], "Show"),
                 self.shown_with_rows(self._changed_rows()),

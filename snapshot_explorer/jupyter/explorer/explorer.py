@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 from IPython.core.getipython import get_ipython
 from IPython.display import display
+from pyarrow import ArrowException
 from traitlets import TraitError
 
+from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
 from snapshot_explorer.jupyter.explorer.controls import Controls
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of
 from snapshot_explorer.jupyter.explorer.following import FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
+from snapshot_explorer.jupyter.explorer.page_actions import FILE_FORMATS, PageActions
 from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
 from snapshot_explorer.jupyter.explorer.reading import (
     Log,
@@ -73,39 +76,41 @@ class Explorer(widgets.VBox):
         self._follow, self._play = Ticker(self._poll), Ticker(self.state.next)
         self._timeline_pane = TimelinePane(lambda version, with_shift: self.state.click(version, other=with_shift))
         self._follow_errors = FollowErrors(self.state)
-        self._log: Log | None = None
-        self._newest: Snapshot | None = None
-        self._table_size: TableSize | None = None
-        self._is_size_unknown, self._problem = False, ""
-        self._drawn: object = None
-        self._is_closed = False
-        self._factory = WidgetFactory()
-        self._head, self._line = self._factory.html(), self._factory.html()
+        self._forget_all()
+        self._factory = factory = WidgetFactory()
+        self._head, self._line = factory.html(), factory.html()
         self._busy = Busy(self._factory, self._cancel)
         parts = (self._factory, self.state, self._cache, self._work)
-        self._bisector, self._blamer = (
-            Bisector(*parts, name=name, found=partial(self._set_marker, "b")),
-            Blamer(*parts, name=name),
-        )
+        self._bisector = Bisector(*parts, name=name, found=partial(self._set_marker, "b"))
+        self._blamer = Blamer(*parts, name=name)
         acts = {"refresh": self.refresh, "load": self.load, "bisect": self._bisector.bisect}
         self._controls = Controls(self._factory, self.state, acts, self.choose)
+        self._actions = PageActions({"save": self._save, "open": self._open_manifest}, layout=self._factory.layout())
         above = self._controls.above
         above["data"] = (*above["data"], self._bisector.box)
         handlers = ViewHandlers(loaded=self._view_loaded, opened=self._row_opened)
         self._views = Views(*parts, name=name, above=above, handlers=handlers)
         self._loader = Loader(self._factory, self._cache, variables, self._work)
         self._fill_panes()
-        titles = [tab.capitalize() for tab in TABS]
-        tabs = [self._views.panes[tab].box for tab in TABS]
-        self._tabs = widgets.Tab(tabs, titles=titles, selected_index=0)
+        panes = [self._views.panes[tab].box for tab in TABS]
+        self._tabs = widgets.Tab(panes, titles=[tab.capitalize() for tab in TABS], selected_index=0)
         filters = widgets.Accordion([self._controls.filters], titles=["Filters"])
-        top = [self._head, self._busy.box, self._timeline_pane, self._line, self._controls.top, filters]
+        top = [self._actions, self._head, self._busy.box, self._timeline_pane, self._line, self._controls.top, filters]
         super().__init__([*top, self._tabs])
         self.add_class(LIVE)
         self._tabs.observe(self._tab_clicked, "selected_index")
         self.state.observe(self._changed)
         self._draw_head()
         self.refresh()
+
+    def _forget_all(self) -> None:
+        """Hold nothing that was read."""
+        self._log: Log | None = None
+        self._newest: Snapshot | None = None
+        self._table_size: TableSize | None = None
+        self._is_size_unknown, self._problem = False, ""
+        self._drawn: object = None
+        self._is_closed = False
 
     def _fill_panes(self) -> None:
         """Put what reads on request below what is shown."""
@@ -357,6 +362,23 @@ class Explorer(widgets.VBox):
         )
         self._work.start("table size", job)
         self._facts.read(log)
+
+    def _open_manifest(self, path: str) -> None:
+        """Show the entries of a manifest that is clicked."""
+        if path in {value for _, value in self._controls.manifest.options}:
+            self.state.manifest = path
+
+    def _save(self, what: str) -> None:
+        """Send the rows of a grid to the page, as a file to save."""
+        place, _, file_format = what.partition(" ")
+        pane = self._views.panes.get(place)
+        rows = None if pane is None or pane.grid is None else pane.grid.arranged_rows()
+        if rows is None or file_format not in FILE_FORMATS:
+            return
+        try:
+            self._actions.save(f"{self.name}_{place}_{self.state.b}", rows, file_format)
+        except (SnapshotExplorerError, ArrowException) as error:
+            self.state.note = f"The rows were not saved: {error}"
 
     def _row_opened(self, what: Opens, choice: str) -> None:
         """Take what a row that is clicked opens."""

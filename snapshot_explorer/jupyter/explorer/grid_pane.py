@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import anywidget
+import pyarrow as pa
 from traitlets import Dict, Unicode, default
 
 from snapshot_explorer.errors import InvalidArgumentError
@@ -62,6 +63,12 @@ class GridPane(anywidget.AnyWidget):
         """Sort and filter the rows; what does not fit is shown as an error beside all rows."""
         if self._rows is not None:
             self._arrange(how)
+
+    def arranged_rows(self) -> pa.Table | None:
+        """Return the rows as they are sorted and filtered; None without rows."""
+        if self._rows is None:
+            return None
+        return self._rows.rows if self._order is None else self._rows.rows.take(pa.array(self._order))
 
     def close(self) -> None:
         """Free the widget and its rows."""

@@ -30,6 +30,8 @@ SIGNS = {
 """What became of a manifest, as a sign."""
 _LISTS = ("base", "delta", "changelog", "index")
 _ALWAYS = _LISTS[:3]
+_FEW = 5
+"""Manifests of a lane that are shown though they are carried over."""
 _LEGEND = "= carried over   + added   - merged away, or left behind   ~ rewritten"
 _LEGEND_BACK = "= carried over   + added   - removed"
 
@@ -38,7 +40,9 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the manifests of A and B, lane by lane, with what became of each; a page of them."""
     a, b = request["a"], request["b"]
     rows = cache.compare(a, b).manifests.to_arrow().to_pylist()
-    lines = [(name, *pair) for name in _LISTS for pair in _lane(rows, name)]
+    by_lane = {name: _lane(rows, name) for name in _LISTS}
+    carried = {name: 0 if request["carried"] else _carried(pairs) for name, pairs in by_lane.items()}
+    lines = [(name, *pair) for name, pairs in by_lane.items() for pair in pairs[: len(pairs) - carried[name]]]
     pages = max(1, -(-len(lines) // PAGE))
     start = min(request.page, pages - 1) * PAGE
     shown = lines[start : start + PAGE]
@@ -46,9 +50,15 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     for name in _LISTS:
         total = sum(1 for line in lines if line[0] == name)
         here = [line for line in shown if line[0] == name]
-        if total or name in _ALWAYS:
+        if total or carried[name] or name in _ALWAYS:
             items = tuple((_item(left), _item(right)) for _, left, right in here)
-            lanes.append(Lane(name=name if total else f"{name}: no manifest", rows=items, total=total))
+            is_end = lines[start + PAGE : start + PAGE + 1] == [] or lines[start + PAGE][0] != name
+            if carried[name] and is_end and bool(here) == bool(total):
+                items += _summary(by_lane[name][-carried[name] :])
+            is_empty = not total and not carried[name]
+            lanes.append(
+                Lane(name=f"{name}: no manifest" if is_empty else name, rows=items, total=max(total, len(items)))
+            )
     words, legend = (_WORDS, _LEGEND) if a <= b else (_WORDS_BACK, _LEGEND_BACK)
     signs = [SIGNS[row["status"]] for row in rows]
     summary = ", ".join(f"{signs.count(sign):,} {word}" for word, sign in words.items() if sign in signs)
@@ -56,6 +66,7 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         title=f"Manifests of version {a} and version {b}",
         parts=(
             Line(f"{summary or 'Neither version has a manifest'}.   {legend}"),
+            Line(direction(a, b)),
             Lanes(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
         ),
     )
@@ -74,8 +85,36 @@ _WORDS_BACK = {"carried over": "=", "added": "+", "removed": "-"}
 """Words where B is the older version."""
 
 
+def direction(a: int, b: int) -> str:
+    """Return which way A and B are compared, as a sentence."""
+    if a == b:
+        return f"A and B are both version {a}."
+    if a < b:
+        return f"Forward from version {a} (A) to version {b} (B): + is new in B, - is gone from B."
+    return f"Back from version {a} (A) to the older version {b} (B): + is only in B, - is only in A."
+
+
+def _carried(pairs: Sequence[tuple[_Row | None, _Row | None]]) -> int:
+    """Return how many lines at the end of a lane are carried over, and so many that they are only counted."""
+    count = sum(1 for pair in pairs if _is_carried(pair))
+    return count if count > _FEW else 0
+
+
+def _is_carried(pair: tuple[_Row | None, _Row | None]) -> bool:
+    return all(SIGNS[row["status"]] == "=" for row in pair if row is not None)
+
+
+def _summary(pairs: Sequence[tuple[_Row | None, _Row | None]]) -> tuple[tuple[Item | None, Item | None], ...]:
+    """Return the line that counts manifests that are carried over."""
+    left, right = (sum(pair[side] is not None for pair in pairs) for side in (0, 1))
+    items = [
+        Item(sign="=", name=f"{count:,} carried over", description="") if count else None for count in (left, right)
+    ]
+    return ((items[0], items[1]),)
+
+
 def _lane(rows: Sequence[_Row], name: str) -> Sequence[tuple[_Row | None, _Row | None]]:
-    """Return what A and B name in a list, what both name in one line; then what only one names, side by side."""
+    """Return what A and B name in a list, what both name in one line; what is carried over comes last."""
     both = [(row, row) for row in rows if row["list_a"] == name == row["list_b"]]
     only_a = [row for row in rows if row["list_a"] == name != row["list_b"]]
     only_b = [row for row in rows if row["list_b"] == name != row["list_a"]]
@@ -83,7 +122,7 @@ def _lane(rows: Sequence[_Row], name: str) -> Sequence[tuple[_Row | None, _Row |
     rest = [
         (only_a[at] if at < len(only_a) else None, only_b[at] if at < len(only_b) else None) for at in range(longest)
     ]
-    return [*both, *rest]
+    return sorted([*both, *rest], key=_is_carried)
 
 
 def _item(row: _Row | None) -> Item | None:
@@ -91,7 +130,7 @@ def _item(row: _Row | None) -> Item | None:
         return None
     counts = [f"{sign}{row[name]:,}" for sign, name in (("+", "added_files"), ("-", "removed_files")) if row[name]]
     told = [*counts, *([size(row["size_bytes"])] if row["size_bytes"] is not None else [])]
-    return Item(sign=SIGNS[row["status"]], name=_name(row["path"]), description="  ".join(told))
+    return Item(sign=SIGNS[row["status"]], name=_name(row["path"]), description="  ".join(told), opens=row["path"])
 
 
 def _name(path: str) -> str:

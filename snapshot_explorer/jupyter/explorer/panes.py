@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.explorer.grid_pane import GridPane
+from snapshot_explorer.jupyter.explorer.page_actions import FILE_FORMATS, action_button
 from snapshot_explorer.jupyter.explorer.work import running_loop
 from snapshot_explorer.render import Grid, html
 from snapshot_explorer.visible import visible
@@ -39,6 +40,22 @@ def code_html(text: str) -> str:
     """Return lines of code, or of facts, as HTML."""
     lines = "\n".join(escape(visible(line)) for line in text.split("\n"))
     return f'<div style="{_CODE}">{lines}</div>' if text else ""
+
+
+def source_html(content: ViewResult, place: str) -> str:
+    """Return the code, where it comes from, and buttons that copy it, insert it as a cell, or save the rows."""
+    code, source = (escape(visible(one)) for one in (content.code, f"Source: {content.source}"))
+    buttons = action_button("Copy", "copy", content.code, "Copy the line of code")
+    buttons += action_button("Insert cell", "insert", content.code, "Insert the line of code as a cell")
+    path = action_button("Copy path", "copy", content.path, "Copy the path") if content.path else ""
+    if content.grid is not None:
+        path += "".join(
+            action_button(
+                f"Save {name}", "save", f"{place} {name}", f"Save the rows of the grid, as they are filtered, as {name}"
+            )
+            for name in FILE_FORMATS
+        )
+    return f'<div style="{_CODE}">{code}{buttons}\n{source}{path}</div>'
 
 
 def text_html(text: str) -> str:
@@ -112,6 +129,7 @@ class Pane:
         above: tuple[widgets.Widget, ...] = (),
         read: tuple[str, Callable[[], None]] | None = None,
         opened: Callable[[Opens, str], None] | None = None,
+        place: str = "",
     ) -> None:
         """Show nothing yet.
 
@@ -122,12 +140,13 @@ class Pane:
             above: Controls that stand above.
             read: The label of the button that reads what a result only announces, and what it does.
             opened: Takes what a row of a grid opens; without it there is no grid.
+            place: What the pane is called where its rows are saved.
         """
         self._factory = factory
         self.busy = Busy(factory, cancel)
         self.content = factory.html()
         self.grid: GridPane | None = None
-        self._opened = opened
+        self._opened, self._place = opened, place
         self.footer = factory.html()
         self.pages = None if turn is None else _Pages(factory, turn)
         self.read = None if read is None else factory.button(read[0], "Read what is announced", read[1])
@@ -145,9 +164,9 @@ class Pane:
         """Show the result of a view."""
         self.busy.hide()
         self.result, self.error = content, ""
-        self.content.value = html(self._beside_grid(content))
+        self.content.value = html(self._beside_grid(content), has_actions=True)
         self._show_grid(content.grid)
-        self.footer.value = code_html(f"{content.code}\nSource: {content.source}")
+        self.footer.value = source_html(content, self._place)
         self._show_below(pages=content.pages, page=page, is_announcement=content.is_announcement)
 
     def fail(self, sentence: str) -> None:

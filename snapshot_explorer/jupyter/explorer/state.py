@@ -36,7 +36,7 @@ WINDOW = 300
 """Versions that the timeline shows at first, the newest ones."""
 _UPKEEP = ("compact", "analyze", "maintenance")
 _DEPENDS = {
-    "manifests": ("a", "b"),
+    "manifests": ("a", "b", "carried"),
     "health": ("b", "health", "keep", "keep_last"),
 }
 """Places whose rows come in pages, and what they depend on: when that changes, the first page is shown."""
@@ -65,6 +65,7 @@ class ExplorerState(HasTraits):
     until = Unicode("", help="Only commits at or before this time.")
     maintenance = Bool(default_value=True, help="Whether commits that change no data are shown.")
     manifest = Unicode("", help="The manifest whose entries are shown.")
+    carried = Bool(default_value=False, help="Whether manifests that are carried over are shown, however many.")
     compared = Enum(COMPARED, "overview", help="The part of the comparison that is shown.")
     row_kind = Enum(ROW_KINDS, "all", help="The kind of changed rows that the comparison of rows shows.")
     hide_unchanged = Bool(default_value=False, help="Whether columns that no updated row changes are hidden.")

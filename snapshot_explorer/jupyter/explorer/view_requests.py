@@ -60,6 +60,8 @@ class ViewResult:
     """The Python that returns the same."""
     source: str
     """Where it comes from: path, version, time."""
+    path: str = ""
+    """The path of what is shown, to be copied."""
     choices: tuple[tuple[str, str], ...] = ()
     """What can be chosen in it to see more, a manifest or a row: as it is shown, and its value."""
     grid: GridRows | None = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
     "commit": (version_views.commit, ("b",)),
-    "manifests": (lens.manifests, ("a", "b")),
+    "manifests": (lens.manifests, ("a", "b", "carried")),
     "entries": (lens.entries, ("a", "b", "manifest")),
     "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read")),
     "data": (rows.preview, ("b", "columns", "where", "limit", "key")),
@@ -82,6 +82,7 @@ class Views:
                 above=above.get(place, ()),
                 read=("Compare rows", state.read_rows) if place == "compare" else None,
                 opened=handlers.opened if place in _WITH_GRID else None,
+                place=place,
             )
             for place in _VIEWS
         }

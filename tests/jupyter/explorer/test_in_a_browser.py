@@ -1,6 +1,7 @@
 """The main journeys through the explorer, in a real JupyterLab, Notebook and Voila, and a real chromium."""
 
 import shutil
+from pathlib import Path
 
 import fsspec
 import pytest
@@ -51,7 +52,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     notebook.says(f"Manifests of version {a} and version 6")
     assert page.locator(".sx-lanes .sx-lane").all_inner_texts()[:2] == ["base", "delta"]
     assert page.locator(".sx-sign.sx-added").count() > 0
-    page.get_by_label("Open", exact=True).select_option(index=1)
+    page.locator(".sx-lanes td[data-sx=open]").first.click()
     notebook.says("Entries of manifest-")
     notebook.shot("manifests")
 
@@ -62,11 +63,19 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
 
     front(notebook, "Data")
     notebook.says("Some rows of version 6")
+    page.get_by_role("button", name="amount").click()
+    page.get_by_role("columnheader", name="amount").filter(has_text="▲").wait_for()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="as csv").locator("visible=true").click()
+    assert saved.value.suggested_filename == "orders_data_6.csv"
+    assert len(Path(saved.value.path()).read_text().splitlines()) == 1 + 41
     notebook.shot("data")
     page.get_by_role("button", name="Load as variable").click()
     notebook.says("df holds 41 rows of version 6.")
     notebook.run(2)
     assert notebook.text(2) == ["(41, ['order_id', 'customer'])"]
+    page.get_by_role("button", name="Insert the line of code").locator("visible=true").click()
+    page.locator(".jp-Cell .cm-content", has_text="orders.at(6).to_arrow(limit=200)").wait_for()
 
 
 def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):

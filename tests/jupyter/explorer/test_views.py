@@ -1,15 +1,18 @@
 """What the tabs of an explorer tell, and loading rows into a variable."""
 
+import io
 import re
 import shutil
 import threading
 
 import ipywidgets
+import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
+from snapshot_explorer.jupyter.explorer.grid_rows import Arrangement
 from snapshot_explorer.jupyter.magics import SnapshotMagics
 from tests.support.explorers import all_widgets, grid_of, labelled, pressed, told
 from tests.support.paimon.table_builder import PaimonTable
@@ -55,9 +58,10 @@ def test_the_lens_shows_what_became_of_each_manifest(explorer, orders):
     lines = told(explorer, "manifests").splitlines()
 
     assert "2 added, 2 merged away, 1 rewritten." in lines[1]
-    assert lines[2].split() == ["A:", "version", "9", "B:", "version", "18"]
+    assert lines[2] == "Forward from version 9 (A) to version 18 (B): + is new in B, - is gone from B."
+    assert lines[3].split() == ["A:", "version", "9", "B:", "version", "18"]
     assert [line.strip("- ") for line in lines if line.startswith("--")] == ["base", "delta", "changelog: no manifest"]
-    left, right = lines[4][:59], lines[4][59:].strip()
+    left, right = lines[5][:59], lines[5][59:].strip()
     assert left.startswith("- manifest-34f17bb7")
     assert right.startswith("~ manifest-6c59a41e")
 
@@ -70,7 +74,8 @@ def test_the_lens_turned_round_shows_what_is_added_as_removed(explorer, orders):
 
     assert "2 added, 3 removed." in lines[1]
     assert lines[1].endswith("= carried over   + added   - removed")
-    left, right = lines[4][:59], lines[4][59:].strip()
+    assert lines[2].startswith("Back from version 18 (A) to the older version 9 (B): ")
+    left, right = lines[5][:59], lines[5][59:].strip()
     assert left.startswith("- manifest-6c59a41e")
     assert right.startswith("+ manifest-34f17bb7")
 
@@ -81,8 +86,9 @@ def test_the_lens_shows_a_manifest_of_both_in_one_line_of_its_lane(explorer):
 
     lines = told(explorer, "manifests").splitlines()
 
-    assert lines[4][:40] == lines[4][61:101]
-    assert lines[4].startswith("= manifest-")
+    (line,) = [line for line in lines if line.startswith("= manifest-") and line[:40] == line[61:101]]
+    place = lines.index(line)
+    assert not [one for one in lines[place + 1 : place + 2] if one[:1] in "+~"]
 
 
 def test_a_cell_may_open_a_manifest_before_the_lens_offers_it(explorer, orders):
@@ -108,6 +114,53 @@ def test_a_manifest_is_opened_down_to_its_entries(explorer):
     assert told(explorer, "entries").startswith("Entries of manifest-")
     assert "bucket-" in told(explorer, "entries")
     assert ".entries(&#x27;manifest-" in explorer._views.panes["entries"].footer.value
+
+
+def test_many_manifests_that_are_carried_over_are_counted_until_they_are_wanted(memory_root):
+    table = PaimonTable(*memory_root)
+    for number in range(9):
+        table.commit([(number, "x")])
+    explorer = Explorer(open_table(f"memory://{table.root}")).wait()
+    explorer.state.tab = "manifests"
+    explorer.wait()
+
+    lines = told(explorer, "manifests").splitlines()
+    (line,) = [line for line in lines if "carried over" in line and line.startswith("= ")]
+    assert line.split() == ["=", "7", "carried", "over", "=", "8", "carried", "over"]
+    labelled(explorer, "Show carried over").value = True
+    explorer.wait()
+
+    assert sum(line.startswith("= manifest-") for line in told(explorer, "manifests").splitlines()) == 8
+    page = explorer._views.panes["manifests"].content.value
+    (path, *_) = re.findall('data-sx="open" data-sx-value="([^"]*)"', page)
+    explorer._actions._handle_custom_msg({"open": path}, [])
+    explorer.wait()
+    assert told(explorer, "entries").startswith("Entries of manifest-")
+    explorer._actions._handle_custom_msg({"open": "no/such"}, [])
+    assert explorer.state.manifest == path
+    assert 'data-sx="' not in explorer._repr_mimebundle_()["text/html"]
+    explorer.close()
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_rows_of_a_grid_are_saved_as_they_are_filtered(explorer, orders, file_format):
+    explorer.state.tab = "data"
+    explorer.wait()
+    sent, grid = [], explorer._views.panes["data"].grid
+    explorer._actions.send = lambda *message: sent.append(message)
+    column = [one["name"] for one in grid.grid["columns"]].index("amount")
+    grid.arrange(Arrangement(column=column, text="> 250"))
+
+    for what in (f"data {file_format}", "data exe", "nothing csv", "health csv"):
+        explorer._actions._handle_custom_msg({"save": what}, [])
+
+    ((message, (content,)),) = sent
+    assert message == {"save": f"orders_data_18.{file_format}"}
+    expected = orders.at(18).to_arrow(where="amount > 250")
+    if file_format == "parquet":
+        assert pq.read_table(io.BytesIO(content)).sort_by("order_id").equals(expected.sort_by("order_id"))
+    else:
+        assert len(content.splitlines()) == 1 + len(expected)
 
 
 def test_the_checkpoint_of_a_delta_table_is_its_base():
