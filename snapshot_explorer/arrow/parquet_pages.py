@@ -32,6 +32,12 @@ _DATA = {0: 5, 3: 8}
 """The field of a page header that describes a data page, by the type of the page."""
 _CHECKSUM = 4
 """The field of a page header that holds the checksum of the page."""
+_NEXT_I32 = b"\x15"
+"""The start of a 32-bit integer whose number is the next one after that of the field before."""
+_SHORT_DELTA, _AFTER_CHECKSUM = 4, 2
+"""Where a field starts with the distance to the one before, and the least distance that leaves the checksum out."""
+_CHECKSUM_BYTES = 20
+"""Bytes of a page header in which the checksum begins."""
 _DICTIONARY_ENCODINGS = (2, 8)
 _FRONT_CODED = 7
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 8}
@@ -177,10 +183,27 @@ def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width:
     return found
 
 
+def has_checksums(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
+    """Return whether the first page of a column chunk carries a checksum; also where its header is not understood.
+
+    Writers give a checksum to all pages of a chunk or to none.
+
+    Source: parquet-format, "Checksumming"; PageHeader in parquet.thrift; Thrift compact protocol.
+    """
+    head = bytes(source.read_at(_CHECKSUM_BYTES, _first_page(column)))
+    at = 0
+    for _ in range(_CHECKSUM - 1):  # the fields before the checksum are required, and 32-bit integers
+        if head[at : at + 1] != _NEXT_I32:
+            return True
+        at += 1
+        while at < len(head) and head[at] & 0x80:
+            at += 1
+        at += 1
+    return not head[at:] or head[at] >> _SHORT_DELTA < _AFTER_CHECKSUM
+
+
 def is_intact(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
     """Return whether the pages of a column chunk have the checksums that they carry. Reads them without decoding.
-
-    Writers give a checksum to all pages of a chunk or to none: without one in the first page, no other is read.
 
     Args:
         source: The file; best a memory map, of which nothing is copied.
@@ -202,9 +225,7 @@ def is_intact(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
 
 def _pages(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> Iterator[_Page]:
     """Yield the headers of a column chunk's pages, in order, as pyarrow will read them."""
-    at = column.data_page_offset
-    if column.has_dictionary_page and column.dictionary_page_offset and 0 < column.dictionary_page_offset < at:
-        at = column.dictionary_page_offset
+    at = _first_page(column)
     end = min(at + column.total_compressed_size, source.size())
     values = 0
     while at < end and values < column.num_values:
@@ -213,6 +234,12 @@ def _pages(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> Iterator[
         if page.kind in _DATA:
             values += page.values
         at = page.start + page.packed
+
+
+def _first_page(column: "pq.ColumnChunkMetaData") -> int:
+    at = int(column.data_page_offset)
+    has_earlier = column.has_dictionary_page and column.dictionary_page_offset
+    return min(at, int(column.dictionary_page_offset)) if has_earlier and column.dictionary_page_offset > 0 else at
 
 
 def _header(source: pa.NativeFile, at: int, end: int) -> _Page:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
+from snapshot_explorer.engines.footers import Identity, identity
 from snapshot_explorer.engines.native_files import SupportsNativeFiles
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.visible import logger_of
@@ -165,7 +167,8 @@ def proven(
     if not all(file.kind == "parquet" and not file.deleted and _is_plain(file.address) for file, _ in stored):
         return None
     with ThreadPoolExecutor(_THREADS, "snapshot-footers") as pool:
-        files = list(pool.map(lambda one: _proven_file(one[0], one[1], schema, predicate), stored))
+        apply = pool.map if len(stored) > 1 else map
+        files = list(apply(lambda one: _proven_file(one[0], one[1], schema, predicate), stored))
     found = [file for file in files if file is not None]
     return found if len(found) == len(files) and len({_kind(file) for file in found}) <= _MOST_RUNS else None
 
@@ -216,22 +219,37 @@ def _proven_file(
 def _is_intact(path: str, names: Mapping[str, str], schema: pa.Schema, predicate: Predicate | None) -> bool:
     """Return whether pages have the checksums that they carry, which DuckDB does not verify.
 
-    Reads the columns of row groups in which rows might match the predicate.
+    Reads the columns of row groups in which rows might match the predicate. Pages that were found intact are not read
+    again, unless the file is written again.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    with pa.memory_map(path) as source:
-        metadata = pq.ParquetFile(source).metadata
-        leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
-        chosen = {name: leaves[stored] for name, stored in names.items()}
-        try:
-            return all(
-                parquet_pages.is_intact(source, metadata.row_group(group).column(leaf))
-                for group in _matching_groups(metadata, chosen, schema, predicate)
+    try:
+        with pa.memory_map(path) as source:
+            metadata = pq.ParquetFile(source).metadata
+            leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
+            chosen = {name: leaves[stored] for name, stored in names.items()}
+            is_one = metadata.num_row_groups == 1  # rows of it might match, or the file would not be read
+            groups = (0,) if is_one else _matching_groups(metadata, chosen, schema, predicate)
+            chunks = [
+                (group, leaf)
+                for group in groups
                 for leaf in chosen.values()
-            )
-        except (CorruptBytesError, pa.ArrowException, OSError):
-            return False  # the format's own reader says what is wrong
+                if parquet_pages.has_checksums(source, metadata.row_group(group).column(leaf))
+            ]
+        return not chunks or _has_intact(identity(path), tuple(chunks))
+    except (CorruptBytesError, pa.ArrowException, OSError):
+        return False  # the format's own reader says what is wrong
+
+
+@lru_cache(maxsize=1_000)
+def _has_intact(file: Identity, chunks: tuple[tuple[int, int], ...]) -> bool:
+    """Return whether the pages of column chunks, each a row group and a column, have the checksums that they carry."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+    with pa.memory_map(file.path) as source:
+        metadata = pq.ParquetFile(source).metadata
+        return all(parquet_pages.is_intact(source, metadata.row_group(group).column(leaf)) for group, leaf in chunks)
 
 
 def _matching_groups(

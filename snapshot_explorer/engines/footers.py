@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -48,20 +49,60 @@ class Footer:
     """The program that wrote a parquet file, as the file names it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A local file as it is now. A file that is written again has another one."""
+
+    path: str
+    """Its path."""
+    size_bytes: int
+    """Its size."""
+    place: tuple[int, int]
+    """Its device and inode."""
+    changed: tuple[int, int]
+    """When its content and its inode were changed, in nanoseconds."""
+
+
+def identity(path: str) -> Identity:
+    """Return the identity of a local file.
+
+    Raises:
+        OSError: There is none.
+    """
+    found = os.stat(path)  # noqa: PTH116 - a Path costs more than the call
+    return Identity(
+        path=path,
+        size_bytes=found.st_size,
+        place=(found.st_dev, found.st_ino),
+        changed=(found.st_mtime_ns, found.st_ctime_ns),
+    )
+
+
 def footer(file: NativeFile) -> Footer | None:
-    """Return the columns of a local file; None if it cannot be read, or its names are ambiguous."""
+    """Return the columns of a local file; None if it cannot be read, or its names are ambiguous.
+
+    Keeps those of the files that were read last, as long as they are not written again.
+    """
+    try:
+        return _read(identity(file.address or ""), file.kind)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=1_000)
+def _read(file: Identity, kind: str) -> Footer | None:
     from pyarrow import orc  # noqa: PLC0415 - loaded for the first file: it takes time
     from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
 
+    size = file.size_bytes
     try:
-        size = os.stat(file.address or "").st_size  # noqa: PTH116 - a Path costs more than the call
-        if file.kind == "orc":
-            reader = orc.ORCFile(file.address)
+        if kind == "orc":
+            reader = orc.ORCFile(file.path)
             if all(name.startswith(_OF_HIVE) for name in reader.schema.names):
                 return None
             types = {field.name: field.type for field in reader.schema if field.type in _ORC}
             return _found(reader.nrows, size, types, reader.schema)
-        with pq.ParquetFile(file.address) as parquet:
+        with pq.ParquetFile(file.path) as parquet:
             found = _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
             writer = parquet.metadata.created_by or ""
             return None if found is None else replace(found, writer=writer)

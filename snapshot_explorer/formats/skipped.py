@@ -19,7 +19,7 @@ def skipped_frame(listed: pa.Table, partitions: Sequence[Mapping[str, str | None
             (null where it is read), `rows` and `size_bytes`.
         partitions: Partitions as text.
     """
-    listed = listed.filter(pc.field("skipped").is_valid())
+    listed = listed.filter(listed.column("skipped").is_valid())
     grouped = listed.group_by(["position", "bucket", "skipped"], use_threads=False).aggregate(
         [([], "count_all"), ("rows", "sum", _ALL), ("size_bytes", "sum", _ALL)]
     )

@@ -443,9 +443,13 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | 
 
     longest = pc.max(pc.binary_length(texts)).as_py()
     try:
+        lines = "\n".join(texts.to_pylist()).encode()
         found = pj.read_json(
-            pa.BufferReader("\n".join(texts.to_pylist()).encode()),
-            read_options=pj.ReadOptions(block_size=max(_BLOCK, 2 * longest)),
+            pa.BufferReader(lines),
+            # A block is allocated whole, and few lines are parsed in less time than threads need to start.
+            read_options=pj.ReadOptions(
+                block_size=min(max(_BLOCK, 2 * longest), len(lines) + 1), use_threads=len(lines) > _BLOCK
+            ),
             parse_options=pj.ParseOptions(
                 explicit_schema=pa.schema(_schema(fields)), unexpected_field_behavior="ignore"
             ),
