@@ -316,7 +316,7 @@ def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence
     indexes = []
     for one in snapshots:
         rows = found[one.index_manifest] if one.index_manifest else empty
-        if rows is None and one.held != "changelog":
+        if rows is None and one.file_kind != "changelog":
             path = manifest_path(one.index_manifest or "", one.path)
             raise _vanished(storage, one, MissingFileError(f"{path} does not exist"))
         indexes.append(empty if rows is None else rows)
