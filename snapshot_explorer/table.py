@@ -542,7 +542,7 @@ class Table:
         called `rows`. Rows are those in files, before any merge and before delete files.
 
         Metadata are evaluated at every version, in one pass over the log. Otherwise the last version is loaded and then
-        the middle of what is left: at most 11 of 1,000 versions, of which only the columns of the condition are read.
+        the middle of the rest: at most 11 of 1,000 versions, and only the columns of the condition.
         That finds one change of a condition that came and went; where the evaluated versions contradict each other, a
         note says so. Where that reads less, a single pass reads each file once and evaluates every version, so that the
         first one is found however often the condition comes and goes: for conditions on each row and for counts, `min`,

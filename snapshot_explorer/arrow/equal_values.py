@@ -145,6 +145,6 @@ def _mask(values: npt.ArrayLike) -> Mask:
 
 
 def exact_keys(columns: Sequence[pa.Array]) -> list[str]:
-    """Return a text per row, equal for rows that are equal. Slow: for the few rows that a hash does not tell apart."""
+    """Return a text per row, equal for rows that are equal. Slow: for the few rows that a hash does not distinguish."""
     values = [comparable(column).to_pylist() for column in columns]
     return [repr(row) for row in zip(*values, strict=True)]

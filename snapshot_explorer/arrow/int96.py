@@ -1,6 +1,6 @@
 """INT96 timestamps of parquet files, read exactly.
 
-Paimon stores TIMESTAMP(7) to (9) as INT96, Spark every timestamp unless told otherwise: a day and the nanoseconds in
+Paimon stores TIMESTAMP(7) to (9) as INT96, Spark by default every timestamp: a day and the nanoseconds in
 it, which some writers make negative before 1970. pyarrow's conversion overflows silently outside of 1677 to 2262. So
 pyarrow gets a footer in which the column is plain bytes, 12 per value, which are stored the same way.
 

@@ -75,7 +75,7 @@ def _present(found: ColumnStreams) -> npt.NDArray[np.bool_]:
 
 
 def _nanos(stored: Numbers) -> Numbers:
-    """Return nanoseconds: of zeros at their end, the last three bits tell how many were left out, less one."""
+    """Return nanoseconds: of zeros at their end, the last three bits contain their number, less one."""
     zeros = stored & 7
     factor = np.where(zeros > 0, 10 ** (zeros + 1), 1)
     return (stored >> 3) * factor

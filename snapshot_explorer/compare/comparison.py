@@ -333,7 +333,7 @@ class Comparison:
                 except SnapshotNotFoundError as error:
                     if self._are_listed(some):
                         raise
-                    log.debug("not told: %s", error)
+                    log.debug("not compared: %s", error)
                     return None
                 found.append(changes.filter(pc.equal(changes["list"], "delta")))
                 reading.advance(len(some))

@@ -48,7 +48,7 @@ def proven(
         return f"{prefix}; only compactions lie between: the rows are the same."
     rows = _max_changed_rows(difference, files, changes, may_reveal_rows=may_reveal_rows)
     if rows is None:
-        return f"{prefix}; how many rows changed cannot be told from metadata."
+        return f"{prefix}; the metadata does not contain the number of changed rows."
     if not rows:
         return f"{prefix}: the rows are the same."
     return f"{prefix}, at most {rows:,} {'row' if rows == 1 else 'rows'} changed."

@@ -1,4 +1,4 @@
-"""DuckDB instances that are opened once per process: opening one takes longer than many a condition or query."""
+"""DuckDB instances that are opened once per process: opening one takes longer than many conditions or queries."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def missing_table_error(root: str, what: str, newest: int, since: datetime) -> T
     return TableNotFoundError(
         f"{root} shows no version any more: {what} is missing or empty. At {_utc_text(since)} version {newest} was the "
         "newest. The table was moved or dropped, or the storage does not show it now. What was read before stays. Try "
-        "again; if the table is gone for good, or was made anew, open it again."
+        "again; if the table is gone for good, or was recreated, open it again."
     )
 
 

@@ -210,12 +210,12 @@ def _steps(groups: Ints, first: Ints, last: Ints, size_bytes: Ints, count: int) 
     ends = _is_last(keys // (count + 1))
     begins: Ints = np.cumsum(ends) - ends
     before = [np.concatenate([[0], running[ends]])[begins] for running in (numbered, summed)]
-    tells = _is_last(keys)
+    is_last = _is_last(keys)
     return _Steps(
-        group=keys[tells] // (count + 1),
-        when=keys[tells] % (count + 1),
-        number=(numbered - before[0])[tells],
-        size_bytes=(summed - before[1])[tells],
+        group=keys[is_last] // (count + 1),
+        when=keys[is_last] % (count + 1),
+        number=(numbered - before[0])[is_last],
+        size_bytes=(summed - before[1])[is_last],
         count=count,
     )
 

@@ -1,6 +1,6 @@
 """Parse the words of a line into the arguments of a command, or raise one line that names what does not fit.
 
-argparse does not fit: it refuses values that begin with a dash (`--where "-x > 3"`), cannot tell a quoted word
+argparse does not fit: it refuses values that begin with a dash (`--where "-x > 3"`), cannot distinguish a quoted word
 from a flag, has no did-you-mean, and its messages do not say what to type instead.
 """
 

@@ -60,7 +60,7 @@ class FileHistory(Protocol):
 
 @runtime_checkable
 class SupportsLifetimeFiles(Protocol):
-    """A format whose CHANGES do not contain replaced deletions, so that these are no part of a file's lifetime."""
+    """A format whose CHANGES do not contain replaced deletions, so that a file's lifetime does not include them."""
 
     def lifetime_files(self, version: int) -> pa.Table:
         """Return the FILES of a version without deletions."""

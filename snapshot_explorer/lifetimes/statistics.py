@@ -151,7 +151,7 @@ class _Reader:
         arrays = [
             single_chunk(files.column("path")),
             level,
-            _told_apart(level, single_chunk(files.column("deletion_vector"))),
+            _distinguishing_vectors(level, single_chunk(files.column("deletion_vector"))),
         ]
         bounded = files.schema.field("lower").type
         for part in _PARTS:
@@ -183,8 +183,8 @@ def _schema(fields: Sequence[pa.Field]) -> pa.Schema:
     return pa.schema([*_IDENTITY, *columns])
 
 
-def _told_apart(level: pa.Array, vector: pa.Array) -> pa.Array:
-    """Return the deletion vectors that tell files of one path apart: in formats without levels."""
+def _distinguishing_vectors(level: pa.Array, vector: pa.Array) -> pa.Array:
+    """Return the deletion vectors that distinguish files of one path: in formats without levels."""
     return pc.if_else(level.is_null(), vector, pa.scalar(None, pa.string()))
 
 
@@ -192,7 +192,7 @@ def _of_stays(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa.Fie
     """Return the statistics of each stay, from files in any order."""
     stays = lifetimes.intervals
     level = single_chunk(stays.rows.column("level"))
-    vector = _told_apart(level, single_chunk(stays.rows.column("deletion_vector")))
+    vector = _distinguishing_vectors(level, single_chunk(stays.rows.column("deletion_vector")))
     wanted = pa.table([stays.paths(stays.rows), level, vector], schema=pa.schema(_IDENTITY))
     codes = group_ids(pa.concat_tables([wanted, found.select(wanted.column_names)]).columns)
     mine, theirs = codes[: len(wanted)], codes[len(wanted) :]
@@ -219,7 +219,7 @@ def _without_deletions(files: pa.Table) -> pa.Table:
 def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str]) -> list[str | None]:
     """Return what columns of a reference version are called at another one; None where it lacks them or may do so."""
     if _has_ids(version.schema) and not _has_ids(reference.schema):
-        # Column mapping was removed since: what a column was called tells nothing.
+        # Column mapping was removed since: the name of a column has no meaning.
         return [None] * len(columns)
     ids, there = reference.field_ids, {one.id: name for name, one in version.field_ids.items()}
     return [there.get(ids[name].id) for name in columns]

@@ -16,7 +16,7 @@ class Pairs:
 
     rows: tuple[tuple[str, object], ...]
     """Names with their values; numbers, times and text are drawn as they read best, None as `-`. The last word
-    of a name tells what a number counts: `bytes`, or `rows`, `files`, `versions` and the like."""
+    of a name states what a number counts: `bytes`, or `rows`, `files`, `versions` and similar nouns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,12 +104,12 @@ class RowDiffPlan:
 
     @property
     def most_deleted(self) -> int | None:
-        """The most rows of A that can be deleted or updated; None where the metadata does not tell."""
+        """The most rows of A that can be deleted or updated; None where the metadata does not contain it."""
         return self.a.rows
 
     @property
     def most_inserted(self) -> int | None:
-        """The most rows of B that can be inserted or updated; None where the metadata does not tell."""
+        """The most rows of B that can be inserted or updated; None where the metadata does not contain it."""
         return self.b.rows
 
     @property
@@ -153,7 +153,7 @@ def counted(count: int | None, noun: str) -> str:
 
 
 def _or_unknown(count: int | None) -> int | str:
-    return "unknown: the metadata does not tell" if count is None else count
+    return "unknown: not in the metadata" if count is None else count
 
 
 def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:

@@ -283,7 +283,7 @@ class RowDiff:
         return str(path)
 
     def showing(self, rows: int) -> RowDiff:
-        """Return the same diff, drawn with up to so many rows."""
+        """Return the same diff, drawn with up to `rows` rows."""
         if rows < 0:
             raise InvalidArgumentError(f"limit must be 0 or more, got {rows}.")
         return replace(self, drawn_rows=rows)
@@ -322,7 +322,7 @@ CHANGE_WORDS = {DELETED: "- deleted", INSERTED: "+ inserted", AFTER: "~ updated"
 
 
 def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
-    """Return how many rows of each kind are drawn: as many of each, and what is left of those with more."""
+    """Return how many rows of each kind are drawn: equal shares, and the rest from the kinds with more."""
     shares = dict.fromkeys(sizes, 0)
     left = min(limit, sum(sizes.values()))
     while left:

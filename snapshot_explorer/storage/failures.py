@@ -48,7 +48,7 @@ _SECRET_VARIABLES = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|SAS\b|CONNECT
 _MAX_PARTS = 2_000
 """The most parts of an error and its chain that are searched for secrets; a larger one counts as unsafe."""
 _MEMBERS = ("args", "filename", "filename2", "strerror", "object", "exceptions", "__cause__", "__context__")
-"""Members of an error besides its attributes."""
+"""Members of an error in addition to its attributes."""
 
 
 class UnexpectedResponseError(OSError):

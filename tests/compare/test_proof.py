@@ -166,5 +166,5 @@ def test_where_the_rows_of_a_file_are_not_known_nothing_is_said_of_them():
     one = {"path": "a", "rows": None}
 
     assert without_levels([], [one], one | {"change": "add"}) == (
-        "0 of 1 files are shared; how many rows changed cannot be told from metadata."
+        "0 of 1 files are shared; the metadata does not contain the number of changed rows."
     )

@@ -19,7 +19,22 @@ _BANNED = {
     "for want of": "without",
     "as it were": "leave it out",
     "what is told": "what is returned",
-    "nobody tells": "unknown",
+    "nobody": "no writer, no reader",
+    "are told": "are returned, are shown",
+    "told apart": "distinguished",
+    "tell apart": "distinguish",
+    "does not tell": "does not record, does not contain",
+    "gave back": "restored, returned",
+    "gives back": "returns",
+    "goes by": "is named, is matched by",
+    "besides": "in addition to",
+    "made anew": "recreated",
+    "whoever": "a reader, a writer",
+    "treat apart": "is not supported",
+    "and the like": "and similar, such as",
+    "can still be looked at": "is available",
+    "there is nothing to be done": "nothing to do",
+    "thereof": "of it",
 }
 
 

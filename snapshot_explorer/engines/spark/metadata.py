@@ -60,7 +60,7 @@ class SupportsDistributedMetadata(Protocol):
 
 @runtime_checkable
 class SupportsLifetimeTasks(Protocol):
-    """A format whose CHANGES do not contain replaced deletions, so that these are no part of a file's lifetime."""
+    """A format whose CHANGES do not contain replaced deletions, so that a file's lifetime does not include them."""
 
     def lifetime_tasks(self, version: int, look: Prefetch) -> StateTasks:
         """Return the units whose RECORDS give the live files of a version without deletions."""

@@ -391,7 +391,7 @@ def _column(source: _Source, kind: Any) -> Column:
 
 
 def _never_null(kind: Any, values: Column) -> Column:
-    """Return values that Spark knows are never null. Spark fails if one is null."""
+    """Return values that Spark treats as never null. Spark fails if one is null."""
     from pyspark.sql import functions as f
 
     if kind.nullable:
@@ -403,7 +403,7 @@ def _never_null(kind: Any, values: Column) -> Column:
 
 
 def _stand_in(kind: Any) -> object:
-    """Return a value cast to a type that Spark knows is not null, which it does not for a cast from text."""
+    """Return a value cast to a non-nullable type; Spark makes the result of a cast from text nullable."""
     from pyspark.sql import types
 
     match kind:

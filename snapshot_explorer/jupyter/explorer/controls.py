@@ -385,7 +385,7 @@ class Controls:
 
 
 def _slide(slider: Any, most: int, value: object) -> None:
-    """Let a slider reach up to a number and stand at a value, without telling of what lies between."""
+    """Let a slider reach up to a number and stand at a value, without an event for the values between."""
     with slider.hold_trait_notifications():
         slider.max = 2**31 - 1
         slider.value = value

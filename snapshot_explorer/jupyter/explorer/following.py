@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Ticker:
-    """Calls a function every so many seconds while it runs. Without a loop, as in a script, it never calls."""
+    """Calls a function at an interval while it runs. Without a loop, as in a script, it never calls."""
 
     def __init__(self, act: Callable[[], None]) -> None:
         """Start nothing.
@@ -36,7 +36,7 @@ class Ticker:
         return self._handle is not None
 
     def start(self, seconds: float) -> None:
-        """Call from now on every so many seconds."""
+        """Start to call at this interval in seconds."""
         self.stop()
         self._seconds = seconds
         self._schedule(running_loop())
@@ -81,7 +81,7 @@ def rollback_message(before: Log | None, log: Log) -> str:
     newest = f"version {log.versions[-1]}" if log.versions else "none"
     return (
         f"The table went back: the newest version was {before.versions[-1]} and is {newest} now. It was rolled back, "
-        "or dropped and made anew."
+        "or dropped and recreated."
     )
 
 

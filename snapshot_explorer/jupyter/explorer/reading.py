@@ -57,7 +57,7 @@ class TableSize:
 
 
 def read_newest(table: Table) -> tuple[Snapshot, Log]:
-    """Return the newest snapshot and the log, read anew. One listing, and two more where there is a newer snapshot."""
+    """Return the newest snapshot and the log, read again. One listing, and two more where there is a newer snapshot."""
     listing = table.listing()
     if table.current.listing != listing:
         table.update()
@@ -70,7 +70,7 @@ def read_log(table: Table, before: Log | None = None, *, listing: Listing | None
 
     Args:
         table: The table.
-        before: What was there; None to read all anew.
+        before: What was there; None to read everything again.
         listing: All versions; None to list them.
     """
     listing = listing or table.listing()

@@ -106,7 +106,7 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _arranged(text: str, column: str, *, falling: bool) -> str:
-    """Return the code behind that of all files which chooses and sorts them as here; nothing where all are told."""
+    """Return the code behind that of all files which chooses and sorts them as here; nothing where all are shown."""
     if text or column == "partition":
         spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
         code = f".df.assign(partition=lambda files: [{spelled} for one in files.partition])"

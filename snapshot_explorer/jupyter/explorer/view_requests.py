@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PAGE = 50
 """Rows of a grid that are sent to the browser at a time."""
 _KEPT = 6
-"""Snapshots, comparisons and the like that are kept: each may hold the files of a whole version."""
+"""Cached snapshots, comparisons and other results: each may hold the files of a whole version."""
 _TIMES = 1_000
 
 

@@ -79,7 +79,7 @@ class ChangeData:
 
         Raises:
             InvalidArgumentError: The mode is changelog and changes were not recorded.
-            UnsupportedFeatureError: The mode is diff; the range cannot be told under one schema; or it needs a
+            UnsupportedFeatureError: The mode is diff; the range cannot be read with one schema; or it needs a
                 feature that is not read.
             SnapshotNotFoundError: A commit is missing.
             CorruptTableError: A commit is damaged, or lacks its time.
@@ -154,7 +154,7 @@ class ChangeData:
             yield _with_events(split, commit, change, None)
 
     def _vector_changes(self, commit: "_Commit", pairs: pa.Table, schema: Schema, change: str) -> Iterator[Split]:
-        """Yield a split per file whose deletion vector changed: of the rows that it took away, or gave back.
+        """Yield a split per file whose deletion vector changed: of the rows that it deleted or restored.
 
         Args:
             commit: What the files are of.

@@ -79,7 +79,7 @@ class Events:
 def read_events(storage: Storage, events: Events, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, in this order, streamed in file order.
 
-    Besides the schema's columns, `rowkind` (+I, -U, +U, -D) and the columns of HIDDEN are available.
+    In addition to the schema's columns, `rowkind` (+I, -U, +U, -D) and the columns of HIDDEN are available.
 
     Raises:
         CorruptTableError: A file or a deletion vector is missing or damaged, or lacks the kind of change.

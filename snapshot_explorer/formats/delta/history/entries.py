@@ -26,7 +26,7 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
     """Return the ENTRIES of a file of the log that a version is made of: a commit, a checkpoint's file or a sidecar.
 
     In the order of the file; files of change data are no entries. A remove in a checkpoint is a tombstone: it takes
-    nothing away but says that the file was removed before. Partitions are told by the columns in force at the commit or
+    nothing away but says that the file was removed before. Partitions have the columns in force at the commit or
     the checkpoint, as in CHANGES.
 
     Reads the file: a commit, or a checkpoint in JSON, whole, one in parquet a row group at a time. Of the checkpoint

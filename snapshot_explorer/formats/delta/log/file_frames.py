@@ -16,7 +16,7 @@ from snapshot_explorer.formats.delta.log.records import Actions
 def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
     """Return the FILES frame of live files, in the order of the log.
 
-    `added_version` is the version since which a file is live, null where a checkpoint does not tell. `data_change` is
+    `added_version` is the version since which a file is live, null where a checkpoint lacks it. `data_change` is
     the flag of the add: in a checkpoint it is mostly false.
 
     Args:

@@ -103,7 +103,7 @@ class Log:
         """Return a new listing of the log. Clears the caches if the table was created again.
 
         A listing that shows fewer versions than the last one is retried a few times, then refused; the caches stay.
-        Less is right where commits that both show are others, as in a table that was dropped and made anew. Commits up
+        Less is right where commits that both show are others, as in a table that was dropped and recreated. Commits up
         to a checkpoint may go in any order, as some writers clean up: that is logged as a warning.
 
         Raises:
@@ -129,7 +129,7 @@ class Log:
             if self._listing is not None and not self._listing.goes_on_in(found):
                 log.warning(
                     "The log of %s shows other commits than before under the same numbers; the newest version was %s "
-                    "and is %s now: the table was dropped and made anew, or its log was replaced.",
+                    "and is %s now: the table was dropped and recreated, or its log was replaced.",
                     self._storage.root,
                     self._listing.versions()[-1],
                     found.versions()[-1],

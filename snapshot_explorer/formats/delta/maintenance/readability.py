@@ -1,6 +1,6 @@
 """Which versions can still be loaded: distinguishes a cleaned log from vacuumed data.
 
-The log does not tell whether VACUUM took the files of an old version. But it takes only what the newest version does
+The log does not show whether VACUUM deleted files of an old version. But it takes only what the newest version does
 not use, so that only files removed after a version can be gone; those are looked for.
 """
 

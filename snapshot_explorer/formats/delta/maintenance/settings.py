@@ -59,7 +59,7 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
         compact=f"OPTIMIZE delta.`{where}`",
         metadata_command="Have a writer make a checkpoint: Delta on Spark does with a commit that is due, "
         "deltalake by DeltaTable(...).create_checkpoint()",
-        repartition_advice="Choose coarser partitions, or none and CLUSTER BY in their place, and write the table anew",
+        repartition_advice="Choose coarser partitions, or none and CLUSTER BY in their place, and rewrite the table",
         notes=tuple(notes),
     )
 

@@ -113,7 +113,7 @@ def file_fields(schema: pa.Schema, rules: IdRules, path: str, *, by_position: bo
         by_position: Whether Iceberg finds columns without ids by their position.
 
     Raises:
-        UnsupportedFeatureError: The file has no ids, and nothing tells which column is which.
+        UnsupportedFeatureError: The file has no field ids, and there is no name mapping.
     """
     fields = tuple(_field(field) for field in schema)
     if any(_has_id(field) for field in fields) or not fields:

@@ -155,7 +155,7 @@ def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: boo
 def own_manifests(manifests: pa.Table, snapshots: Sequence[Snapshot]) -> pa.Table:
     """Return the manifests that the commits of snapshots wrote; the others were carried over.
 
-    Sequence numbers tell, or snapshot ids where there are none: some tools rounded the ids in metadata files.
+    By sequence numbers, or by snapshot ids where there are none: some tools rounded the ids in metadata files.
 
     Args:
         manifests: MANIFEST_FILES of the snapshots.

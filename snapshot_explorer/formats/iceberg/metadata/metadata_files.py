@@ -1,7 +1,7 @@
 """Which metadata file of a table is the current one, without a catalog.
 
 Tables of file systems number their metadata files and have a hint. Tables of a catalog have numbered files too, but
-only the catalog knows which one is current: it is found by rule, and a note says so.
+only the catalog has the current one: it is chosen by rule, and a note says so.
 """
 
 import re

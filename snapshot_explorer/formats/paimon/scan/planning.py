@@ -150,7 +150,7 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
     """Return a split per partition and bucket, in the order in which the entries first name them. Reads no file.
 
     A split contains the files of all entries, in their order, to be read one by one. Arguments as `splits`, except that
-    `vectors` are the ones to apply.
+    `vectors` are those to apply.
 
     Raises:
         UnsupportedFeatureError: The format of a file is not supported, or a file has only some columns.
