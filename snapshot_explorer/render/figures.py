@@ -37,6 +37,8 @@ INK = "#7b7b7b"
 GRID = "rgba(128,128,128,0.25)"
 SHADE = "rgba(128,128,128,0.35)"
 _LONGEST = 120
+_MAX_SVG_POINTS = 1_000
+"""Versions up to which all stepped lines are SVG; of more only the first panel, which the range slider shows."""
 _EXACT = 2**53
 """From here on a browser's numbers are not exact."""
 
@@ -190,6 +192,50 @@ def places(versions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
     """Return the positions of versions on an axis, and their offset: 0 if a browser can represent the versions."""
     shift = int(versions.min()) if len(versions) and int(versions.max()) >= _EXACT else 0
     return versions - shift, shift
+
+
+def stepped_line(  # noqa: PLR0913 - what a line is, all named
+    x: npt.NDArray[np.int64],
+    y: np.ndarray,
+    *,
+    shift: int,
+    panel: int,
+    name: str,
+    colour: str,
+    dash: str | None = None,
+    number_format: str = "",
+) -> go.Scatter | go.Scattergl:
+    """Return a stepped line over versions, in one of several panels with a common axis of versions.
+
+    Args:
+        x: The positions of the versions.
+        y: The values; NaN is a gap.
+        shift: The offset of the positions, as from `places`.
+        panel: The number of the panel from 0. With many versions only the first panel is SVG, for the range slider.
+        name: The name of the values, for the tooltip.
+        colour: The colour of the line.
+        dash: Its dash style.
+        number_format: The format of the values in the tooltip, such as `:,`.
+    """
+    import plotly.graph_objects as go
+
+    kind = go.Scattergl if panel and len(x) > _MAX_SVG_POINTS else go.Scatter
+    version = f"{shift} + %{{x}}" if shift else "%{x}"
+    return kind(
+        x=x,
+        y=y,
+        yaxis=f"y{panel_suffix(panel)}",
+        mode="lines" if len(x) > 1 else "markers",
+        line={"color": colour, "width": 2, "shape": "hv"} | ({"dash": dash} if dash else {}),
+        connectgaps=False,
+        name=name,
+        hovertemplate=f"version {version}<br>{name} %{{y{number_format}}}<extra></extra>",
+    )
+
+
+def panel_suffix(panel: int) -> str:
+    """Return the suffix of the y axis of a panel, by its number from 0."""
+    return str(panel + 1) if panel else ""
 
 
 def version_axis(shift: int) -> dict[str, object]:

@@ -19,8 +19,10 @@ from snapshot_explorer.render.figures import (
     gaps,
     layout,
     numbers,
+    panel_suffix,
     places,
     plain,
+    stepped_line,
     version_axis,
 )
 
@@ -35,7 +37,6 @@ _MOST_RANGES = 6
 """The most columns whose range has a panel of its own."""
 _MOST_RATES = 12
 """The most columns whose null rate is drawn: those that have the greatest."""
-_MAX_SVG_POINTS = 1_000
 
 
 def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, title: str) -> go.Figure:
@@ -55,21 +56,17 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
     axes = {}
     height = 1 / max(1, len(panels))
     for number, (name, lines) in enumerate(panels):
-        suffix = str(number + 1) if number else ""
+        suffix = panel_suffix(number)
         for place, (label, key, y) in enumerate(lines):
-            kind = go.Scattergl if number and len(x) > _MAX_SVG_POINTS else go.Scatter
-            colour, dash = _COLOURS[place % len(_COLOURS)], _DASHES[place // len(_COLOURS) % len(_DASHES)]
-            version = f"{shift} + %{{x}}" if shift else "%{x}"
             figure.add_trace(
-                kind(
-                    x=x,
-                    y=y,
-                    yaxis=f"y{suffix}",
-                    mode="lines" if len(x) > 1 else "markers",
-                    line={"color": colour, "width": 2, "shape": "hv", "dash": dash},
-                    connectgaps=False,
+                stepped_line(
+                    x,
+                    y,
+                    shift=shift,
+                    panel=number,
                     name=plain(label),
-                    hovertemplate=f"version {version}<br>{plain(label)} %{{y}}<extra></extra>",
+                    colour=_COLOURS[place % len(_COLOURS)],
+                    dash=_DASHES[place // len(_COLOURS) % len(_DASHES)],
                 )
             )
             figure.add_traces(_marks(anomalies, key, x, shift, y, f"y{suffix}"))

@@ -12,8 +12,10 @@ from snapshot_explorer.render.figures import (
     gaps,
     layout,
     numbers,
+    panel_suffix,
     places,
     plain,
+    stepped_line,
     version_axis,
 )
 
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LINES = (("files", "files", GREEN), ("rows", "rows", SKY), ("size_bytes", "bytes", VERMILLION))
-_MAX_SVG_POINTS = 1_000
-"""Versions up to which every line is drawn as a shape; of more only the first, which the range slider shows too."""
 
 
 def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
@@ -36,22 +36,13 @@ def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
     import plotly.graph_objects as go
 
     x, shift = places(numbers(totals["version"]))
-    version_template = f"{shift} + %{{x}}" if shift else "%{x}"
     figure = go.Figure()
     panels = {}
     for number, (column, name, colour) in enumerate(_LINES):
-        kind = go.Scattergl if number and len(x) > _MAX_SVG_POINTS else go.Scatter
-        suffix = str(number + 1) if number else ""
+        suffix = panel_suffix(number)
         figure.add_trace(
-            kind(
-                x=x,
-                y=gaps(totals[column]),
-                yaxis=f"y{suffix}",
-                mode="lines" if len(x) > 1 else "markers",
-                line={"color": colour, "width": 2, "shape": "hv"},
-                connectgaps=False,
-                name=name,
-                hovertemplate=f"version {version_template}<br>{name} %{{y:,}}<extra></extra>",
+            stepped_line(
+                x, gaps(totals[column]), shift=shift, panel=number, name=name, colour=colour, number_format=":,"
             )
         )
         top = 1 - number * 0.36

@@ -223,7 +223,7 @@ def test_a_few_bytes_that_stand_for_very_many_positions_are_refused():
 
 
 def test_a_file_of_impossibly_many_rows_is_refused():
-    with pytest.raises(UnsupportedFeatureError, match="for a file of 4294967296 rows"):
+    with pytest.raises(UnsupportedFeatureError, match="for a file with 4294967296 rows"):
         positions(b"\x01" + vector_32({1}), at(1), 1 << 32)
 
 

@@ -9,10 +9,11 @@ import pyarrow as pa
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import index_path
+from snapshot_explorer.formats.paimon.metadata.partitions import external_path
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -75,21 +76,12 @@ def vectors_of(
             )
         path = index_path(folder, row["file_name"], row["external_path"], options)
         vectors[key] = Vector(
-            path=_resolved(storage, path, strict=strict) if row["external_path"] else path,
+            path=external_path(storage, path, strict=strict) if row["external_path"] else path,
             offset=row["offset"],
             length=row["length"],
             cardinality=row["cardinality"],
         )
     return vectors
-
-
-def _resolved(storage: Storage, location: str, *, strict: bool) -> str:
-    try:
-        return storage.resolve_external(location)
-    except UnsupportedFeatureError:
-        if strict:
-            raise
-        return location
 
 
 def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Mapping[str, Positions]:

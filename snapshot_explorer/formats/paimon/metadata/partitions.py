@@ -114,14 +114,15 @@ def data_paths(entries: pa.Table, folders: pa.Array, storage: Storage, *, strict
     listed = zip(folders.to_pylist(), names.to_pylist(), external.to_pylist(), strict=True)
     return pa.array(
         [
-            _resolved(storage, location, strict=strict) if location else data_path(folder, name, None)
+            external_path(storage, location, strict=strict) if location else data_path(folder, name, None)
             for folder, name, location in listed
         ],
         pa.string(),
     )
 
 
-def _resolved(storage: Storage, location: str, *, strict: bool) -> str:
+def external_path(storage: Storage, location: str, *, strict: bool) -> str:
+    """Return the path of a file at a full location; with `strict`, raise for a location on another storage."""
     try:
         return storage.resolve_external(location)
     except UnsupportedFeatureError:
