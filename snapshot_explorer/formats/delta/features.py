@@ -227,7 +227,7 @@ FILES_OF_OTHER_TYPES = _refused(
     area="data files",
     condition="the type of a column in a parquet file's footer",
     checked=("delta.files.columns._unsupported_type", "delta.files.columns._array", "delta.files.columns._variant"),
-    message="it has the type {found}, which cannot be read as {type}",
+    message="its type in the file is {found}, which is not supported for {type}",
 )
 
 CHANGES = _read(

@@ -98,7 +98,7 @@ FILES_OF_OTHER_TYPES = _refused(
     area="data files",
     condition="the type of a column in a data file's footer",
     checked=("iceberg.files.columns._other_type", "iceberg.files.columns._variant"),
-    message="it has the type {found}, which cannot be read as {type}",
+    message="its type in the file is {found}, which is not supported for {type}",
 )
 FILES_WITHOUT_IDS = _refused(
     name="files without field ids, if the schema was changed and there is no name mapping",

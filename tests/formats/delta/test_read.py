@@ -315,7 +315,7 @@ def test_a_type_that_is_not_read_as_the_tables_names_file_and_column():
     table.commit(put(table, "f", pa.table({"id": pa.array([1], pa.int64())})))
 
     with pytest.raises(
-        UnsupportedFeatureError, match="The column 'id' of the data file f cannot be read as integer: it is"
+        UnsupportedFeatureError, match="The column 'id' of the data file f cannot be read as integer: its type"
     ):
         rows_of(table)
 

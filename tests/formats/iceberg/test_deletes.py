@@ -299,7 +299,7 @@ def test_equality_deletes_by_a_variant_are_refused_by_name(tmp_path):
     version.data("a.parquet", {"id": [1]})
     version.equality_deletes("d.parquet", {"id": [1]}, ids=[2])
 
-    with pytest.raises(UnsupportedFeatureError, match="compares the column 'v' of the type variant"):
+    with pytest.raises(UnsupportedFeatureError, match="compares the column 'v' of type variant"):
         version.rows()
 
 
