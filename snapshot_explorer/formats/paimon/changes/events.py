@@ -176,10 +176,10 @@ def _difference(storage: Storage, detail: Difference) -> pa.Table:
     _check_order(before, after, at_old[~same], at_new[~same], detail)
     changed = np.ones(len(new), bool)
     changed[at_new[same]] = False
-    gone = np.ones(len(old), bool)
-    gone[at_old] = False
+    is_missing = np.ones(len(old), bool)
+    is_missing[at_old] = False
     later = _with_kinds(after.rows.filter(pa.array(changed)), after.kinds[changed])
-    return pa.concat_tables([later, _deleted(before, gone)])
+    return pa.concat_tables([later, _deleted(before, is_missing)])
 
 
 def _check_order(before: _State, after: _State, at_old: Codes, at_new: Codes, detail: Difference) -> None:

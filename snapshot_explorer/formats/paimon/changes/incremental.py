@@ -228,11 +228,13 @@ def _differences(
     before, after = (_batch_state(storage, schemas, one, predicate) for one in (first, last))
     _check_buckets(before.entries, after.entries)
     _warn_of_vectors(before, after, first.id, last.id)
-    gone, new = _only_in(before.entries, after.entries), _only_in(after.entries, before.entries)
+    removed, new = _only_in(before.entries, after.entries), _only_in(after.entries, before.entries)
     if predicate is not None:
         might_match = keys_might_match if schema.primary_keys else partitions_might_match
-        gone, new = (one.filter(pa.array(might_match(_files(schemas, one, schema), predicate))) for one in (gone, new))
-    old = {_bucket(split): split for split in _splits(storage, schemas, gone, first.id, before.vectors)}
+        removed, new = (
+            one.filter(pa.array(might_match(_files(schemas, one, schema), predicate))) for one in (removed, new)
+        )
+    old = {_bucket(split): split for split in _splits(storage, schemas, removed, first.id, before.vectors)}
     now = {_bucket(split): split for split in _splits(storage, schemas, new, last.id, after.vectors)}
     if not schema.primary_keys:
         return _appended(old, now, first.id, last.id)

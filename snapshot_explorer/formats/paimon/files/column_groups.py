@@ -97,8 +97,8 @@ def _group(files: Sequence[DataFile]) -> ColumnGroup:
 def holds(file: DataFile, field: Field, schemas: Mapping[int, Schema]) -> bool:
     """Return whether a file contains a column, matched by field id."""
     return any(
-        theirs.id == field.id and (file.write_columns is None or theirs.name in file.write_columns)
-        for theirs in schemas[file.schema_id].fields
+        file_field.id == field.id and (file.write_columns is None or file_field.name in file.write_columns)
+        for file_field in schemas[file.schema_id].fields
     )
 
 

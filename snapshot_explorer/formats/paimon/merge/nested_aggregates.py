@@ -79,11 +79,11 @@ def collect(array: pa.Array, function: Function) -> Fold:
             return value
         if not compared:
             raise refusal(features.COLLECT_RETRACTS, type=array.values.type)
-        away = [codes[place] for place in item]
+        removed_codes = [codes[place] for place in item]
         left = []
         for place in value:
-            if codes[place] in away:
-                away.remove(codes[place])
+            if codes[place] in removed_codes:
+                removed_codes.remove(codes[place])
             else:
                 left.append(place)
         return tuple(left)
@@ -259,9 +259,11 @@ def nested_update(array: pa.Array, function: Function) -> Fold:
     def retract(value: Any, item: Any) -> Any:
         if value is None or item is None:
             return value
-        mine, theirs = (rows.keyed(value), rows.keyed(item)) if rows.keys else (rows.present(value), rows.present(item))
-        away = {numbers[place] for place in theirs}
-        return tuple(place for place in mine if numbers[place] not in away)
+        current, retracted = (
+            (rows.keyed(value), rows.keyed(item)) if rows.keys else (rows.present(value), rows.present(item))
+        )
+        removed_codes = {numbers[place] for place in retracted}
+        return tuple(place for place in current if numbers[place] not in removed_codes)
 
     return Fold(items=rows.items, add=add, retract=retract, result=lister(array.values, array.type))
 

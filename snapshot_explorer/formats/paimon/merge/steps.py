@@ -237,13 +237,17 @@ def _remove(
             state = [int(rank[first]) for rank in ranks]
         for row in range(first, last + 1):
             here = [int(rank[row]) for rank in ranks]
-            newer = [mine >= now for mine, now in zip(here, state, strict=True)]
+            newer = [own_rank >= now for own_rank, now in zip(here, state, strict=True)]
             if deletes[row] and any(
-                group.removes and mine >= 0 and new for group, mine, new in zip(groups, here, newer, strict=True)
+                group.removes and own_rank >= 0 and new
+                for group, own_rank, new in zip(groups, here, newer, strict=True)
             ):
                 removed[row] = True
                 state = here
                 continue
-            for age, mine, new in zip(ages, here, newer, strict=True):
-                age[row] = _EMPTY if mine < 0 else _NEWER if new else _OLDER
-            state = [mine if new and mine >= 0 else now for mine, now, new in zip(here, state, newer, strict=True)]
+            for age, own_rank, new in zip(ages, here, newer, strict=True):
+                age[row] = _EMPTY if own_rank < 0 else _NEWER if new else _OLDER
+            state = [
+                own_rank if new and own_rank >= 0 else now
+                for own_rank, now, new in zip(here, state, newer, strict=True)
+            ]

@@ -127,15 +127,15 @@ def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | Non
     """
     vectors, files = _numbered(states, changes.entries)
     rows = changes.entries.column("rows").to_numpy()
-    gone = changes.entries.column("kind").to_numpy() == DELETE
+    is_removed = changes.entries.column("kind").to_numpy() == DELETE
     order = np.argsort(changes.commits, kind="stable")
     bounds = np.searchsorted(changes.commits[order], np.arange(len(totals) + 1))
     counts = []
     pairs = zip(states.before, states.after, states.replaced, totals, strict=True)
     for position, (before, after, replaced, total) in enumerate(pairs):
-        mine = order[bounds[position] : bounds[position + 1]]
+        own_rows = order[bounds[position] : bounds[position + 1]]
         old, new = (None if state is None else vectors[id(state)] for state in (before, after))
-        added, removed, touched = mine[~gone[mine]], mine[gone[mine]], files[mine]
+        added, removed, touched = own_rows[~is_removed[own_rows]], own_rows[is_removed[own_rows]], files[own_rows]
         back, lost = _grown(old, new, touched) if replaced else (0, 0)
         counts.append(
             RowCounts(

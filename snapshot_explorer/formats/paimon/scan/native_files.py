@@ -82,8 +82,8 @@ def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[i
     """
     files = [part.detail.files[0] if isinstance(part.detail, Plan) else None for part in parts]
     vectors = [(file.path, file.vector, count) for file, count in zip(files, rows, strict=True) if file and file.vector]
-    gone = deletion_vectors.deleted(storage, vectors)
-    return [NOTHING if file is None else gone.get(file.path, NOTHING) for file in files]
+    positions = deletion_vectors.deleted(storage, vectors)
+    return [NOTHING if file is None else positions.get(file.path, NOTHING) for file in files]
 
 
 def _names(plan: Plan, file: DataFile) -> Mapping[str, str | None] | None:

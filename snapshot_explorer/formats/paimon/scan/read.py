@@ -55,15 +55,15 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
         raise InvalidArgumentError("The split is not from a Paimon table. Pass a split returned by plan().")
     fields = _fields(plan, columns)
     blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
-    gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
+    deleted_positions = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
     if plan.merge is not None:
-        yield from _merged(storage, plan, plan.merge, fields, gone)
+        yield from _merged(storage, plan, plan.merge, fields, deleted_positions)
     elif plan.groups:
         for group in plan.groups:
             yield from _grouped(storage, plan, group, fields)
     else:
         for file in plan.files:
-            yield from _streamed(storage, plan, file, fields, gone)
+            yield from _streamed(storage, plan, file, fields, deleted_positions)
 
 
 def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
@@ -74,8 +74,8 @@ def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positi
     (file,) = plan.files
     others = np.ones(file.rows, bool)
     others[keep] = False
-    gone = {file.path: np.flatnonzero(others).astype(np.int64)}
-    yield from _streamed(storage, plan, file, _fields(plan, columns), gone, keep=keep)
+    deleted_positions = {file.path: np.flatnonzero(others).astype(np.int64)}
+    yield from _streamed(storage, plan, file, _fields(plan, columns), deleted_positions, keep=keep)
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
@@ -100,14 +100,14 @@ def _streamed(
     plan: Plan,
     file: DataFile,
     fields: Sequence[Field],
-    gone: Mapping[str, Positions],
+    deleted_positions: Mapping[str, Positions],
     *,
     keep: Positions | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file that needs no merge, without retract rows, which the writer may not have counted."""
     filtered = bool(plan.schema.primary_keys) and file.deleted_rows != 0
     system = (_KIND,) if filtered else ()
-    for batch, kinds in _alive(storage, plan, file, fields, gone, system=system, keep=keep):
+    for batch, kinds in _live_rows(storage, plan, file, fields, deleted_positions, system=system, keep=keep):
         if filtered:
             kept = pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8())))
             yield masked(batch, kept)
@@ -115,19 +115,19 @@ def _streamed(
             yield batch
 
 
-def _alive(
+def _live_rows(
     storage: Storage,
     plan: Plan,
     file: DataFile,
     fields: Sequence[Field],
-    gone: Mapping[str, Positions],
+    deleted_positions: Mapping[str, Positions],
     *,
     system: Sequence[Field],
     keep: Positions | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file that no deletion vector removes: columns of the read schema, and system columns."""
     rows = _evolved(storage, plan, file, fields, system=system, keep=keep)
-    return without(rows, gone[file.path]) if file.path in gone else rows
+    return without(rows, deleted_positions[file.path]) if file.path in deleted_positions else rows
 
 
 def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
@@ -173,13 +173,13 @@ def _evolved(
         {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
     )
     stored = [field for field in fields if field.name not in constants and field not in row_tracking.HIDDEN]
-    theirs = plan.file_schemas[file.schema_id].fields
-    how = evolution.mapping(stored, theirs, file.write_columns)
+    file_fields = plan.file_schemas[file.schema_id].fields
+    how = evolution.mapping(stored, file_fields, file.write_columns)
     physical = [*how.sources, *system, *row_tracking.stored(fields, file)]
     schema = _schema(fields)
     start = 0
     if stored and not how.sources:  # the requested columns were added later, if the file has the columns of its schema
-        data_files.check_schema(storage, file, theirs)
+        data_files.check_schema(storage, file, file_fields)
     for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones, keep=keep):
         evolved = evolution.evolve(batch, how, file.path) if stored else None
         arrays = [
@@ -201,11 +201,11 @@ def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.Recor
 
 
 def _merged(
-    storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field], gone: Mapping[str, Positions]
+    storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field], deleted_positions: Mapping[str, Positions]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a section after merging, in the order of its files."""
     names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted through a column
-    rows = _read_rows(storage, plan, columns_needed(rules, names), gone)
+    rows = _read_rows(storage, plan, columns_needed(rules, names), deleted_positions)
     if rows is None:
         return
     with _naming_files(plan):
@@ -223,8 +223,8 @@ def last_events(
 
     All rows are in memory at once. Raises: as `read`.
     """
-    gone = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
-    rows = _read_rows(storage, plan, columns_needed(rules, names), gone)
+    deleted_positions = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
+    rows = _read_rows(storage, plan, columns_needed(rules, names), deleted_positions)
     if rows is None:
         return None, np.zeros(0, np.int64)
     with _naming_files(plan):
@@ -242,14 +242,16 @@ class _Rows:
     levels: npt.NDArray[np.int32]
 
 
-def _read_rows(storage: Storage, plan: Plan, columns: Sequence[str], gone: Mapping[str, Positions]) -> _Rows | None:
+def _read_rows(
+    storage: Storage, plan: Plan, columns: Sequence[str], deleted_positions: Mapping[str, Positions]
+) -> _Rows | None:
     """Return all rows of the files except those in deletion vectors; None if there are none."""
     needed = [plan.schema.field(name) for name in columns]
     rows: list[pa.RecordBatch] = []
     system: list[pa.RecordBatch] = []
     levels: list[npt.NDArray[np.int32]] = []
     for file in plan.files:
-        for batch, own in _alive(storage, plan, file, needed, gone, system=(_SEQUENCE, _KIND)):
+        for batch, own in _live_rows(storage, plan, file, needed, deleted_positions, system=(_SEQUENCE, _KIND)):
             _check_system(own, file)
             rows.append(batch)
             system.append(own)
@@ -308,8 +310,10 @@ def unmerged(
     """
     fields = [plan.schema.field(name) for name in columns]
     keyed = bool(plan.schema.primary_keys)
-    gone = deleted(storage, ((file.path, file.vector, file.rows),)) if file.vector else {}
-    for batch, own in _alive(storage, plan, file, fields, gone, system=(_SEQUENCE, _KIND) if keyed else ()):
+    deleted_positions = deleted(storage, ((file.path, file.vector, file.rows),)) if file.vector else {}
+    for batch, own in _live_rows(
+        storage, plan, file, fields, deleted_positions, system=(_SEQUENCE, _KIND) if keyed else ()
+    ):
         if keyed:
             _check_system(own, file)
         yield batch, own if keyed else None
