@@ -22,6 +22,7 @@ from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import bind
+from snapshot_explorer.limits import DEFAULT, parse_limits
 from snapshot_explorer.storage import Storage, parse_external_files
 from snapshot_explorer.table import Table
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 SnapshotDataSource = source_class(__name__)
 """The class for `spark.dataSource.register`."""
 
-_OPTIONS = ("path", "version", "branch", "format", "columns", "where", "external_files")
+_OPTIONS = ("path", "version", "branch", "format", "columns", "where", "external_files", "limits")
 _PARALLELISM = 64
 """The number of tasks for small tables: the planner does not know the number of cores in the cluster."""
 
@@ -71,7 +72,10 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     """
     given = _validate_options(options)
     storage = Storage(
-        given["path"], storage_options, external_files=parse_external_files(given.get("external_files", "allow"))
+        given["path"],
+        storage_options,
+        external_files=parse_external_files(given.get("external_files", "allow")),
+        limits=parse_limits(given["limits"]) if "limits" in given else DEFAULT,
     )
     branch = given.get("branch")
     table_format = bind(storage, given.get("format"), branch=branch)

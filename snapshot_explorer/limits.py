@@ -5,7 +5,8 @@ compresses to a thousandth, and a run of nulls takes no bytes. The decoded size 
 of pages and blocks and from lines, before the file is decoded, and compared with the limits.
 
 The defaults are generous: a checkpoint of a million files with statistics has about 100 MB and decodes to about 1 GB.
-To raise them, use `open_table(path, limits=Limits(...))`. They also hold on Spark's executors.
+To raise them, use `open_table(path, limits=Limits(...))`, the option `--limits` of `%snapshot open`, or the option
+`limits` of the Spark data source. They also hold on Spark's executors.
 """
 
 from dataclasses import dataclass, fields
@@ -15,6 +16,8 @@ from snapshot_explorer.errors import InvalidArgumentError, LimitError
 _BYTES_PER_ROW = 8
 """A row of metadata contains a file name, whose random part alone takes 16 bytes, even compressed."""
 _MiB = 1 << 20
+_DIGITS = 18
+"""Digits of a limit in text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,25 @@ class Limits:
         """
         if value > self.value_bytes:
             raise exceeded(path, size_bytes, f"has {what} of {value} bytes or more", "value_bytes", value, self)
+
+
+def parse_limits(text: str) -> Limits:
+    """Return limits from text, such as `metadata_bytes=8589934592,metadata_rows=10000000`.
+
+    Raises:
+        InvalidArgumentError: A name is unknown or twice, or a number is not a whole number of 1 or more.
+    """
+    names = [field.name for field in fields(Limits)]
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = (one.strip() for one in part.partition("="))
+        if name not in names or name in found or not (number.isascii() and number.isdigit() and len(number) <= _DIGITS):
+            raise InvalidArgumentError(
+                f"limits must be NAME=NUMBER, separated by commas, got {part.strip()[:80]!r}. Names, each once: "
+                f"{', '.join(names)}. Example: {names[0]}=8589934592."
+            )
+        found[name] = int(number)
+    return Limits(**found)
 
 
 def exceeded(path: str, size_bytes: int, found: str, name: str, needed: int, limits: Limits) -> LimitError:

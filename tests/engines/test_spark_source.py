@@ -6,7 +6,7 @@ import re
 import pytest
 
 from snapshot_explorer import samples
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, LimitError, SnapshotNotFoundError, TableNotFoundError
 
 pytest.importorskip("pyspark.sql.datasource")
 
@@ -23,7 +23,7 @@ ORDERS = str(samples.path("orders"))
             {"versionAsOf": "3"},
             InvalidArgumentError,
             "no option 'versionAsOf'. Did you mean version? Options: path, version, branch, format, columns, where, "
-            "external_files. For storage options, register SnapshotDataSource.with_storage_options",
+            "external_files, limits. For storage options, register SnapshotDataSource.with_storage_options",
             id="an option of another source",
         ),
         pytest.param({"secret": "hush"}, InvalidArgumentError, "has no option 'secret'. Options:", id="a credential"),
@@ -32,6 +32,8 @@ ORDERS = str(samples.path("orders"))
         pytest.param({"columns": "order_ids"}, InvalidArgumentError, "Did you mean order_id?", id="no such column"),
         pytest.param({"columns": ","}, InvalidArgumentError, "must contain column names, got", id="no column at all"),
         pytest.param({"where": "amount >"}, InvalidArgumentError, "is not SQL", id="no condition"),
+        pytest.param({"limits": "many"}, InvalidArgumentError, "limits must be NAME=NUMBER", id="no limits"),
+        pytest.param({"limits": "value_bytes=9"}, LimitError, "the limit is 9", id="limits that are too low"),
         pytest.param({"branch": "nope"}, TableNotFoundError, "'nope'", id="no such branch"),
         pytest.param(
             {"format": "delta"}, TableNotFoundError, "is not a delta table but a paimon table", id="no such format"

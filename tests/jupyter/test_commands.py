@@ -380,6 +380,9 @@ def test_a_branch_of_the_real_sample_is_a_table_of_its_own(shell):
     )
     assert shell.ok("%snapshot open place --branch dev as dev").result.branch == "dev"
     assert shell.fails("%snapshot open place --branch nope as x")
+    assert "the limit is 9" in shell.fails("%snapshot open place as x --limits value_bytes=9")
+    assert "limits must be NAME=NUMBER" in shell.fails("%snapshot open place as x --limits 9")
+    assert shell.ok("%snapshot open place as x --limits value_bytes=999999").result.format == "paimon"
 
 
 def test_plan_says_what_reading_takes(orders):

@@ -14,6 +14,7 @@ from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.paimon.files import avro_rows
 from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field
+from snapshot_explorer.limits import parse_limits
 from snapshot_explorer.storage import Storage
 from tests.support.delta import table_builder
 from tests.support.delta.table_builder import DeltaTable, add, commit_name
@@ -194,6 +195,18 @@ def test_limits_travel_with_a_storage_that_is_pickled(tmp_path):
     storage = Storage(tmp_path, limits=STRICT)
 
     assert pickle.loads(pickle.dumps(storage)).limits == STRICT
+
+
+def test_limits_may_be_text():
+    assert parse_limits("metadata_bytes=8589934592, value_bytes = 5") == Limits(metadata_bytes=8 << 30, value_bytes=5)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5", "bytes=5", "value_bytes=-5", "value_bytes=5,value_bytes=6", f"value_bytes={'9' * 5000}"]
+)
+def test_text_that_is_no_limit_is_refused(text):
+    with pytest.raises(InvalidArgumentError, match="limits must be NAME=NUMBER, separated by commas, got "):
+        parse_limits(text)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "1", True, None])

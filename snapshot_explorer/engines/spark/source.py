@@ -126,10 +126,10 @@ def _source_class(
 
         `spark.dataSource.register(SnapshotDataSource)`, then `.option("version", "17").load(path)`. Options:
         `version` (any ref; the newest version by default), `branch`, `format` (paimon, delta or iceberg), `columns`
-        (names separated by commas), `where` (a condition in SQL, as in `to_arrow`) and `external_files` (allow or
-        refuse, as in `open_table`). Spark resolves a ref when it analyzes the query: when the DataFrame is created, and
-        over Spark Connect again at each action. Pass storage options to `with_storage_options`, never as options: Spark
-        may display those in plans and logs.
+        (names separated by commas), `where` (a condition in SQL, as in `to_arrow`), `external_files` (allow or
+        refuse, as in `open_table`) and `limits` (such as metadata_bytes=8589934592; see `Limits`). Spark resolves a ref
+        when it analyzes the query: when the DataFrame is created, and over Spark Connect again at each action. Pass
+        storage options to `with_storage_options`, never as options: Spark may display those in plans and logs.
 
         Rows, types and nullability are those of `Snapshot.to_spark`. Spark reads all columns of the source, since its
         Python API has no projection; use `columns` to select some. Filters of the DataFrame skip partitions, buckets

@@ -10,6 +10,7 @@ from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of
 from snapshot_explorer.jupyter.commands.status import with_schema
+from snapshot_explorer.limits import DEFAULT, parse_limits
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.storage import parse_external_files
 from snapshot_explorer.table import Table
@@ -22,7 +23,7 @@ def _open(invocation: Invocation) -> Table:
     """Return the opened table, under a name, as the current one."""
     arguments = invocation.arguments
     path, handle = _path_or_table(invocation)
-    chosen_name = arguments.get("as")
+    chosen_name, limits = arguments.get("as"), arguments.get("limits")
     folder = path.rpartition(".")[2] if arguments.has("spark") else path
     name = chosen_name or (path if handle else invocation.tables.free_name(folder.strip("`")))
     if not name.isidentifier():
@@ -39,6 +40,7 @@ def _open(invocation: Invocation) -> Table:
             relocate=dict_of(invocation, "relocate"),
             spark=_session() if arguments.has("spark") else None,
             external_files=parse_external_files(arguments.get("external-files") or "allow"),
+            limits=DEFAULT if limits is None else parse_limits(limits),
         )
     )
     if chosen_name is None:
@@ -125,6 +127,11 @@ OPEN = Command(
             flags=("--external-files",),
             metavar="RULE",
             meaning="allow (the default) or refuse files outside the table's folder that its metadata references",
+        ),
+        Option(
+            flags=("--limits",),
+            metavar="NAME=NUMBER,...",
+            meaning="what a metadata file may cost, where it exceeds a limit: metadata_bytes=8589934592, for example",
         ),
     ),
     notes="Makes the table the current one, and assigns it to a variable NAME: NAME.history() works at once. "
