@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -183,6 +184,7 @@ def parse_type(raw: object, mode: Mode = "none") -> DataType:
     return DataType(root=root)
 
 
+@lru_cache(256)
 def _primitive(spelled: str) -> DataType:
     if spelled in _ARROW:
         return DataType(root=spelled)
@@ -198,13 +200,15 @@ def _primitive(spelled: str) -> DataType:
 
 def is_known(kind: DataType) -> bool:
     """Return whether a type, and the types in it, are supported."""
-    if kind.root not in _ARROW and kind.root not in ("decimal", "array", "map", "struct"):
-        return False
-    return all(is_known(part) for part in parts(kind))
+    if kind.root in _ARROW:
+        return True
+    return kind.root in ("decimal", "array", "map", "struct") and all(is_known(part) for part in parts(kind))
 
 
 def parts(kind: DataType) -> list[DataType]:
     """Return the types in a type."""
+    if kind.element is None and not kind.fields:
+        return []  # nearly all
     return [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
 
 

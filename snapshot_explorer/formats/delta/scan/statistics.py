@@ -78,13 +78,14 @@ class End:
     def converted(self, values: pa.Array) -> pa.Array:
         """Return a checkpoint's values as values of the column; null where not valid."""
         kind = self.field.type
-        unknown = pa.nulls(len(values), arrow_type(kind))
+        if kind.root in _BITS and values.type == arrow_type(kind):
+            return values
         if self.careful and kind.root == "decimal" and kind.precision > _FLOAT_DIGITS:
-            return unknown
+            return pa.nulls(len(values), arrow_type(kind))
         try:
             found = conform(values, kind, _ANYWHERE)
         except (SnapshotExplorerError, pa.ArrowException):
-            return unknown
+            return pa.nulls(len(values), arrow_type(kind))
         if kind.root in ("float", "double"):
             return pc.if_else(pc.is_finite(found), found, pa.scalar(None, found.type))
         if kind.root == "string" and self.is_upper and pc.any(pc.ends_with(found, _CUT)).as_py():
@@ -336,13 +337,13 @@ class _Columns:
         return least, greatest, self._null_counts(field)
 
     def _ends(self, name: str, end: End) -> pa.Array:
-        kind = arrow_type(end.field.type)
         stored = end.field.stored
         if not end.is_known:
-            return pa.nulls(len(self._rows), kind)
+            return pa.nulls(len(self._rows), arrow_type(end.field.type))
         fast = self._fast_parts[name].get(stored)
         if fast is None:
-            found = pa.array([end.parsed(_of(stats, name, stored)) for stats in self._texts()], kind)
+            parsed_texts = [end.parsed(_of(stats, name, stored)) for stats in self._texts()]
+            found = pa.array(parsed_texts, arrow_type(end.field.type))
         else:
             found = end.converted(fast)
         parsed = self._stored_parts[name].get(stored)
@@ -356,7 +357,8 @@ class _Columns:
         if found is None:
             counts = [_number(_of(stats, "nullCount", field.stored)) for stats in self._texts()]
             found = pa.array(counts, pa.int64())
-        found = pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
+        if found.null_count or (found.to_numpy() < 0).any():
+            found = pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
         stored = self._stored_parts["nullCount"].get(field.stored)
         if stored is not None and pa.types.is_integer(stored.type):
             found = pc.if_else(self._has_text, found, stored.cast(pa.int64()))
