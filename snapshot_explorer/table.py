@@ -598,9 +598,9 @@ class Table:
         given += [f"between={between!r}"] if between is not None else []
         given += ["exact=True"] if exact else []
         names = [columns] if isinstance(columns, str) else columns
-        call = f"table.profile_over({', '.join(given)})"
-        chosen = AnomalyRules() if rules is None else rules
-        return profile_over(self._source(), names, versions, exact=exact, call=call, rules=chosen)
+        source, chosen = self._source(), AnomalyRules() if rules is None else rules
+        call = f"{source.opened}.profile_over({', '.join(given)})"
+        return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
 
     @overload
     def diff_rows(
@@ -658,7 +658,11 @@ class Table:
             a: The version to compare with.
             b: The version that is explained.
             key: The columns that identify a row, unique and not null in each version; without it the primary key. With
-                none, `[]` or a table without a primary key, whole rows are compared and none is updated.
+                none, `[]` or a table without a primary key, whole rows are compared and none is updated. Nulls and then
+                duplicates are refused, of A before B, before rows are compared; on Spark, while they are. Checked are
+                the rows that are read: those that pass `where`, in files that not both versions have. If a key occurs
+                there and again in a file that both versions have, `before` and `after` are right all the same, since
+                the rows of that file are in both versions; but the row counts as deleted or inserted, not as updated.
             columns: The columns to compare, to which those of the key are added; all without it.
             where: A condition in SQL, as DuckDB understands it, with the names of B. The rows of each version that pass
                 are compared: a row that passed in A and does not in B is deleted.
@@ -793,6 +797,7 @@ class Table:
         """Return what questions about many versions read."""
         return Source(
             path=self.path,
+            branch=self.branch,
             format=self._format,
             lifetimes=self.lifetimes,
             snapshot=lambda version: Snapshot(self.path, self._format, self._format.version(version)),

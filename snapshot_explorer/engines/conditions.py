@@ -160,6 +160,8 @@ def condition(text: str, schema: pa.Schema) -> Condition:
         InvalidArgumentError: The text is not a condition, contains an unknown column, or needs more than the values
             of one row (a subquery, another table, an aggregate).
     """
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"A condition is SQL text, got {text!r}. {_USAGE}")
     with locked_cursor() as cursor:
         tree = _parse(cursor, text)
         columns = _columns(tree, schema, text)

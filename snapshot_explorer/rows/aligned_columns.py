@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
+from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.model import FieldIds
 
@@ -105,6 +107,26 @@ def listed(names: Sequence[str]) -> str:
     """Return names for a message: the first 20, and how many more."""
     shown = ", ".join(names[:20])
     return shown + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")  # noqa: PLR2004 - a line
+
+
+def checked_names(given: Sequence[str] | str | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
+    """Return the names in an argument, each once and each a column; None where it was not given.
+
+    Raises:
+        InvalidArgumentError: The argument is no list of names, or a name is no column.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        raise InvalidArgumentError(f"{argument} is one text, {given!r}. Give a list of names: [{given!r}].")
+    if not isinstance(given, Iterable):
+        raise InvalidArgumentError(f"{argument} must be a list of names, got {given!r}.")
+    for name in given:
+        if name not in known:
+            raise InvalidArgumentError(unknown_column(str(name), known, place=f" in {argument}"))
+    if argument == "columns" and not given:
+        raise InvalidArgumentError("columns names no column. Name the columns to compare, or leave it out for all.")
+    return tuple(dict.fromkeys(given))
 
 
 def _pairs(a: TableVersion, b: TableVersion) -> tuple[dict[str, str], tuple[str, ...]]:

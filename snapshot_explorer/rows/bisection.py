@@ -100,12 +100,16 @@ class Bisection:
     """The last version before it that was evaluated and where the condition does not hold; None if there is none."""
     versions: tuple[int, ...]
     """The versions among which it was searched, ascending."""
+    span: str
+    """The first and the last of them with their times."""
     evaluated: Frame
     """The versions that were evaluated, ascending, with their values: BISECTED. `holds` is null for skipped ones."""
     notes: tuple[str, ...]
     """What else is to be known, such as a condition that is not monotone; a sentence each."""
     call: str
     """The call of Python that gives this result."""
+    opened: str
+    """The part of it that opens the table."""
 
     @property
     def skipped(self) -> tuple[int, ...]:
@@ -137,7 +141,7 @@ class Bisection:
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the version, how it was found, and the versions around it."""
         if self.version is None:
-            title = f"{self.condition} holds at no version of {self.path} that was evaluated"
+            title = f"{self.condition} {self._where_not()} of {self.path}"
         else:
             title = f"{self.condition} holds first at version {self.version} of {self.path}"
         rows = self._neighbours()
@@ -145,9 +149,18 @@ class Bisection:
         notes = [Line(note) for note in self.notes]
         return Drawing(title=title, parts=(Pairs(tuple(self._facts())), *notes, grid, Line(self.call)))
 
+    def _where_not(self) -> str:
+        rows = self.evaluated.to_arrow()
+        answered = rows.filter(pc.is_valid(rows["holds"]))["version"].to_pylist()
+        if not answered:
+            return "could be evaluated at no version"
+        return (
+            "holds at no version" if len(answered) == len(self.versions) else f"does not hold at version {answered[-1]}"
+        )
+
     def _facts(self) -> list[tuple[str, object]]:
         commit = self.commit
-        facts: list[tuple[str, object]] = [("format", self.format)]
+        facts: list[tuple[str, object]] = [("format", self.format), ("versions", self.span)]
         if commit is not None:
             done = [commit.kind, commit.operation, f"by {commit.user}" if commit.user else None]
             facts += [
@@ -202,7 +215,7 @@ def bisect(
     _check_order(good, bad)
     versions = source.versions(good, bad)
     newest = source.format.version(versions[-1])
-    call = _call(condition, good, bad)
+    call = source.opened + _call(condition, good, bad)
     if isinstance(condition, str) and is_on_metadata(condition, newest.arrow_schema.names):
         on_metadata = metadata_condition(condition, newest.arrow_schema)
         found = _by_metadata(source, on_metadata, versions)
@@ -366,8 +379,8 @@ def _test(source: Source, condition: Test, newest: TableVersion) -> _Test:
         return _Test(source, _Rows(condition, newest))
     if not callable(condition):
         raise InvalidArgumentError(
-            f"The condition is a {type(condition).__name__}. Give SQL, such as 'max(amount) > 100', or a function of a "
-            "snapshot that returns True or False."
+            f"The condition is of type {type(condition).__name__}. Give SQL, such as 'max(amount) > 100', or a "
+            "function of a snapshot that returns True or False."
         )
     return _Test(source, _Function(condition, source.snapshot))
 
@@ -483,9 +496,11 @@ def _result(
         commit=None if first is None else source.commit(first),
         last_good=last_good,
         versions=tuple(versions),
+        span=source.span(versions),
         evaluated=_evaluated(source, found),
         notes=tuple(_notes(versions, found, good)),
         call=call,
+        opened=source.opened,
     )
 
 
@@ -494,12 +509,11 @@ def _notes(versions: Sequence[int], found: _Found, good: int | None) -> list[str
     first, last_good = found.first, found.last_good()
     notes = []
     if first is None:
-        notes.append(
-            f"It does not hold at version {max(values)}. If it held for a while before that, give bad, a version where "
-            "it did."
-            if len(values) < len(versions)
-            else "It holds at no version."
-        )
+        if len(values) < len(versions):
+            notes.append(
+                "Earlier versions were not evaluated. If the condition held at one of them, search up to it: "
+                "bad=VERSION."
+            )
         return notes
     if first == good:
         notes.append(f"It holds at version {good} already, which was given as good: it may have held before.")
@@ -539,7 +553,7 @@ def _times(source: Source, versions: Sequence[int]) -> Sequence[datetime | None]
 def _call(condition: Test, good: int | None, bad: int | None) -> str:
     shown = repr(condition) if isinstance(condition, str) else _name(condition)
     given = [f", {name}={value}" for name, value in (("good", good), ("bad", bad)) if value is not None]
-    return f"table.bisect({shown}{''.join(given)})"
+    return f".bisect({shown}{''.join(given)})"
 
 
 def _name(function: Callable[..., object]) -> str:

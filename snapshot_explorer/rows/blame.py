@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import Condition, condition, unknown_column
+from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,
@@ -19,9 +19,10 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.aligned_columns import Aligned, listed, widened, wider
+from snapshot_explorer.rows.aligned_columns import Aligned, checked_names, listed, widened, wider
 from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, blame_of
 from snapshot_explorer.rows.changed_splits import differing_splits
+from snapshot_explorer.rows.diff import not_unique
 from snapshot_explorer.rows.row_changes import compared
 from snapshot_explorer.rows.row_hashes import RowHasher
 from snapshot_explorer.rows.row_matching import HashedRows, repeated
@@ -56,23 +57,14 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
     reference = source.format.version(versions[-1])
     schema = reference.arrow_schema
     given = None if request.where is None else condition(request.where, schema)
-    names = _names(request.columns, schema, "columns") or tuple(schema.names)
-    keyed = _names(request.key, schema, "key")
+    names = checked_names(request.columns, schema.names, "columns") or tuple(schema.names)
+    keyed = checked_names(request.key, schema.names, "key")
     chosen_key = tuple(reference.schema.primary_keys) if keyed is None else keyed
     names = tuple(name for name in schema.names if name in {*names, *chosen_key})
     touched = touched_versions(source.format, given, versions[-1], last=versions[-1])
     reader = _Reader(source, reference, names, given, chosen_key, is_declared=keyed is None)
     changes = reader.changes(touched, versions)
     return blame_of(source, touched, changes, versions=versions, reading=reader.reading, request=request)
-
-
-def _names(given: Sequence[str] | None, schema: pa.Schema, argument: str) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    for name in given:
-        if name not in schema.names:
-            raise InvalidArgumentError(unknown_column(str(name), schema.names, place=f" in {argument}"))
-    return tuple(dict.fromkeys(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +246,6 @@ class _Reader:
                 f"The key column {lacking[0]!r} is null in a row of version {state.version.number}. A key must "
                 "identify every row. Name other columns, or use key=[] to compare whole rows."
             )
-        if repeated(rows, self._key) is not None:
-            raise InvalidArgumentError(
-                f"The key {', '.join(self._key)} is not unique at version {state.version.number}: several rows have "
-                "one value of it. Add columns to the key, or use key=[] to compare whole rows."
-            )
+        place = repeated(rows, self._key)
+        if place is not None:
+            raise not_unique(rows.rows, place, self._key, state.version.number)

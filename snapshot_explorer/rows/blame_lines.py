@@ -46,12 +46,12 @@ class BlameRequest:
 
     @property
     def call(self) -> str:
-        """Return the call of Python that gives the result."""
+        """Return the call of a table's method that gives the result."""
         given = [] if self.where is None else [repr(self.where)]
         given += [] if self.key is None else [f"key={list(self.key)!r}"]
         given += [] if self.columns is None else [f"columns={list(self.columns)!r}"]
         given += [] if self.between is None else [f"between={self.between!r}"]
-        return f"table.blame({', '.join(given)})"
+        return f".blame({', '.join(given)})"
 
 
 @dataclass(slots=True)
@@ -77,12 +77,16 @@ class Blame:
     """The table's location."""
     format: str
     """Its format."""
+    opened: str
+    """The call of Python that opens it."""
     request: BlameRequest
     """Which rows."""
     lines: pa.Table = field(repr=False)
     """BLAME: a row for each change of a row, oldest first, then `before` and `after`, structs with its columns."""
     versions: tuple[int, ...]
     """The versions that were looked at, ascending."""
+    span: str
+    """The first and the last of them with their times."""
     compared: int
     """How many of them were compared, because they can have changed such rows."""
     files: int
@@ -97,7 +101,7 @@ class Blame:
     @property
     def call(self) -> str:
         """Return the call of Python that gives the result."""
-        return self.request.call
+        return self.opened + self.request.call
 
     @property
     def frame(self) -> Frame:
@@ -130,17 +134,22 @@ class Blame:
     def drawing(self) -> Drawing:
         """Return the lines as a drawing: of a row before and after, changed cells as before and after an arrow."""
         where = "" if self.request.where is None else f" where {self.request.where}"
-        opened = f"{self.opened_files:,} of {self.files:,} opened"
         facts = (
             ("format", self.format),
-            ("versions", f"{self.compared:,} of {len(self.versions):,} compared: others cannot have changed such rows"),
-            ("files", f"{opened}; {self.admitted_files:,} can have or decide about such rows"),
+            ("versions", self.span),
+            ("compared", f"{self.compared:,} of {len(self.versions):,} versions: no other can have changed such rows"),
+            ("files", self._read_files()),
         )
         rows, marked = _drawn(self.lines.slice(0, _DRAWN_LINES))
         grid = Grid(rows, total=len(self.lines), noun="changes of rows", limit=_DRAWN_LINES, marked=marked)
         notes = [Line(note) for note in self.notes]
         title = f"What happened to rows of {self.path}{where}"
         return Drawing(title=title, parts=(Pairs(facts), *notes, grid, Line(self.call)))
+
+    def _read_files(self) -> str:
+        ruled_out = self.files - self.admitted_files
+        others = f"; statistics and partitions rule out {ruled_out:,}" if ruled_out else ""
+        return f"opened {self.opened_files:,} of {self.files:,} data files{others}"
 
     def __repr__(self) -> str:
         return text(self.drawing())
@@ -164,9 +173,11 @@ def blame_of(
     return Blame(
         path=source.path,
         format=source.format.name,
+        opened=source.opened,
         request=request,
         lines=_with_commits(source, lines) if lines else frames.BLAME.empty_table(),
         versions=tuple(versions),
+        span=source.span(versions),
         compared=reading.compared,
         files=touched.files,
         admitted_files=touched.admitted,

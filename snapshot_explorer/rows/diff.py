@@ -170,9 +170,14 @@ def raise_repeated(plan: RowDiffPlan, side: Side, rows: HashedRows) -> None:
     place = repeated(rows, plan.key)
     if place is None:
         return
-    raise InvalidArgumentError(
-        f"The key {', '.join(plan.key)} is not unique: several rows of version {side.number} have "
-        f"{_example(rows.rows, place, plan.key)}. Add columns to the key, or use key=[] to compare whole rows."
+    raise not_unique(rows.rows, place, plan.key, side.number)
+
+
+def not_unique(rows: pa.Table, place: int, key: Sequence[str], version: int | None) -> InvalidArgumentError:
+    """Return the error of a key that several rows of a version have, the one at a place among them."""
+    return InvalidArgumentError(
+        f"The key {', '.join(key)} is not unique: several rows of version {version} have "
+        f"{_example(rows, place, key)}. Add columns to the key, or use key=[] to compare whole rows."
     )
 
 

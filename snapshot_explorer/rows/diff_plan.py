@@ -11,8 +11,9 @@ from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import moment, size
-from snapshot_explorer.rows.aligned_columns import Aligned, aligned, listed
+from snapshot_explorer.rows.aligned_columns import Aligned, aligned, checked_names, listed
 from snapshot_explorer.rows.changed_splits import changed_splits
+from snapshot_explorer.rows.source import opening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -200,8 +201,8 @@ def plan_diff(
         raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
     names = b.arrow_schema.names
     key = (request.key,) if isinstance(request.key, str) else request.key
-    wanted = _checked(request.columns, names, "columns")
-    given = None if key is None else _checked(key, names, "key") or ()
+    wanted = checked_names(request.columns, names, "columns")
+    given = None if key is None else checked_names(key, names, "key") or ()
     where = None if request.where is None else condition(request.where, b.arrow_schema)
     needed = None if wanted is None else [*wanted, *(given or b.schema.primary_keys), *(where.columns if where else ())]
     columns = aligned(a, b, needed)
@@ -244,20 +245,6 @@ def _committed_at(table_format: TableFormat, number: int) -> datetime | None:
         return None
 
 
-def _checked(names: Sequence[str] | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
-    """Return the names of an argument, each a column."""
-    if names is None:
-        return None
-    if isinstance(names, str):
-        raise InvalidArgumentError(f"{argument} is one text, {names!r}. Give a list of names: [{names!r}].")
-    for name in names:
-        if name not in known:
-            raise InvalidArgumentError(f"Unknown column {str(name)!r}. Columns: {listed(known)}.")
-    if argument == "columns" and not names:
-        raise InvalidArgumentError("columns names no column. Name the columns to compare, or leave it out for all.")
-    return tuple(dict.fromkeys(names))
-
-
 def _check_key(key: Sequence[str], columns: Aligned, a: TableVersion) -> None:
     for name in key:
         if name not in columns.names_a:
@@ -286,5 +273,4 @@ def _call(plan: RowDiffPlan, request: DiffRequest) -> str:
     arguments += [] if key is None else [f"key={list(key)!r}"]
     arguments += [] if request.columns is None else [f"columns={list(request.columns)!r}"]
     arguments += [] if request.where is None else [f"where={request.where!r}"]
-    branch = f", branch={request.branch!r}" if request.branch else ""
-    return f"open_table({plan.path!r}{branch}).diff_rows({', '.join(arguments)})"
+    return f"{opening(plan.path, request.branch)}.diff_rows({', '.join(arguments)})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.render import Drawing, mimebundle, text
+from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.figures import Picture, last_part
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.anomalies import DEFAULT_RULES, jumps
@@ -48,6 +49,10 @@ class Profile:
     columns: Mapping[str, pa.Table] = field(repr=False)
     """By column, its numbers at each version: version, committed_at, rows, null_count, null_rate, min and max in the
     column's type, and bounds, as in PROFILE. Ascending by version."""
+    format: str = ""
+    """The table's format."""
+    span: str = ""
+    """The first and the last version with their times."""
     call: str = ""
     """The call of Python that gives this result."""
     rules: AnomalyRules = DEFAULT_RULES
@@ -107,8 +112,10 @@ class Profile:
         return self.picture().figure
 
     def drawing(self) -> Drawing:
-        """Return how the profile looks as text: its frame."""
-        return self.frame.drawing()
+        """Return how the profile looks as text: its frame, and where it comes from."""
+        shown = self.frame.drawing()
+        facts = Pairs((("format", self.format), ("versions", self.span)))
+        return Drawing(title=shown.title, parts=(facts, *shown.parts, Line(self.call)))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -151,7 +158,15 @@ def profile_over(
         stays, whys = read_stays(source, versions, newest, names)
         times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
         found = {name: _of_column(stays, name, versions, times, why) for name, why in whys.items()}
-        return Profile(path=source.path, versions=versions, columns=found, call=call, rules=rules)
+        return Profile(
+            path=source.path,
+            versions=versions,
+            columns=found,
+            format=source.format.name,
+            span=source.span(versions),
+            call=call,
+            rules=rules,
+        )
     known = read_statistics(source.format, names, versions[-1], title="")
     every = known.lifetimes.versions
     places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
@@ -165,7 +180,15 @@ def profile_over(
         ).take(pa.array(places))
         for name in names
     }
-    return Profile(path=source.path, versions=taken, columns=found, call=call, rules=rules)
+    return Profile(
+        path=source.path,
+        versions=taken,
+        columns=found,
+        format=source.format.name,
+        span=source.span(taken),
+        call=call,
+        rules=rules,
+    )
 
 
 def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
@@ -173,6 +196,8 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
         return list(schema.names)
     if isinstance(columns, str):
         columns = [columns]
+    if not isinstance(columns, Iterable):
+        raise InvalidArgumentError(f"columns must be a name or a list of names, got {columns!r}.")
     known = set(schema.names)
     for name in columns:
         if name not in known:

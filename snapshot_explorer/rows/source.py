@@ -6,8 +6,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.model import Commit, TableSchema
+from snapshot_explorer.render.cells import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Listing
 
     _Id = int | str | None
+
+
+def opening(path: str, branch: str | None) -> str:
+    """Return the call of Python that opens a table, without secrets."""
+    return f"open_table({path!r}{f', branch={branch!r}' if branch else ''})"
 
 
 @runtime_checkable
@@ -50,12 +56,28 @@ class Source:
 
     path: str
     """Its location, without secrets."""
+    branch: str | None
+    """Its branch; None for the main one."""
     format: TableFormat
     """Its history."""
     lifetimes: Callable[[], FileLifetimes]
     """Returns when each data file came and went; read when it is first needed."""
     snapshot: Callable[[int | None], object]
     """Returns the snapshot of a version, for a user's function."""
+
+    @property
+    def opened(self) -> str:
+        """Return the call of Python that opens the table, without secrets."""
+        return opening(self.path, self.branch)
+
+    def span(self, versions: Sequence[int]) -> str:
+        """Return the first and the last of some versions with their times, for people."""
+        ends = list(dict.fromkeys([versions[0], versions[-1]]))
+        try:
+            times = [f" of {moment(time)}" for time in self.format.committed_at(ends)]
+        except SnapshotExplorerError:
+            times = [" of a time that was not recorded"] * len(ends)
+        return " to ".join(f"{version}{time}" for version, time in zip(ends, times, strict=True))
 
     def listing(self) -> Listing:
         """Return all versions. One listing."""

@@ -105,7 +105,8 @@ def session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
+    settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    settings |= {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
     spark = SparkSession.builder.master("local[*]").config(map=settings).getOrCreate()
     spark.range(100_000).exceptAll(spark.range(10)).count()
     return spark

@@ -19,7 +19,7 @@ def test_bisect_announces_what_it_reads_and_returns_the_first_version(payments):
 
     assert isinstance(answer.result, Bisection)
     assert (answer.result.version, answer.result.last_good) == (11, 10)
-    assert answer.result.call == "table.bisect('amount > 1000', bad=12)"
+    assert answer.result.call == f"open_table({answer.result.path!r}).bisect('amount > 1000', bad=12)"
 
 
 def test_blame_returns_the_life_of_a_row(payments):

@@ -149,7 +149,7 @@ def test_a_function_of_a_snapshot_is_a_condition(table):
     found = table.bisect(lambda snapshot: snapshot.count("name IS NULL") > 0)
 
     assert found.version == table.model.versions[7]
-    assert found.call == "table.bisect(<lambda>)"
+    assert found.call == f"open_table({table.path!r}).bisect(<lambda>)"
 
 
 def test_a_result_exports(table, tmp_path):
@@ -168,9 +168,7 @@ def test_the_result_is_drawn_with_its_source_and_its_call(table):
     shown = found._repr_mimebundle_()
 
     assert shown["text/plain"].startswith(f"max(id) > 5 holds first at version {found.version} of {table.path}")
-    assert f"table.bisect('max(id) &gt; 5', good={table.model.versions[1]})" in shown["text/html"].replace(
-        "&#x27;", "'"
-    )
+    assert f").bisect('max(id) &gt; 5', good={table.model.versions[1]})" in shown["text/html"].replace("&#x27;", "'")
     assert "not monotone" not in shown["text/plain"]
     assert found.to_pandas().shape[0] == len(found.evaluated)
 
@@ -215,7 +213,7 @@ def test_versions_that_cannot_be_read_are_skipped_and_named(kind):
         ("null_count.nam > 1", "Unknown column 'nam' in the condition"),
         ("max(id) > 'x'", "Could not convert"),
         ("id IN (SELECT 1)", "contains a subquery"),
-        (17, "The condition is a int. Give SQL"),
+        (17, "The condition is of type int. Give SQL"),
         (lambda _: None, "returned NoneType"),
         (lambda _: 1 / 0, "raised at version"),
     ],
@@ -232,6 +230,15 @@ def test_good_must_come_before_bad_and_the_condition_hold_at_bad(table):
         table.bisect("id > 1", good=second, bad=first)
     with pytest.raises(InvalidArgumentError, match=f"bad is version {second}, but the condition does not hold there"):
         table.bisect("name IS NULL", bad=second)
+
+
+def test_a_condition_that_no_longer_holds_is_said_in_one_sentence(table):
+    found = table.bisect("max(id) < 3", single_pass=False)
+
+    assert found.version is None
+    assert repr(found).startswith(f"max(id) < 3 does not hold at version {table.model.versions[-1]} of {table.path}\n")
+    assert "If the condition held at one of them, search up to it: bad=VERSION." in repr(found)
+    assert repr(table.bisect("rows > 99")).startswith(f"rows > 99 holds at no version of {table.path}\n")
 
 
 def test_a_good_version_where_the_condition_holds_is_named(table):

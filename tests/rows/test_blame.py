@@ -158,7 +158,8 @@ def test_rows_that_were_there_before_the_range_are_existing():
         {"version": 7, "change": "existing"},
         {"version": 8, "change": "update"},
     ]
-    assert found.call == "table.blame('order_id = 42', between='7..9')"
+    assert found.call == f"open_table({table.path!r}).blame('order_id = 42', between='7..9')"
+    assert "versions  7 of 2026-" in repr(found)
 
 
 def test_a_renamed_column_is_the_same_column():
@@ -188,9 +189,9 @@ def test_a_blame_says_what_it_opened_and_exports(tmp_path):
     found.to_csv(tmp_path / "lines.csv")
     found.to_parquet(tmp_path / "lines.parquet")
 
-    assert f"{found.opened_files} of {found.files} opened" in shown
+    assert f"opened {found.opened_files} of {found.files} data files" in shown
     assert "25.98 \N{RIGHTWARDS ARROW} " in shown
-    assert "table.blame(&#x27;order_id = 42&#x27;)" in found._repr_mimebundle_()["text/html"]
+    assert ").blame(&#x27;order_id = 42&#x27;)" in found._repr_mimebundle_()["text/html"]
     assert pq.read_table(tmp_path / "lines.parquet").num_rows == len(found) == 3
     assert "before.amount" in (tmp_path / "lines.csv").read_text().splitlines()[0]
     assert found.to_pandas().shape[0] == 3
@@ -218,5 +219,5 @@ def test_bad_arguments_of_a_blame_are_refused(arguments, message):
 def test_a_key_that_is_not_unique_is_refused():
     model = played("delta", [("insert", ["ann", "ann"])])
 
-    with pytest.raises(InvalidArgumentError, match="The key name is not unique at version 1"):
+    with pytest.raises(InvalidArgumentError, match="The key name is not unique: several rows of version 1 have name="):
         open_table(model.url).blame(key="name")

@@ -278,8 +278,10 @@ def test_names_of_columns_before_and_after_never_collide():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"columns": ["x"]}, r"Unknown column 'x'\. Columns: id, name, amount\."),
-        ({"key": "x"}, r"Unknown column 'x'\. Columns: id, name, amount\."),
+        ({"columns": ["x"]}, r"Unknown column 'x' in columns\. Columns: id, name, amount\."),
+        ({"key": "nam"}, r"Unknown column 'nam' in key\. Did you mean name\?"),
+        ({"key": 5}, r"key must be a list of names, got 5\."),
+        ({"where": 5}, r"A condition is SQL text, got 5\."),
         ({"columns": "id"}, r"columns is one text, 'id'\. Give a list of names"),
         ({"columns": []}, "columns names no column"),
         ({"where": "x > 1"}, "Unknown column 'x' in the condition"),
@@ -307,6 +309,35 @@ def test_a_key_of_several_rows_is_refused_with_a_bounded_example():
 
     assert len(str(error.value)) < 300
     assert "\x1b" not in str(error.value)
+
+
+def test_a_key_that_repeats_in_a_file_of_both_versions_leaves_the_changed_rows_right():
+    table = DeltaTable(fsspec.filesystem("memory"), "/shared", fields=FIELDS)
+    table.commit(table.data("a.parquet", [(1, "a", 1.0)]), table.data("b.parquet", [(2, "b", 2.0)]))
+    table.commit(remove("b.parquet"), table.data("c.parquet", [(1, "c", 3.0), (2, "b", 2.5)]))
+
+    diff = open_table("memory:///shared").diff_rows(1, 2, key="id")
+
+    # id 1 is in a.parquet too, which both versions have and nobody reads.
+    assert diff.inserted["name"].to_pylist() == ["c"]
+    assert diff.before.to_pylist() == [{"id": 2, "name": "b", "amount": 2.0}]
+    assert diff.after["id"].to_pylist() == [1, 2]
+    with pytest.raises(InvalidArgumentError, match="The key id is not unique: several rows of version 2 have id=1"):
+        open_table("memory:///shared").diff_rows(0, 2, key="id")
+
+
+def test_nulls_of_a_key_are_refused_before_its_duplicates_and_a_before_b():
+    table = DeltaTable(fsspec.filesystem("memory"), "/order", fields=FIELDS)
+    table.commit(table.data("a.parquet", [(1, "x", 1.0), (1, None, 1.0)]))
+    table.commit(remove("a.parquet"), table.data("b.parquet", [(None, "x", 2.0), (2, "x", 2.0)]))
+    opened = open_table("memory:///order")
+
+    with pytest.raises(InvalidArgumentError, match="several rows of version 1 have id=1"):
+        opened.diff_rows(1, 2, key="id")
+    with pytest.raises(InvalidArgumentError, match="'id' is null in a row of version 2"):
+        opened.diff_rows(1, 2, key="id", where="name = 'x'")
+    with pytest.raises(InvalidArgumentError, match="'name' is null in a row of version 1"):
+        opened.diff_rows(1, 2, key="name")
 
 
 def test_a_side_that_cannot_be_read_is_named_before_rows_are_read(orders, tmp_path):

@@ -100,7 +100,7 @@ class Bisector:
 
     def _show(self, bisection: Bisection, *, source: str) -> None:
         self.busy.hide()
-        code = self._name + bisection.call.removeprefix("table")
+        code = self._name + bisection.call.removeprefix(bisection.opened)
         self.result.value = text_html(outcome(bisection)) + code_html(f"{code}\nSource: {source}")
         if bisection.version is not None:
             self._found(bisection.version)
@@ -121,7 +121,7 @@ def outcome(bisection: Bisection) -> str:
     how = f"{evaluated:,} of {len(bisection.versions):,} versions were evaluated."
     if bisection.version is None:
         advice = "The search ends at B: move B to a version where it holds."
-        return " ".join([f"{bisection.condition}: found at no version. {how}", *bisection.notes, advice])
+        return f"{bisection.condition}: found at no version. {how} {advice}"
     commit = bisection.commit
     facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
     facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []

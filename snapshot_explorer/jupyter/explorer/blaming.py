@@ -31,7 +31,7 @@ def blame(cache: SnapshotCache, *, name: str, where: str, key: tuple[str, ...]) 
     parts = tuple(part for part in drawing.parts if part != Line(found.call))
     return ViewResult(
         drawing=replace(drawing, parts=parts),
-        code=name + found.call.removeprefix("table"),
+        code=name + found.call.removeprefix(found.opened),
         source=cache.cited(found.versions[0], found.versions[-1]),
     )
 
