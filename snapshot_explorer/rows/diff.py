@@ -12,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.engines import local
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
-from snapshot_explorer.rows.row_changes import compared
+from snapshot_explorer.rows.row_changes import compared_parts
 from snapshot_explorer.rows.row_diff import HELD_BYTES, RowDiff, stored
 from snapshot_explorer.rows.row_hashes import RowHasher
 from snapshot_explorer.rows.row_matching import HashedRows, repeated
@@ -196,7 +196,7 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
             if plan.key:
                 raise_repeated(plan, plan.a, before)
                 raise_repeated(plan, plan.b, after)
-            yield compared(before, after, plan.key)
+            yield from compared_parts(before, after, plan.key)
 
 
 def _read_side(reader: SideReader, side: int, rows: SplitRows) -> None:

@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 from snapshot_explorer.rows.row_matching import HashedRows, changed_cells, matched, taken, unmatched
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from snapshot_explorer.rows.row_matching import Places
 
 INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
 _KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
+_INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
+"""Places in `_KINDS`."""
 
 
 def first_columns(schema: pa.Schema) -> tuple[str, str]:
@@ -37,7 +39,14 @@ def changes_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def compared(before: HashedRows, after: HashedRows, key: Sequence[str]) -> pa.Table:
-    """Return the rows that differ: deleted ones, inserted ones, then updated ones, each before and after its update.
+    """Return the rows that differ, in one table; see `compared_parts`."""
+    return pa.concat_tables([changes_schema(before.rows.schema).empty_table(), *compared_parts(before, after, key)])
+
+
+def compared_parts(before: HashedRows, after: HashedRows, key: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the rows that differ: deleted ones, inserted ones, then updated ones, each before and after its update.
+
+    Each part is a copy of few rows, so that two sets without a common row need not be in memory twice.
 
     Args:
         before: Rows of A.
@@ -46,35 +55,42 @@ def compared(before: HashedRows, after: HashedRows, key: Sequence[str]) -> pa.Ta
     """
     columns = before.rows.column_names
     left, right = matched(before, after, key or columns)
-    deleted, inserted = unmatched(len(before.hashes), left), unmatched(len(after.hashes), right)
     rest = [name for name in columns if name not in key] if key else []
     cells = changed_cells(before.rows, after.rows, left, right, rest)
     updated = np.flatnonzero(cells.any(axis=1))
-    sides = pa.concat_tables(
-        [
-            _at(before.rows, np.concatenate([deleted, left[updated]])),
-            _at(after.rows, np.concatenate([inserted, right[updated]])),
-        ]
-    )
-    order = _order(len(deleted), len(inserted), len(updated))
-    kinds = np.repeat(np.array([3, 0], np.int8), [len(deleted), len(inserted)])
-    kinds = np.concatenate([kinds, np.tile(np.array([1, 2], np.int8), len(updated))])
-    names = _names(cells[updated], rest, len(deleted) + len(inserted))
-    rows = sides.take(pa.array(order)) if len(updated) else sides
-    arrays = [_KINDS.take(pa.array(kinds)), names, *rows.columns]
-    return pa.Table.from_arrays(arrays, schema=changes_schema(before.rows.schema))
+    at_once = _rows_at_once(before.rows, after.rows)
+    for side, kind, partners in ((before, _DELETED, left), (after, _INSERTED, right)):
+        for some in _runs(unmatched(len(side.hashes), partners), at_once):
+            kinds = np.full(len(some), kind, np.int8)
+            yield _part(_at(side.rows, some), kinds, _names(cells[:0], rest, len(some)))
+    for some in _runs(updated, at_once // 2 + 1):
+        sides = pa.concat_tables([_at(before.rows, left[some]), _at(after.rows, right[some])])
+        order = np.arange(2 * len(some)).reshape(2, -1).T.ravel()  # each before its update, then after it
+        kinds = np.tile(np.array([_BEFORE, _AFTER], np.int8), len(some))
+        yield _part(sides.take(pa.array(order)), kinds, _names(cells[some], rest, 0))
+
+
+_PART_BYTES = 64 * 2**20
+"""The size of the parts in which changed rows are copied."""
+
+
+def _rows_at_once(*tables: pa.Table) -> int:
+    rows = sum(len(table) for table in tables)
+    return max(1_000, rows * _PART_BYTES // max(1, sum(int(table.nbytes) for table in tables)))
+
+
+def _runs(places: Places, size: int) -> Iterator[Places]:
+    for start in range(0, len(places), size):
+        yield places[start : start + size]
 
 
 def _at(rows: pa.Table, places: Places) -> pa.Table:
     return pa.Table.from_arrays([taken(column, places) for column in rows.columns], schema=rows.schema)
 
 
-def _order(deleted: int, inserted: int, updated: int) -> Places:
-    """Return places in: deleted rows, rows before an update, inserted rows, rows after an update."""
-    pairs = np.empty((updated, 2), np.int64)
-    pairs[:, 0] = deleted + np.arange(updated)
-    pairs[:, 1] = deleted + updated + inserted + np.arange(updated)
-    return np.concatenate([np.arange(deleted), deleted + updated + np.arange(inserted), pairs.ravel()])
+def _part(rows: pa.Table, kinds: npt.NDArray[np.int8], names: pa.Array) -> pa.Table:
+    arrays = [_KINDS.take(pa.array(kinds)), names, *rows.columns]
+    return pa.Table.from_arrays(arrays, schema=changes_schema(rows.schema))
 
 
 def _names(cells: npt.NDArray[np.bool_], columns: Sequence[str], nulls: int) -> pa.Array:
