@@ -1,0 +1,85 @@
+"""Ctrl-C, as a stop button sends it, in the middle of a long call: it ends soon, and the next call is right."""
+
+import signal
+import threading
+
+import pytest
+
+from snapshot_explorer import open_table, sql
+from tests.support import filesystems
+from tests.support.canonical import canonical_rows
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.paimon.table_builder import PaimonTable
+
+COMMITS = 40
+CALLS = {
+    "history": lambda table: table.history().to_arrow(),
+    "load": lambda table: table.current.to_arrow(),
+    "count": lambda table: table.current.count("id > 3 and name <> 'n7'"),
+    "sql": lambda table: int(sql("select sum(id) as s from t", {"t": table})["s"][0]),
+    "diff": lambda table: table.diff_rows(2, COMMITS).to_arrow(),
+    "file changes": lambda table: table.file_changes().to_arrow(),
+    "lifetimes": lambda table: table.lifetimes().to_arrow(),
+    "readability": lambda table: table.readability().to_arrow(),
+}
+
+
+def delta(root):
+    table = DeltaTable(*root)
+    for number in range(COMMITS):
+        table.append([(number, f"n{number}")])
+
+
+def paimon(root):
+    table = PaimonTable(*root)
+    for number in range(COMMITS):
+        table.commit([(number, f"n{number}")])
+
+
+@pytest.fixture(scope="module", params=[delta, paimon])
+def root(request):
+    import fsspec
+
+    filesystem, path = fsspec.filesystem("memory"), f"/interrupted-{request.param.__name__}"
+    request.param((filesystem, path))
+    yield path
+    filesystem.rm(path, recursive=True)
+
+
+@pytest.fixture
+def stopping(register):
+    """The class of stopping://, which reads memory:// and interrupts this process at the request `at`."""
+
+    class Stopping(filesystems.counting("stopping", latency=0.001)):
+        at = float("inf")
+
+        def _asked(self, kind, path, content=b""):
+            super()._asked(kind, path, content)
+            if len(type(self).requests) >= type(self).at:
+                type(self).at = float("inf")
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    return register(Stopping)
+
+
+def plain(answer):
+    return answer if isinstance(answer, int) else canonical_rows(answer)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_an_interrupted_call_ends_soon_and_answers_the_next_time(stopping, root, call):
+    table = open_table(f"stopping://{root}")
+    before = len(stopping.requests)
+    truth = plain(call(table))
+    requests = len(stopping.requests) - before
+    table = open_table(f"stopping://{root}")
+    at = stopping.at = len(stopping.requests) + max(1, requests // 3)
+
+    with pytest.raises(KeyboardInterrupt):
+        call(table)
+    made = len(stopping.requests) - at
+    rows = [thread.name for thread in threading.enumerate() if thread.name.startswith("snapshot-rows")]
+
+    assert made < requests
+    assert rows == []
+    assert plain(call(table)) == truth
