@@ -3,6 +3,7 @@
 import email
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -159,6 +160,18 @@ def test_its_metadata_say_what_it_is(metadata):
         metadata.get_all("Classifier")
     )
     assert metadata.get_all("Provides-Extra") == ["all", "sketches", "spark", "test"]
+
+
+def test_the_changelog_has_the_form_of_keep_a_changelog():
+    lines = (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
+    releases = [line for line in lines if line.startswith("## ")]
+    changes = {line for line in lines if line.startswith("### ")}
+
+    assert lines[0] == "# Changelog"
+    known = re.compile(r"## \[Unreleased\]|## \[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d")
+    assert releases
+    assert [line for line in releases if not known.fullmatch(line)] == []
+    assert changes <= {f"### {kind}" for kind in ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")}
 
 
 def test_nothing_that_needs_java_is_required(metadata):
