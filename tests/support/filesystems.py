@@ -115,6 +115,10 @@ def read_only(protocol="readonly"):
         raise WriteAttempted(f"a write to {args!r} was tried")
 
     class ReadOnlyFileSystem(LocalFileSystem):
+        @classmethod
+        def _strip_protocol(cls, path):  # which older ones do for file:// only
+            return super()._strip_protocol(path.removeprefix(f"{protocol}://"))
+
         def _open(self, path, mode="rb", **kwargs):
             return super()._open(path, mode, **kwargs) if mode == "rb" else refuse(self, path)
 
