@@ -71,7 +71,7 @@ _RAISED = {
     "formats/delta/test_columns.py": {
         delta.FILES_OF_OTHER_TYPES: "test_another_type_is_refused",
         delta.OLD_CALENDARS: "test_timestamps_before_1900_by_the_clocks_of_another_zone_are_refused",
-        delta.SHREDDED_FILES: "test_a_shredded_variant_is_refused",
+        delta.SHREDDED_FILES: "test_a_variant_in_a_type_that_variants_do_not_have_is_refused",
     },
     "formats/delta/test_deletion_vectors.py": {
         delta.GREAT_DELETION_VECTORS: "test_a_vector_without_a_size_is_not_read",
@@ -84,7 +84,6 @@ _RAISED = {
         delta.COLUMN_MAPPING_MODES: "test_an_unknown_mode_of_column_mapping_is_refused_whatever_the_protocol",
         delta.OTHER_FILE_FORMATS: "test_another_file_format_is_refused",
         delta.OTHER_READER_VERSIONS: "test_an_unknown_reader_version_is_refused",
-        delta.SHREDDED_VARIANTS: "test_shredding_is_refused_only_with_variants",
         delta.TYPE_CHANGES: "test_a_refused_change_deep_in_a_column_is_named",
         delta.UNKNOWN_TYPES: "test_a_column_of_an_unknown_type_is_refused_by_name",
         **dict.fromkeys(
@@ -110,7 +109,7 @@ _RAISED = {
         iceberg.FILES_OF_OTHER_TYPES: "test_a_type_that_is_no_form_of_the_tables_is_refused_by_name",
         iceberg.FILES_WITHOUT_IDS: "test_files_without_ids_are_refused_where_the_schema_was_changed",
         iceberg.OTHER_FILE_FORMATS: "test_encrypted_files_and_other_formats_are_refused_by_name",
-        iceberg.SHREDDED_VARIANTS: "test_a_variant_is_its_value_and_metadata_and_a_shredded_one_is_refused",
+        iceberg.SHREDDED_VARIANTS: "test_a_variant_in_a_type_that_variants_do_not_have_is_refused",
         iceberg.UNREAD_TYPES: "test_a_column_of_a_type_that_is_not_read_refuses_the_version",
     },
     "formats/iceberg/test_deletes.py": {
@@ -187,7 +186,7 @@ _RAISED = {
         paimon.BINARY_PARTITION_FOLDERS: "test_bytes_are_hexadecimal_but_name_no_folder",
     },
     "formats/paimon/test_read_files.py": {
-        paimon.SHREDDED_VARIANTS: "test_a_shredded_variant_is_refused",
+        paimon.SHREDDED_VARIANTS: "test_a_variant_in_a_type_that_variants_do_not_have_is_refused",
         shared.DISTANT_TIMES_IN_FILES: "test_a_timestamp_that_nanoseconds_can_not_hold_is_refused_and_not_wrapped",
         shared.ENCRYPTED_FILES: "test_an_encrypted_file_is_refused",
     },

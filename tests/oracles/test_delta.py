@@ -9,14 +9,12 @@ import json
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import UnsupportedFeatureError
 from tests.support.oracles import delta_answers as answers
-from tests.support.oracles.delta_chosen import NAMES, REFUSED, SEED
+from tests.support.oracles.delta_chosen import NAMES, SEED
 
 OVERFLOWS = "deltalake 1.6.6 reads INT96 as nanoseconds, which end in 1677 and 2262"
 DIFFERENT = {"types_vectors_mapped": OVERFLOWS}
 pytestmark = pytest.mark.oracle
-READ = [name for name in NAMES if name not in REFUSED]
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +27,7 @@ def about(written, name):
     return json.loads((written / "expected" / f"{name}.json").read_text())
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_version_has_the_rows_that_delta_reads(written, name):
     table = answers.opened(written / "tables" / name)
 
@@ -37,7 +35,7 @@ def test_every_version_has_the_rows_that_delta_reads(written, name):
         answers.assert_version(table, expected)
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_version_changed_what_deltas_feed_shows(written, name):
     table = answers.opened(written / "tables" / name)
 
@@ -45,7 +43,7 @@ def test_every_version_changed_what_deltas_feed_shows(written, name):
         answers.assert_changes(table, int(version), expected)
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", NAMES)
 def test_history_and_detail_are_deltas(written, name):
     table = answers.opened(written / "tables" / name)
 
@@ -53,20 +51,12 @@ def test_history_and_detail_are_deltas(written, name):
     answers.assert_detail(table, about(written, name)["detail"])
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_version_is_found_by_its_time_and_has_the_files_of_its_commit(written, name):
     table = answers.opened(written / "tables" / name)
 
     answers.assert_times(table)
     answers.assert_file_changes(table, written / "tables" / name)
-
-
-@pytest.mark.parametrize(("name", "feature"), REFUSED.items())
-def test_what_is_not_read_is_refused_by_name(written, name, feature):
-    snapshot = answers.opened(written / "tables" / name).current
-
-    with pytest.raises(UnsupportedFeatureError, match=feature):
-        snapshot.to_arrow()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in DIFFERENT])

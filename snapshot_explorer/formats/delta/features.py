@@ -52,11 +52,11 @@ READER_FEATURES: tuple[Feature, ...] = (
     _read_feature(keyword="vacuumProtocolCheck", name="a check by VACUUM, which does not concern readers"),
     _read_feature(keyword="variantType", name="variants", note="as value and metadata"),
     _read_feature(keyword="variantType-preview", name="variants before their release", note="as value and metadata"),
-    _read_feature(keyword="variantShredding", name="shredded variants", note="where no column is a variant"),
+    _read_feature(keyword="variantShredding", name="shredded variants", note="put together to value and metadata"),
     _read_feature(
         keyword="variantShredding-preview",
         name="shredded variants before their release",
-        note="where no column is a variant",
+        note="put together to value and metadata",
     ),
     _refused_feature(keyword="catalogManaged", name="a catalog decides which versions exist"),
     _refused_feature(keyword="catalogOwned-preview", name="a catalog decides which versions exist"),
@@ -68,16 +68,6 @@ READER_FEATURES: tuple[Feature, ...] = (
 "The known reader features, by their name in the protocol."
 
 OTHER_READER_FEATURES = _refused_feature(name="any other reader feature")
-SHREDDED_VARIANTS = _refused(
-    name="variants in a table with shredding",
-    area="reader features",
-    condition="the protocol lists variantShredding or its preview, and a column is a variant or contains one",
-    checked=("delta.log.readable._check_shredding",),
-    message=(
-        "Unsupported Delta read feature: the table requires {feature}, and the variants in the column {column!r} "
-        "may be shredded, which is not supported. " + _ADVICE
-    ),
-)
 
 LOG = _read(
     name="the log: commits, checkpoints of every form, sidecars, checksums",
@@ -216,11 +206,11 @@ OTHER_FILE_FORMATS = _refused(
     message="The table's data files have the format {provider!r}, not parquet. " + _ADVICE,
 )
 SHREDDED_FILES = _refused(
-    name="shredded variants in files",
+    name="variants shredded into types that variants do not have",
     area="data files",
-    condition="a variant column of a parquet file has a typed_value",
+    condition="the type of a typed_value in a parquet file",
     checked=("delta.files.columns._variant",),
-    message="its variants are shredded (typed_value), which is not supported",
+    message="its variants are shredded into {found}, a type that variants do not have",
 )
 FILES_OF_OTHER_TYPES = _refused(
     name="file columns with a type that cannot represent the table's type",
@@ -327,7 +317,6 @@ FEATURES: tuple[Feature, ...] = (
     OTHER_READER_VERSIONS,
     *READER_FEATURES,
     OTHER_READER_FEATURES,
-    SHREDDED_VARIANTS,
     LOG,
     HISTORY,
     ACTIONS_BESIDE_FILES,

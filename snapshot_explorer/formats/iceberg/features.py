@@ -79,6 +79,12 @@ DATA_FILES = _read(
     condition="the file_format of an entry",
     checked=("iceberg.files.data_files",),
 )
+VARIANTS = _read(
+    name="variants, shredded or not, as value and metadata",
+    area="types",
+    condition="format version 3, and a column is a variant",
+    checked=("iceberg.files.columns._variant",),
+)
 UNREAD_TYPES = _refused(
     name="geometry, geography and types that are not in format versions 1 to 3",
     area="types",
@@ -87,11 +93,11 @@ UNREAD_TYPES = _refused(
     message="The table has a column of type {type}, which is not supported. " + _ADVICE,
 )
 SHREDDED_VARIANTS = _refused(
-    name="shredded variants",
+    name="variants shredded into types that variants do not have",
     area="data files",
-    condition="a variant column of a parquet file has a typed_value",
+    condition="the type of a typed_value in a parquet file",
     checked=("iceberg.files.columns._variant",),
-    message="its variants are shredded (typed_value), which is not supported",
+    message="its variants are shredded into {found}, a type that variants do not have",
 )
 FILES_OF_OTHER_TYPES = _refused(
     name="file columns with a type that cannot represent the table's type",
@@ -209,6 +215,7 @@ _ROWS: tuple[Feature, ...] = (
     ROW_LINEAGE,
     GREAT_DELETION_VECTORS,
     EQUALITY_TYPES,
+    VARIANTS,
     UNREAD_TYPES,
     DATA_FILES,
     OTHER_FILE_FORMATS,

@@ -531,11 +531,11 @@ UNKNOWN_TYPES = _refused(
     message="The column type {type} is unknown.",
 )
 SHREDDED_VARIANTS = _refused(
-    name="shredded variants",
+    name="variants shredded into types that variants do not have",
     area="types",
-    condition="a VARIANT column of a file has fields other than value and metadata",
-    checked=("paimon.files.data_files._conform_struct",),
-    message="Shredded VARIANT columns ({fields}) are not supported.",
+    condition="the type of a typed_value in a parquet file",
+    checked=("paimon.files.data_files._variant",),
+    message="its variants are shredded into {found}, a type that variants do not have",
 )
 CASTS = _refused(
     name="other casts that Paimon has",

@@ -125,10 +125,21 @@ def test_a_variant_is_a_struct_whatever_the_order_of_its_parts():
     assert of([{"metadata": b"m", "value": b"v"}, None], stored, "variant") == [{"value": b"v", "metadata": b"m"}, None]
 
 
-def test_a_shredded_variant_is_refused():
+def test_a_shredded_variant_is_put_together():
     stored = pa.struct({"metadata": pa.binary(), "value": pa.binary(), "typed_value": pa.int64()})
+    rows = [{"metadata": b"\1\0\0", "typed_value": 1000}, None, {"metadata": b"\1\0\0", "value": b"\0"}]
 
-    with pytest.raises(UnsupportedFeatureError, match="its variants are shredded"):
+    assert of(rows, stored, "variant") == [
+        {"value": b"\x10\xe8\3", "metadata": b"\1\0\0"},
+        None,
+        {"value": b"\0", "metadata": b"\1\0\0"},
+    ]
+
+
+def test_a_variant_in_a_type_that_variants_do_not_have_is_refused():
+    stored = pa.struct({"metadata": pa.binary(), "value": pa.binary(), "typed_value": pa.uint64()})
+
+    with pytest.raises(UnsupportedFeatureError, match="its variants are shredded into uint64"):
         of([None], stored, "variant")
 
 

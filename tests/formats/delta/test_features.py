@@ -59,12 +59,10 @@ def test_another_file_format_is_refused():
 @pytest.mark.parametrize(
     "kind", ["variant", {"type": "array", "elementType": "variant", "containsNull": True}], ids=["whole", "nested"]
 )
-def test_shredding_is_refused_only_with_variants(kind):
+def test_variants_are_read_in_a_table_with_shredding(kind):
     said = protocol(3, ["variantShredding", "variantType"])
 
-    check_readable(said, metadata(PLAIN))
-    with pytest.raises(UnsupportedFeatureError, match="requires variantShredding, .* column 'v' may be shredded"):
-        check_readable(said, metadata(schema_json([("v", kind)])))
+    assert [one.name for one in check_readable(said, metadata(schema_json([("v", kind)]))).fields] == ["v"]
 
 
 @pytest.mark.parametrize("kind", ["geometry(4326)", "interval year", {"type": "udt", "class": "x"}])

@@ -189,7 +189,7 @@ def test_int96_timestamps_are_read_exactly(tmp_path):
     assert [one.replace(tzinfo=None) for one in table] == moments.to_pylist()
 
 
-def test_a_variant_is_its_value_and_metadata_and_a_shredded_one_is_refused(tmp_path):
+def test_a_variant_is_its_value_and_metadata_also_if_it_is_shredded(tmp_path):
     version = Version(tmp_path, field(1, "v", "variant"), format_version=3)
     parts = {"metadata": pa.array([b"m"]), "value": pa.array([b"v"])}
     store(
@@ -199,13 +199,28 @@ def test_a_variant_is_its_value_and_metadata_and_a_shredded_one_is_refused(tmp_p
     )
     assert version.rows() == [{"v": {"value": b"v", "metadata": b"m"}}]
 
-    parts["typed_value"] = pa.array([1])
+    parts = {"metadata": pa.array([b"\1\0\0"]), "typed_value": pa.array([1])}
     store(
         version,
         "b.parquet",
         with_ids(pa.table({"v": pa.StructArray.from_arrays(list(parts.values()), list(parts))}), v=1),
     )
-    with pytest.raises(UnsupportedFeatureError, match="shredded"):
+    assert version.rows() == [
+        {"v": {"value": b"v", "metadata": b"m"}},
+        {"v": {"value": b"\x0c\1", "metadata": b"\1\0\0"}},
+    ]
+
+
+def test_a_variant_in_a_type_that_variants_do_not_have_is_refused(tmp_path):
+    version = Version(tmp_path, field(1, "v", "variant"), format_version=3)
+    parts = {"metadata": pa.array([b"\1\0\0"]), "typed_value": pa.array([1], pa.uint64())}
+    store(
+        version,
+        "a.parquet",
+        with_ids(pa.table({"v": pa.StructArray.from_arrays(list(parts.values()), list(parts))}), v=1),
+    )
+
+    with pytest.raises(UnsupportedFeatureError, match="its variants are shredded into uint64"):
         version.rows()
 
 

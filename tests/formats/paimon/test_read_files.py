@@ -232,10 +232,19 @@ def test_a_column_of_another_type_than_the_schema_says_is_broken():
         read((PROBES / "all.parquet").read_bytes(), "all.parquet", 4, [field("string", "INT")])
 
 
-def test_a_shredded_variant_is_refused():
-    shredded = pa.table({"v": [{"metadata": b"a", "value": b"b", "typed_value": 1}]})
+def test_a_shredded_variant_is_put_together():
+    shredded = pa.table({"v": [{"metadata": b"\1\0\0", "typed_value": 1}]})
 
-    with pytest.raises(UnsupportedFeatureError, match="Shredded VARIANT"):
+    assert read(parquet(shredded), "f.parquet", 1, [field("v", "VARIANT")]).to_pydict() == {
+        "v": [{"value": b"\x0c\1", "metadata": b"\1\0\0"}]
+    }
+
+
+def test_a_variant_in_a_type_that_variants_do_not_have_is_refused():
+    kind = pa.struct({"metadata": pa.binary(), "typed_value": pa.uint64()})
+    shredded = pa.table({"v": pa.array([{"metadata": b"\1\0\0"}], kind)})
+
+    with pytest.raises(UnsupportedFeatureError, match="its variants are shredded into uint64"):
         read(parquet(shredded), "f.parquet", 1, [field("v", "VARIANT")])
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow import int96
+from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
@@ -140,17 +140,16 @@ def _array(values: pa.Array, element: DataType, target: pa.ListType, origin: Ori
 
 
 def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
-    """Return variants; their fields are stored in any order.
+    """Return variants as value and metadata; shredded ones are put together.
 
     Source: delta PROTOCOL.md, "Variant Data Type"; parquet-format, "Variant Binary Encoding", "Variant Shredding".
     """
-    names = [item.name for item in values.type] if isinstance(values, pa.StructArray) else []
-    if "typed_value" in names:
-        raise refusal(features.SHREDDED_FILES)
-    if sorted(names) != ["metadata", "value"]:
+    if not isinstance(values, pa.StructArray) or not variants.is_group(values.type):
         raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type="variant")
-    children = [values.field(names.index(item.name)).cast(pa.binary()) for item in target]
-    return with_fields(values, target, children)
+    unread = variants.unread_type(values.type)
+    if unread is not None:
+        raise refusal(features.SHREDDED_FILES, found=unread)
+    return variants.stored(values, target)
 
 
 def _is(values: pa.Array, *kinds: pa.DataType) -> bool:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, has, is_allowed, is_known, parts, spell
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field, is_allowed, is_known, parts, spell
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
 from snapshot_explorer.formats.features import Feature, refusal
@@ -16,7 +16,6 @@ from snapshot_explorer.formats.features import Feature, refusal
 _KNOWN: Mapping[str, Feature] = MappingProxyType({feature.keyword: feature for feature in features.READER_FEATURES})
 
 _VERSIONS = (1, 2, 3)
-_SHREDDING = ("variantShredding", "variantShredding-preview")
 
 
 def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
@@ -41,7 +40,6 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
                 f"The column {name!r} has no id, which is needed to read data files (delta.columnMapping.mode). "
                 "The log is damaged; compare it with a copy of the table."
             )
-    _check_shredding(protocol, schema)
     return schema
 
 
@@ -108,10 +106,3 @@ def _check_changes(name: str, field: Field) -> None:
     for change in field.changes:
         if not is_allowed(change.before, change.after):
             raise refusal(features.TYPE_CHANGES, column=name, before=change.before, after=change.after)
-
-
-def _check_shredding(protocol: Protocol, schema: Schema) -> None:
-    shredding = [name for name in _SHREDDING if name in (protocol.reader_features or ())]
-    shredded = next((field.name for field in schema.fields if has(field.type, "variant")), None)
-    if shredding and shredded is not None:
-        raise refusal(features.SHREDDED_VARIANTS, feature=shredding[0], column=shredded)

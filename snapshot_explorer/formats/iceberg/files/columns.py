@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow import int96
+from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
@@ -198,16 +198,16 @@ def _map(values: pa.Array, kind: DataType, source: FileField, how: Projection) -
 
 
 def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
-    """Return variants as their value and metadata; the fields are stored in any order.
+    """Return variants as their value and metadata; shredded ones are put together.
 
     Source: parquet-format, "Variant Binary Encoding", "Variant Shredding".
     """
-    names = [item.name for item in values.type] if isinstance(values, pa.StructArray) else []
-    if "typed_value" in names:
-        raise refusal(features.SHREDDED_VARIANTS)
-    if sorted(names) != ["metadata", "value"]:
+    if not isinstance(values, pa.StructArray) or not variants.is_group(values.type):
         raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type="variant")
-    return with_fields(values, target, [values.field(names.index(item.name)).cast(pa.binary()) for item in target])
+    unread = variants.unread_type(values.type)
+    if unread is not None:
+        raise refusal(features.SHREDDED_VARIANTS, found=unread)
+    return variants.stored(values, target)
 
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32())

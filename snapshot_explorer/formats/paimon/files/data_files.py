@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow import int96, orc_tail, parquet_batches
+from snapshot_explorer.arrow import int96, orc_tail, parquet_batches, variants
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare
@@ -339,16 +339,24 @@ def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Arr
 def _conform_struct(values: pa.Array, kind: DataType, wanted: pa.StructType, *, is_orc: bool) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise pa.ArrowTypeError(f"it is {values.type}")
-    there = {item.name: index for index, item in enumerate(values.type)}
-    fields = kind.fields
     if kind.root == "VARIANT":
-        if set(there) != {"value", "metadata"}:
-            raise refusal(features.SHREDDED_VARIANTS, fields=", ".join(there))
-        fields = tuple(
-            Field(id=0, name=item.name, type=DataType(root="VARBINARY", length=2_147_483_647)) for item in wanted
-        )
-    children = [conform(values.field(there[field.name]), field.type, is_orc=is_orc) for field in fields]
+        return _variant(values, wanted)
+    there = {item.name: index for index, item in enumerate(values.type)}
+    children = [conform(values.field(there[field.name]), field.type, is_orc=is_orc) for field in kind.fields]
     return with_fields(values, wanted, children)
+
+
+def _variant(values: pa.StructArray, wanted: pa.StructType) -> pa.Array:
+    """Return variants as value and metadata; shredded ones are put together.
+
+    Source: parquet-format, "Variant Shredding".
+    """
+    if not variants.is_group(values.type):
+        raise pa.ArrowTypeError(f"it is {values.type}")
+    unread = variants.unread_type(values.type)
+    if unread is not None:
+        raise refusal(features.SHREDDED_VARIANTS, found=unread)
+    return variants.stored(values, wanted)
 
 
 def _conform_timestamp(values: pa.Array, wanted: pa.TimestampType) -> pa.Array:

@@ -1,0 +1,209 @@
+"""Variants as JSON text, for pandas and for what is drawn.
+
+Numbers keep all digits. Times are ISO 8601, binary is base64, and floats that JSON does not have are texts.
+
+Source: parquet-format, "Variant Binary Encoding", "Conversion to JSON".
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.arrow.variants import names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+MARK = b"variant"
+"""The key in the metadata of a variant's field `metadata` that tells it from any other struct."""
+_DEEPEST = 200
+_EPOCH = date(1970, 1, 1)
+_INTEGERS = {3: 1, 4: 2, 5: 4, 6: 8}
+_DECIMALS = {8: 4, 9: 8, 10: 16}
+_MICROS_OF_A_DAY = 86_400_000_000
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Return whether a type is a variant: a struct of value and metadata that is marked as one."""
+    if not pa.types.is_struct(kind) or {item.name for item in kind} != {"value", "metadata"}:
+        return False
+    return any((item.metadata or {}).get(MARK) == b"true" for item in kind)
+
+
+def has_variant(kind: pa.DataType) -> bool:
+    """Return whether a type is or contains a variant."""
+    return is_variant(kind) or any(has_variant(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def json_texts(values: pa.StructArray) -> pa.Array:
+    """Return variants as JSON text, null where the variant is. Each distinct one is converted once.
+
+    Raises:
+        ValueError: The bytes of one are no variant.
+    """
+    pairs = zip(values.field("metadata").to_pylist(), values.field("value").to_pylist(), strict=True)
+    there = values.is_valid().to_pylist()
+    known: dict[tuple[bytes, bytes], str] = {}
+    found: list[str | None] = []
+    for is_there, pair in zip(there, pairs, strict=True):
+        if not is_there or None in pair:
+            found.append(None)
+            continue
+        if pair not in known:
+            known[pair] = json_text(*pair)
+        found.append(known[pair])
+    return pa.array(found, pa.string())
+
+
+def json_text(metadata: bytes, value: bytes) -> str:
+    """Return a variant as JSON text.
+
+    Raises:
+        ValueError: The bytes are no variant.
+    """
+    try:
+        return _text(value, 0, _names(metadata), 0)
+    except (IndexError, struct.error, OverflowError, UnicodeDecodeError) as error:
+        raise ValueError(f"the bytes of a variant are damaged ({error})") from error
+
+
+@lru_cache(maxsize=1000)
+def _names(metadata: bytes) -> tuple[str, ...]:
+    return tuple(orjson.dumps(name.decode()).decode() for name in names_of(metadata))
+
+
+def _text(data: bytes, place: int, names: Sequence[str], depth: int) -> str:
+    if depth > _DEEPEST:
+        raise ValueError(f"a variant is nested deeper than {_DEEPEST} levels")
+    kind, header = data[place] & 3, data[place] >> 2
+    if kind == 0:
+        return _primitive(header, data, place + 1)
+    if kind == 1:
+        return _quoted(_part(data, place + 1, header).decode())
+    is_object = kind == 2  # noqa: PLR2004 - an object, otherwise an array
+    width, id_width = (header & 3) + 1, (header >> 2 & 3) + 1 if is_object else 0
+    count_width = 4 if header >> (4 if is_object else 2) & 1 else 1
+    count = _unsigned(data, place + 1, count_width)
+    ids = place + 1 + count_width
+    offsets = ids + count * id_width
+    first = offsets + (count + 1) * width
+    if first > len(data):
+        raise ValueError("a variant ends early")
+    parts = []
+    for number in range(count):
+        begin = first + _unsigned(data, offsets + number * width, width)
+        text = _text(data, begin, names, depth + 1)
+        parts.append(f"{names[_unsigned(data, ids + number * id_width, id_width)]}:{text}" if is_object else text)
+    return "{" + ",".join(parts) + "}" if is_object else "[" + ",".join(parts) + "]"
+
+
+def _part(data: bytes, place: int, length: int) -> bytes:
+    if place + length > len(data):
+        raise ValueError("a variant ends early")
+    return data[place : place + length]
+
+
+def _unsigned(data: bytes, place: int, width: int) -> int:
+    return int.from_bytes(_part(data, place, width), "little")
+
+
+def _signed(data: bytes, place: int, width: int) -> int:
+    return int.from_bytes(_part(data, place, width), "little", signed=True)
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
+def _primitive(number: int, data: bytes, place: int) -> str:
+    if number in _INTEGERS:
+        return str(_signed(data, place, _INTEGERS[number]))
+    if number in _DECIMALS:
+        return _decimal(_signed(data, place + 1, _DECIMALS[number]), data[place])
+    if number not in _OTHERS:
+        raise ValueError(f"a variant has the primitive type {number}, which the specification does not have")
+    return _OTHERS[number](data, place)
+
+
+def _decimal(unscaled: int, scale: int) -> str:
+    while scale and not unscaled % 10:
+        # The scale is no part of the value: shredding may change it.
+        unscaled, scale = unscaled // 10, scale - 1
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
+    return f"-{text}" if unscaled < 0 else text
+
+
+def _float(value: float, text: str) -> str:
+    if math.isfinite(value):
+        return text
+    return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+
+
+def _single(data: bytes, place: int) -> str:
+    """Return a float of 32 bits, with as few digits as tell it from others."""
+    (value,) = struct.unpack("<f", _part(data, place, 4))
+    for digits in range(1, 10):
+        if not math.isfinite(value) or struct.pack("<f", float(f"{value:.{digits}g}")) == _part(data, place, 4):
+            return _float(value, repr(float(f"{value:.{digits}g}")))
+    return repr(value)
+
+
+def _double(data: bytes, place: int) -> str:
+    (value,) = struct.unpack("<d", _part(data, place, 8))
+    return _float(value, repr(value))
+
+
+def _day(days: int) -> str:
+    return (_EPOCH + timedelta(days=days)).isoformat()
+
+
+def _date(data: bytes, place: int) -> str:
+    return _quoted(_day(_signed(data, place, 4)))
+
+
+def _clock(micros: int, nanos: int = 0) -> str:
+    seconds, micros = divmod(micros, 1_000_000)
+    fraction = f".{micros:06d}" + (f"{nanos:03d}" if nanos else "") if micros or nanos else ""
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"
+
+
+def _time(data: bytes, place: int) -> str:
+    return _quoted(_clock(_signed(data, place, 8)))
+
+
+def _timestamp(data: bytes, place: int, *, per_micro: int, zone: str) -> str:
+    micros, nanos = divmod(_signed(data, place, 8), per_micro)
+    days, rest = divmod(micros, _MICROS_OF_A_DAY)
+    return _quoted(f"{_day(days)}T{_clock(rest, nanos)}{zone}")
+
+
+def _sized(data: bytes, place: int) -> bytes:
+    return _part(data, place + 4, _unsigned(data, place, 4))
+
+
+_OTHERS: Mapping[int, Callable[[bytes, int], str]] = {
+    0: lambda _data, _place: "null",
+    1: lambda _data, _place: "true",
+    2: lambda _data, _place: "false",
+    7: _double,
+    11: _date,
+    12: lambda data, place: _timestamp(data, place, per_micro=1, zone="+00:00"),
+    13: lambda data, place: _timestamp(data, place, per_micro=1, zone=""),
+    14: _single,
+    15: lambda data, place: _quoted(base64.b64encode(_sized(data, place)).decode()),
+    16: lambda data, place: _quoted(_sized(data, place).decode()),
+    17: _time,
+    18: lambda data, place: _timestamp(data, place, per_micro=1000, zone="+00:00"),
+    19: lambda data, place: _timestamp(data, place, per_micro=1000, zone=""),
+    20: lambda data, place: _quoted(str(UUID(bytes=_part(data, place, 16)))),
+}
