@@ -123,6 +123,7 @@ class DeleteIndex:
         self._equality: dict[_Partition | None, list[EqualitySet]] = {}
         for (scope, ids), files in sorted(equality.items(), key=lambda item: item[0][1]):
             self._equality.setdefault(scope, []).append(_equality_set(ids, files))
+        self._is_empty = not (self._by_path or self._vectors or by_partition or equality)
 
     def _add_vector(self, row: Mapping[str, Any], partition: _Partition) -> None:
         path = row["referenced_data_file"]
@@ -153,6 +154,8 @@ class DeleteIndex:
         Raises:
             CorruptTableError: Its deletion vector is of another partition, or older than the file.
         """
+        if self._is_empty:
+            return NO_DELETES
         key = (spec_id, partition)
         equality = self._equality_of(key, sequence_number)
         vector = self._vectors.get(path)

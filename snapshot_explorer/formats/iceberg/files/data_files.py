@@ -59,6 +59,8 @@ class OpenFile:
     """Reads it."""
     source: pa.NativeFile
     """Its bytes."""
+    layouts: "Layouts"
+    """What was found of files of the same schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class Rows:
 
 
 class Layouts:
-    """The columns of the file that was read last: the next one often has the same schema, ids included.
+    """The columns of the file that was read last, and their projection: the next file often has the same schema.
 
     Safe to use from several threads.
     """
@@ -82,6 +84,7 @@ class Layouts:
     def __init__(self) -> None:
         """Start empty."""
         self._last: tuple[pa.Schema, IdRules, tuple[FileField, ...]] | None = None
+        self._projection: tuple[Sequence[Field], tuple[FileField, ...], Projection] | None = None
 
     def fields(self, schema: pa.Schema, rules: IdRules, path: str) -> tuple[FileField, ...]:
         """Return the columns of a parquet file; see `file_fields`."""
@@ -90,6 +93,17 @@ class Layouts:
             return last[2]
         found = file_fields(schema, rules, path, by_position=True)
         self._last = schema, rules, found
+        return found
+
+    def projection(
+        self, fields: Sequence[Field], there: tuple[FileField, ...], constants: Constants, path: str
+    ) -> Projection:
+        """Return how the columns of a file become requested columns; see `projection`."""
+        last = self._projection
+        if last is not None and last[0] is fields and last[1] is there and last[2].constants.keys() == constants.keys():
+            return Projection(targets=last[2].targets, constants=constants, path=path)
+        found = projection(fields, there, constants, path)
+        self._projection = fields, there, found
         return found
 
 
@@ -115,12 +129,15 @@ def opened(
         CorruptTableError: The file is missing or damaged, or its row count differs from its manifest's.
         UnsupportedFeatureError: The file is encrypted, has no ids, or has a type that pyarrow does not support.
     """
+    layouts = layouts or Layouts()
     # The size that the manifest records may be wrong: that of the storage counts.
     with _translated(file), storage.open(file.location) as source:
         if file.format == "parquet":
-            found = _parquet(file, source, rules, dictionary, layouts or Layouts())
+            found = _parquet(file, source, rules, dictionary, layouts)
+        elif file.format == "orc":
+            found = _orc(file, source, rules, layouts)
         else:
-            found = _orc(file, source, rules) if file.format == "orc" else _avro(storage, file, source, rules)
+            found = _avro(storage, file, source, rules, layouts)
         if found.rows != file.rows:
             raise CorruptTableError(
                 f"The file {file.location} has {found.rows} rows, but {file.rows} by its manifest. It may have been "
@@ -140,7 +157,8 @@ def _parquet(
         reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
         schema = reader.schema_arrow
     fields = layouts.fields(schema, rules, file.location)
-    return OpenFile(file=file, rows=int(reader.metadata.num_rows), fields=fields, reader=reader, source=source)
+    rows = int(reader.metadata.num_rows)
+    return OpenFile(file=file, rows=rows, fields=fields, reader=reader, source=source, layouts=layouts)
 
 
 def _might_have_int96(schema: pa.Schema) -> bool:
@@ -151,21 +169,21 @@ def _has_int96(reader: "pq.ParquetFile") -> bool:
     return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
 
 
-def _orc(file: File, source: pa.NativeFile, rules: IdRules) -> OpenFile:
+def _orc(file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> OpenFile:
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
     orc_tail.check_types(source)
     reader = orc.ORCFile(source)
     fields = file_fields(reader.schema, rules, file.location, by_position=False)
-    return OpenFile(file=file, rows=int(reader.nrows), fields=fields, reader=reader, source=source)
+    return OpenFile(file=file, rows=int(reader.nrows), fields=fields, reader=reader, source=source, layouts=layouts)
 
 
-def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules) -> OpenFile:
+def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> OpenFile:
     from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
 
     container = read_container(source.read(), file.location, {}, limits=storage.limits)
     fields = file_fields(avro_rows.arrow_schema(container), rules, file.location, by_position=False)
-    return OpenFile(file=file, rows=container.rows, fields=fields, reader=container, source=source)
+    return OpenFile(file=file, rows=container.rows, fields=fields, reader=container, source=source, layouts=layouts)
 
 
 def read(
@@ -189,7 +207,7 @@ def read(
         CorruptTableError: A column cannot be read as the table's, or the file lacks a required column.
         UnsupportedFeatureError: A column is of a type that is not read as the table's.
     """
-    how = projection(fields, open_file.fields, constants, open_file.file.location)
+    how = open_file.layouts.projection(fields, open_file.fields, constants, open_file.file.location)
     log.debug("reading %s of %s", how.names, open_file.file.location)
     for groups, start, rows in _runs(open_file, keep):
         at = start

@@ -39,6 +39,7 @@ class RowReader:
         self._storage = storage
         self._deletes = DeleteReader(storage)
         self._layouts = Layouts()
+        self._last: tuple[Context, tuple[str, ...], _Wanted] | None = None
 
     def __reduce__(self) -> tuple[type["RowReader"], tuple[Storage]]:
         return RowReader, (self._storage,)
@@ -57,7 +58,12 @@ class RowReader:
             UnsupportedFeatureError: A column is stored in a form that is not read; the message names it and the file.
         """
         plan = plan_of(split)
-        yield from self.rows(plan, fields_of(plan.context, columns))
+        last = self._last
+        if last is None or last[0] is not plan.context or last[1] != tuple(columns):
+            # Of many small files this costs as much as a column of each.
+            wanted = _Wanted.of(fields_of(plan.context, columns), ())
+            last = self._last = plan.context, tuple(columns), wanted
+        yield from self._rows(plan, last[2], None)
 
     def rows(self, plan: Plan, fields: Sequence[Field], *, keep: Positions | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a data file.
@@ -68,8 +74,12 @@ class RowReader:
             keep: Positions, ascending: these rows of the file are read, whatever its deletes. None reads all but the
                 deleted ones.
         """
+        yield from self._rows(plan, _Wanted.of(fields, ()), keep)
+
+    def _rows(self, plan: Plan, wanted: "_Wanted", keep: Positions | None) -> Iterator[pa.RecordBatch]:
         live = None if keep is not None else self._live(plan)
-        wanted = _Wanted.of(fields, () if live is None else live.lookups)
+        if live is not None and live.lookups:
+            wanted = _Wanted.of(wanted.fields, live.lookups)
         for rows in self._stored(plan, wanted, keep):
             kept = _listed(rows, keep) if keep is not None else live.mask(rows, wanted) if live is not None else None
             yield from _masked(_batch(rows, wanted, plan), kept)
