@@ -43,6 +43,29 @@ def test_the_hint_is_followed_forward(table):
     assert opened(table).current.version == 8
 
 
+def test_requests_do_not_grow_with_the_history_but_for_manifests_and_data_files(counted, table):
+    def cost(question):
+        counted.requests.clear()
+        question()
+        return len(counted.requests)
+
+    for number in range(1, 9):
+        table.commit([(number, "a")])
+        if number not in (2, 8):
+            continue
+        found = open_table(f"counted://{table.root}")
+        # Two listings for the other formats, whether there is a hint, and the hint; the metadata file and the next one
+        # in three spellings each; the manifest list.
+        assert cost(lambda: open_table(f"counted://{table.root}")) == 11
+        # The hint, and the metadata files as above, to see whether there is a newer one.
+        assert cost(found.update) == 7
+        assert cost(found.history) == 7
+        # The manifest list, and each manifest.
+        assert cost(found.current.files) == 1 + number
+        # Also the size of each data file, and its content.
+        assert cost(found.current.to_arrow) == 1 + number + 2 * number
+
+
 def test_a_hint_to_a_version_that_is_not_there_is_refused(table):
     table.commit([(1, "a")])
     hint(table, b"7\n")

@@ -86,7 +86,7 @@ class MetadataFiles:
         if self.file is not None:
             return Found(metadata=self._parsed(self.file, self._storage.read(self.file)), notes=())
         last = self._last_number
-        hint, known = self._read_numbered([] if last is None else [last, last + 1])
+        hint, known = self._read_hint([] if last is None else [last, last + 1])
         text = _hint_text(hint)
         if text is None or not text.isascii() or not text.isdigit():
             return self._by_name(text) if text else self._by_listing(has_hint=hint is not None)
@@ -98,13 +98,13 @@ class MetadataFiles:
     def _walked(self, number: int, known: dict[int, _Content | None]) -> Found:
         """Return the last of the numbered files that follow the hint without a gap."""
         if number not in known:
-            known.update(self._read_numbered([number, number + 1])[1])
+            known.update(self._read_numbered([number, number + 1]))
         content = known[number]
         if content is None:
             raise self._no_hinted_file(number, self._listed_numbers())
         for _ in range(_STEPS):
             if number + 1 not in known:
-                known.update(self._read_numbered([number + 1])[1])
+                known.update(self._read_numbered([number + 1]))
             following = known[number + 1]
             if following is None:
                 return self._kept(number, content)
@@ -112,21 +112,19 @@ class MetadataFiles:
         listed, last = self._listed_numbers(), number
         while last + 1 in listed:
             last += 1
-        newest = self._read_numbered([last])[1][last]
+        newest = self._read_numbered([last])[last]
         if newest is None:
             raise MissingFileError(f"{FOLDER}/{_SPELLINGS[0].format(last)} disappeared while it was read.")
         return self._kept(last, newest)
 
-    def _read_numbered(self, numbers: Sequence[int]) -> tuple[bytes | None, dict[int, _Content | None]]:
-        """Return the hint, and the files of these numbers in the first spelling that is there. All are read at once."""
-        paths = [[f"{FOLDER}/{spelling.format(number)}" for spelling in _SPELLINGS] for number in numbers]
-        hint, *contents = self._storage.read_present([f"{FOLDER}/{HINT}", *(path for some in paths for path in some)])
-        pairs = iter(contents)
-        found: dict[int, _Content | None] = {}
-        for number, some in zip(numbers, paths, strict=True):
-            there = [(path, content) for path, content in zip(some, pairs, strict=False) if content is not None]
-            found[number] = there[0] if there else None
-        return hint, found
+    def _read_hint(self, numbers: Sequence[int]) -> tuple[bytes | None, dict[int, _Content | None]]:
+        """Return the hint, and the files of these numbers; see `_read_numbered`. All are read at once."""
+        hint, *contents = self._storage.read_present([f"{FOLDER}/{HINT}", *_paths(numbers)])
+        return hint, _in_first_spelling(numbers, contents)
+
+    def _read_numbered(self, numbers: Sequence[int]) -> dict[int, _Content | None]:
+        """Return the files of these numbers in the first spelling that is there. All are read at once."""
+        return _in_first_spelling(numbers, self._storage.read_present(_paths(numbers)))
 
     def _kept(self, number: int, content: _Content) -> Found:
         self._last_number = number
@@ -217,6 +215,20 @@ class MetadataFiles:
             f"{FOLDER}/{HINT} names version {number}, but {self._storage.root} has no metadata file v{number}; "
             f"{there}. The table was copied without it, or is damaged. Open another metadata file by its own path."
         )
+
+
+def _paths(numbers: Sequence[int]) -> list[str]:
+    return [f"{FOLDER}/{spelling.format(number)}" for number in numbers for spelling in _SPELLINGS]
+
+
+def _in_first_spelling(numbers: Sequence[int], contents: Sequence[bytes | None]) -> dict[int, _Content | None]:
+    """Return for each number the first of its files that is there, from the contents of its `_paths`."""
+    pairs = list(zip(_paths(numbers), contents, strict=True))
+    found: dict[int, _Content | None] = {}
+    for place, number in enumerate(numbers):
+        some = pairs[place * len(_SPELLINGS) : (place + 1) * len(_SPELLINGS)]
+        found[number] = next(((path, content) for path, content in some if content is not None), None)
+    return found
 
 
 def _hint_text(content: bytes | None) -> str | None:
