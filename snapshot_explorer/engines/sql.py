@@ -1,8 +1,8 @@
 """SQL queries, run by DuckDB over Arrow data, with projection and filter pushdown.
 
 A query is first planned over empty tables. The plan contains the columns of each scan and the filters directly above
-it; only these columns and rows are then read. Each query has a new connection, without access to files, the network
-or Python variables.
+it; only these columns and rows are then read. Each query has a new connection, without access to other files, the
+network or Python variables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines import duckdb_files, pushdown
 from snapshot_explorer.engines.duckdb_ast import quoted
-from snapshot_explorer.engines.duckdb_sessions import planning_cursor
+from snapshot_explorer.engines.duckdb_sessions import planning_cursor, query_cursor
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.visible import logger_of
 
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 
 log = logger_of(__name__)
 
-_LOCKED = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
-    "python_scan_all_frames": "false",
-    "memory_limit": "50%",
-    "temp_directory": "",
-}
 _NO_TYPE = ("TIME WITH TIME ZONE", "BIGNUM")
 """DuckDB types whose values Arrow cannot represent."""
 _UNREAD = "error('rows are read that the plan does not name')"
@@ -108,7 +100,7 @@ def run(
     views = [_RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
     with _translated(query, failure):
         if explain:
-            with _connected() as connection:
+            with query_cursor() as connection:
                 for view in views:
                     view.show(connection, as_it_is=True)
                 return _result(connection, query)
@@ -124,7 +116,7 @@ def run(
         found = _result_from_files(query, views, required, files) if any(files) else None
         if found is not None:
             return found
-        with _connected() as connection:
+        with query_cursor() as connection:
             for view, what in zip(views, required, strict=True):
                 view.fill(connection, what)
             return _result(connection, query)
@@ -141,7 +133,7 @@ def _result_from_files(
 
     paths = [file.path for some in files for file in some or ()]
     try:
-        with _connected(paths) as connection:
+        with query_cursor(paths) as connection:
             for view, what, some in zip(views, required, files, strict=True):
                 view.fill(connection, what, some)
             return _result(connection, query)
@@ -150,21 +142,6 @@ def _result_from_files(
     except duckdb.Error as error:
         log.debug("DuckDB does not read the files of a query itself: %s", str(error).splitlines()[0])
         return None
-
-
-@contextmanager
-def _connected(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a connection for one query, which can read these files and no others."""
-    import duckdb
-
-    with duckdb.connect(":memory:", config=dict(_LOCKED)) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET errors_as_json = true")
-        listed = ", ".join(f"'{path}'" for path in paths)  # these paths contain no quotes
-        connection.execute(f"SET allowed_paths = [{listed}]")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-        yield connection
 
 
 @contextmanager

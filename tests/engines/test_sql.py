@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines import pushdown, sql
+from snapshot_explorer.engines import duckdb_sessions, pushdown, sql
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.engines.sql import Relation, RequiredRows, run
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -310,7 +310,8 @@ def test_memory_is_bounded_and_nothing_is_spilled():
 
 
 def test_too_little_memory_is_reported_without_advice_that_cannot_be_followed(monkeypatch):
-    monkeypatch.setitem(sql._LOCKED, "memory_limit", "50MB")
+    monkeypatch.setitem(duckdb_sessions._QUERIES, "memory_limit", "50MB")
+    monkeypatch.setattr("os.getpid", lambda: -1)  # no instance of it is open
 
     with pytest.raises(InvalidArgumentError) as raised:
         run("select list(range) from range(30000000)", {}, failure)
