@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope, no_var_expand
-from traitlets import Bool, Enum, Int
+from traitlets import Bool, Bunch, Enum, Int, TraitError, Unicode, validate
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import HELP, Arguments, Command, Invocation, Settings, find_command
 from snapshot_explorer.jupyter.commands import COMMANDS
@@ -20,6 +20,7 @@ from snapshot_explorer.jupyter.spellings import ALIASES, Written, as_command
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.tokens import Token, without_semicolon
 from snapshot_explorer.jupyter.variables import expand
+from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.render import DRAWN_ROWS
 from snapshot_explorer.table import Table
 from snapshot_explorer.visible import visible
@@ -44,12 +45,24 @@ class SnapshotMagics(Magics):
         DEFAULT_LIMITS.size_bytes, min=0, help="Bytes above which `load` needs --limit or --yes (1 MB is 1,000,000)."
     ).tag(config=True)
     engine = Enum(ENGINES, "pandas", help="What `load` returns without --engine.").tag(config=True)
+    time_zone = Unicode(
+        "UTC", help="The zone in which the explorer shows times beside UTC, such as Europe/Berlin; local for your own."
+    ).tag(config=True)
     progress = Bool(default_value=True, help="Show the progress of work that takes longer than a second.").tag(
         config=True
     )
     debug = Bool(default_value=False, help="Show the traceback of every error, as --debug does for one line.").tag(
         config=True
     )
+
+    @validate("time_zone")
+    def _check_time_zone(self, proposal: Bunch) -> str:
+        name: str = proposal.value
+        try:
+            zone_of(name)
+        except InvalidArgumentError as error:
+            raise TraitError(str(error)) from error
+        return name
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)

@@ -11,20 +11,8 @@ import pyarrow.compute as pc
 from snapshot_explorer.render.anomaly_marks import rule_lines
 from snapshot_explorer.render.cells import moment, size
 from snapshot_explorer.render.drawing import Grid
-from snapshot_explorer.render.figures import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    Style,
-    escaped,
-    gaps,
-    legible,
-    numbers,
-)
+from snapshot_explorer.render.figures import Style, escaped, gaps, legible, numbers
+from snapshot_explorer.render.palette import GREY, KIND_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,16 +20,16 @@ if TYPE_CHECKING:
 Measure = Literal["rows", "files", "bytes"]
 """The measure of the bars of a timeline."""
 STYLES = {
-    "append": Style(colour=GREEN, pattern="", symbol="triangle-up", sign="+"),
-    "overwrite": Style(colour=ORANGE, pattern="x", symbol="square", sign="~"),
-    "compact": Style(colour=SKY, pattern="/", symbol="diamond", sign="~"),
-    "delete": Style(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-"),
-    "update": Style(colour=PURPLE, pattern="-", symbol="hexagon", sign="~"),
-    "merge": Style(colour=BLUE, pattern="+", symbol="cross", sign="~"),
-    "restore": Style(colour=ORANGE, pattern="|", symbol="pentagon", sign="~"),
-    "schema": Style(colour=PURPLE, pattern=".", symbol="star", sign=""),
-    "analyze": Style(colour=GREY, pattern=".", symbol="circle-open", sign=""),
-    "maintenance": Style(colour=GREY, pattern="|", symbol="square-open", sign=""),
+    "append": Style(colour=KIND_COLOURS["append"], pattern="", symbol="triangle-up", sign="+"),
+    "overwrite": Style(colour=KIND_COLOURS["overwrite"], pattern="x", symbol="square", sign="~"),
+    "compact": Style(colour=KIND_COLOURS["compact"], pattern="/", symbol="diamond", sign="~"),
+    "delete": Style(colour=KIND_COLOURS["delete"], pattern="\\", symbol="triangle-down", sign="-"),
+    "update": Style(colour=KIND_COLOURS["update"], pattern="-", symbol="hexagon", sign="~"),
+    "merge": Style(colour=KIND_COLOURS["merge"], pattern="+", symbol="cross", sign="~"),
+    "restore": Style(colour=KIND_COLOURS["restore"], pattern="|", symbol="pentagon", sign="~"),
+    "schema": Style(colour=KIND_COLOURS["schema"], pattern=".", symbol="star", sign=""),
+    "analyze": Style(colour=KIND_COLOURS["analyze"], pattern=".", symbol="circle-open", sign=""),
+    "maintenance": Style(colour=KIND_COLOURS["maintenance"], pattern="|", symbol="square-open", sign=""),
 }
 OTHER = Style(colour=GREY, pattern="", symbol="x", sign="")
 MAX_NAMES = 8

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.render.cells import cut
 from snapshot_explorer.render.drawing import DRAWN_ROWS
 from snapshot_explorer.render.html import html
+from snapshot_explorer.render.palette import GREEN, GREY, SKY, VERMILLION
 from snapshot_explorer.render.text import text
 from snapshot_explorer.visible import visible
 
@@ -48,7 +49,7 @@ class Style:
     """Marker shapes that distinguish groups in addition to colour."""
 
     colour: str
-    """From the palette by Okabe and Ito, which colour-blind people can distinguish."""
+    """One of the palette."""
     pattern: str
     """What fills its bars, as plotly spells it."""
     symbol: str
@@ -63,15 +64,6 @@ class Style:
         return {"color": self.colour, "line": {"width": 0}, "pattern": pattern}
 
 
-GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GREY = (
-    "#009E73",
-    "#E69F00",
-    "#56B4E9",
-    "#D55E00",
-    "#CC79A7",
-    "#0072B2",
-    "#999999",
-)
 ADDED = Style(colour=GREEN, pattern="", symbol="triangle-up", sign="+")
 REMOVED = Style(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-")
 REWRITTEN = Style(colour=SKY, pattern="/", symbol="diamond", sign="~")

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.render.commits import MAX_NAMES, name_line
-from snapshot_explorer.render.figures import BLUE, INK, escaped, legible
+from snapshot_explorer.render.figures import INK, escaped, legible
+from snapshot_explorer.render.palette import BLUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

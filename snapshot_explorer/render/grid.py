@@ -20,6 +20,8 @@ class ShownColumn:
     """Whether the column contains numbers, which are aligned to the right."""
     cells: tuple[Cell, ...]
     """The first rows."""
+    values: tuple[int | None, ...] = ()
+    """Their values, where the column contains whole numbers."""
 
     @property
     def is_path(self) -> bool:
@@ -48,6 +50,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
                 meaning=meaning.decode(errors="replace") if meaning else None,
                 is_number=_is_number(field.type),
                 cells=tuple(cell(value, unit) for value in rows.column(position)),
+                values=tuple(rows.column(position).to_pylist()) if pa.types.is_integer(field.type) else (),
             )
         )
     return tuple(columns)

@@ -9,6 +9,7 @@ from html import escape
 from snapshot_explorer.render.cells import NULL, Cell, cell, cut, unit_of
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
+from snapshot_explorer.render.palette import KIND_COLOURS
 from snapshot_explorer.visible import visible
 
 _WIDEST_CELL = 80
@@ -50,6 +51,18 @@ _STYLE = (
     ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
     "</style>"
 )
+_STYLE_OF_COMMITS = (
+    "<style>"
+    ".sx .sx-kind::before{content:'';display:inline-block;width:.7em;height:.7em;margin-right:.5em;border-radius:2px;"
+    "background:var(--sx-kind,#999)}"
+    ".sx .sx-table td.sx-plus{color:#00664b}.sx .sx-table td.sx-minus{color:#a34700}"
+    f"{_DARK.replace('.sx', '.sx .sx-table td.sx-plus')}{{color:#4fd1a5}}"
+    f"{_DARK.replace('.sx', '.sx .sx-table td.sx-minus')}{{color:#ff9d5c}}"
+    ".sx .sx-plus[style],.sx .sx-minus[style]{background:linear-gradient(to left,"
+    "color-mix(in srgb,currentColor 22%,transparent) var(--sx-part),transparent var(--sx-part))}"
+    "</style>"
+)
+"""Kinds of commits have the colours of the timeline; what was added is green, what was removed is red, with bars."""
 _STYLE_OF_MARKS = (
     "<style>"
     ".sx .sx-table td.sx-changed{font-weight:600;box-shadow:inset 0 0 0 99px rgba(0,98,155,.18);"
@@ -86,6 +99,8 @@ def _fragments(drawing: Drawing, limit: int, *, has_actions: bool) -> Iterator[s
     title = _escaped(cut(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, Lanes) for part in drawing.parts) else ""
+    grids = [part for part in drawing.parts if isinstance(part, Grid)]
+    style += _STYLE_OF_COMMITS if any(_is_of_commits(part) for part in grids) else ""
     style += _STYLE_OF_MARKS if any(isinstance(part, Grid) and part.marked for part in drawing.parts) else ""
     yield f'<div class="sx">{style}<div class="sx-title" role="heading" aria-level="3">{title}</div>'
     for part in drawing.parts:
@@ -162,19 +177,44 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]]) 
         name = _escaped(cut(column.name, _WIDEST_CELL)).replace("_", "_<wbr>")
         yield f'<th scope="col"{css}{_tooltip(column.meaning)}>{name}</th>'
     yield "</tr></thead><tbody>"
+    parts = [_parts(column) for column in columns]
     for position in range(len(columns[0].cells) if columns else 0):
         yield "<tr>"
         for place, column in enumerate(columns):
-            yield _cell(column.cells[position], column, is_marked=(position, place) in marked)
+            part = parts[place][position] if parts[place] else None
+            yield _cell(column.cells[position], column, is_marked=(position, place) in marked, part=part)
         yield "</tr>"
     yield "</tbody>"
 
 
-def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool) -> str:
+def _is_of_commits(grid: Grid) -> bool:
+    return any(name == "kind" or name.startswith(tuple(_SIDES)) for name in grid.rows.column_names)
+
+
+_SIDES = {"added_": "sx-plus", "removed_": "sx-minus"}
+"""CSS classes of columns that count what was added or removed, by how their names begin."""
+
+
+def _parts(column: ShownColumn) -> list[int]:
+    """Return how long the bar of each cell is, in percent of the longest; nothing where a column has no bars."""
+    if not column.is_number or not column.name.startswith(tuple(_SIDES)) or not column.values:
+        return []
+    most = max((value for value in column.values if value is not None), default=0)
+    return [round(100 * (value or 0) / most) if most > 0 else 0 for value in column.values]
+
+
+def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None) -> str:
     shown_text = shown.text if shown.whole else cut(shown.text, _WIDEST_CELL, middle=column.is_path)
     full = shown.exact or (shown.text if shown_text != shown.text else None)
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
-    css = f' class="{" ".join(names)}"' if names else ""
+    style = ""
+    if part:
+        names.append(next(css for start, css in _SIDES.items() if column.name.startswith(start)))
+        style = f' style="--sx-part:{part}%"'
+    if column.name == "kind" and shown.text in KIND_COLOURS:
+        names.append("sx-kind")
+        style = f' style="--sx-kind:{KIND_COLOURS[shown.text]}"'
+    css = (f' class="{" ".join(names)}"' if names else "") + style
     return f"<td{css}{_tooltip(full)}>{escape(shown_text)}</td>"
 
 

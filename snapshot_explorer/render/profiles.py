@@ -9,12 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.render.figures import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
     axis,
     gaps,
     layout,
@@ -25,6 +19,7 @@ from snapshot_explorer.render.figures import (
     stepped_line,
     version_axis,
 )
+from snapshot_explorer.render.palette import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,7 +24,6 @@ from snapshot_explorer.render.commits import (
 from snapshot_explorer.render.drawing import Drawing
 from snapshot_explorer.render.figures import (
     INK,
-    PURPLE,
     SHADE,
     VERMILLION,
     Picture,
@@ -39,6 +38,7 @@ from snapshot_explorer.render.figures import (
     version_axis,
 )
 from snapshot_explorer.render.flags import FlagLayer, below, draw, placed
+from snapshot_explorer.render.palette import PURPLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

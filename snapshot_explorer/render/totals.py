@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.render.figures import (
-    GREEN,
-    SKY,
-    VERMILLION,
     axis,
     gaps,
     layout,
@@ -18,6 +15,7 @@ from snapshot_explorer.render.figures import (
     stepped_line,
     version_axis,
 )
+from snapshot_explorer.render.palette import GREEN, SKY, VERMILLION
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

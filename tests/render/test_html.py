@@ -64,9 +64,27 @@ def test_a_grid_is_a_table_with_column_headers_and_tooltips() -> None:
         '<table class="sx-table" aria-label="History"><thead><tr>'
         '<th scope="col" class="sx-n">version</th>'
         '<th scope="col" class="sx-n" title="size of the added files">added_<wbr>bytes</th></tr></thead>'
-        '<tbody><tr><td class="sx-n">17</td><td class="sx-n" title="1,234,567 bytes">1.2 MB</td></tr></tbody>'
+        '<tbody><tr><td class="sx-n">17</td>'
+        '<td class="sx-n sx-plus" style="--sx-part:100%" title="1,234,567 bytes">1.2 MB</td></tr></tbody>'
         '</table></div><div class="sx-said">1 of 3 versions</div></div>'
     )
+
+
+def test_kinds_have_their_colour_and_what_was_added_or_removed_a_bar() -> None:
+    rows = pa.table({"kind": ["append", "<b>"], "added_rows": [50, 0], "removed_rows": [None, 3], "rows": [1, 2]})
+
+    drawn = html(Drawing(title="History", parts=(Grid(rows),)))
+
+    assert re.findall("<td.*?</td>", without_style(drawn)) == [
+        '<td class="sx-kind" style="--sx-kind:#009E73">append</td>',
+        '<td class="sx-n sx-plus" style="--sx-part:100%">50</td>',
+        '<td class="sx-n sx-0">-</td>',
+        '<td class="sx-n">1</td>',
+        "<td>&lt;b&gt;</td>",
+        '<td class="sx-n">0</td>',
+        '<td class="sx-n sx-minus" style="--sx-part:100%">3</td>',
+        '<td class="sx-n">2</td>',
+    ]
 
 
 def test_pairs_are_a_table_with_row_headers() -> None:

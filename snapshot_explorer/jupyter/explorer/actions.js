@@ -1,4 +1,4 @@
-// What buttons inside an explorer's HTML do: copy a line, insert it as a cell, save rows, open what is shown.
+// What buttons inside an explorer's HTML do: copy a line, insert it as a cell, save rows, open what is shown. Names sliders.
 // Such an element has data-sx="copy", "insert", "save" or "open", and data-sx-value.
 
 async function copy(text) {
@@ -50,11 +50,21 @@ function render({ model, el }) {
     } else if (sx === "insert") await insert(sxValue);
     else model.send({ [sx]: sxValue });
   };
+  /** Name the handles of sliders, which have none: by the tooltip of a slider, or its label. */
+  const name = ({ target }) => {
+    if (target.getAttribute?.("role") !== "slider" || !target.closest(".sx-explorer")?.contains(el)) return;
+    const slider = target.closest(".widget-slider, .jupyter-widget-slider");
+    const label = slider?.querySelector("label")?.textContent.trim(), handles = slider?.querySelectorAll("[role=slider]");
+    const which = handles?.length > 1 ? (handles[0] === target ? "first " : "last ") : "";
+    target.setAttribute("aria-label", which + (label || slider?.title || slider?.querySelector("[title]")?.title || "value"));
+  };
   const receive = (message, buffers) => { if (message?.save) save(message, buffers); };
   for (const kind of ["click", "keydown"]) document.addEventListener(kind, act);
+  document.addEventListener("focusin", name);
   model.on("msg:custom", receive);
   return () => {
     for (const kind of ["click", "keydown"]) document.removeEventListener(kind, act);
+    document.removeEventListener("focusin", name);
     model.off("msg:custom", receive);
   };
 }

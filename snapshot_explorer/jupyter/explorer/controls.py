@@ -10,7 +10,7 @@ from traitlets import TraitError
 
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.panes import error_html
-from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, HEALTH, MEASURES, ROW_KINDS
+from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, FILTERS, HEALTH, MEASURES, ROW_KINDS
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import cut, moment
 from snapshot_explorer.visible import visible
@@ -67,7 +67,7 @@ class Controls:
         self._watch("note", lambda change: setattr(self.note, "value", error_html(change.new)))
         self._follow_window()
         self.top = self._top(act["refresh"])
-        self.filters = self._filters()
+        self.filters = self._folded("Filters", self._filters(), FILTERS)
         self.manifest = self._factory.make(
             widgets.Dropdown, options=[("no manifest", "")], description="Open", width="480px"
         )
@@ -137,7 +137,7 @@ class Controls:
         clicks = self._choices("clicks", [(marker.upper(), marker) for marker in _MARKERS], "A click sets")
         return self._factory.column(
             self._factory.row(
-                *(control for marker in _MARKERS for control in (self.markers[marker], self.movers[marker])),
+                *(self._factory.row(self.markers[marker], self.movers[marker], together=True) for marker in _MARKERS),
                 self._toggle("pinned", "Pin A", "Keep A where it is; otherwise A is the version before B"),
                 self._factory.button("Previous", "Move B one version back", state.previous),
                 self._factory.button("Next", "Move B one version on", state.next),
@@ -172,11 +172,37 @@ class Controls:
         show()
         return stop, often
 
+    def _folded(self, label: str, box: widgets.Widget, traits: Sequence[str]) -> widgets.VBox:
+        """Return a box below a button that shows and hides it, and says how many of its traits are set."""
+        button = self._factory.make(widgets.ToggleButton, value=False, tooltip=f"Show or hide: {label}", width="auto")
+        known = self._state.traits()
+
+        def show(_: object = None) -> None:
+            count = sum(getattr(self._state, name) != known[name].default_value for name in traits)
+            sign = (
+                "\N{BLACK DOWN-POINTING SMALL TRIANGLE}" if button.value else "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}"
+            )
+            button.description = f"{sign} {label}" + (f" ({count} set)" if count else "")
+            self._factory.show(box, shown=button.value)
+
+        button.observe(show, "value")
+        for name in traits:
+            self._watch(name, show)
+        show()
+        return self._factory.column(button, box)
+
+    def _kinds(self) -> widgets.Dropdown:
+        """Return the list of kinds. A list shows no option whose value is None, so that any kind is empty text."""
+        options = [("any kind", ""), *((kind, kind) for kind in get_args(Kind))]
+        box = self._factory.make(widgets.Dropdown, options=options, value="", description="Kind", width="220px")
+        box.observe(lambda change: self._state.set_trait("kind", change.new or None), "value")
+        self._watch("kind", lambda change: setattr(box, "value", change.new or ""))
+        return box
+
     def _filters(self) -> widgets.VBox:
-        kinds = [("any kind", None), *((kind, kind) for kind in get_args(Kind))]
         return self._factory.column(
             self._factory.row(
-                self._dropdown("kind", kinds, "Kind"),
+                self._kinds(),
                 self._text("operation", "Operation", "MERGE"),
                 self._text("user", "User", "part of the name"),
                 self._text("text", "Text", "in what is stored"),
@@ -185,6 +211,7 @@ class Controls:
                 self._text("since", "Since", "@2026-11-01 or @3d"),
                 self._text("until", "Until", "@2026-11-08"),
                 self._toggle("maintenance", "Maintenance commits", "Show commits that change no data"),
+                self._text("zone", "Time zone", "UTC, local, Europe/Berlin"),
                 self._toggle("anomalies", "Mark anomalies", "Mark versions where a number jumps, from metadata"),
                 self._factory.button("Show all", "Take all filters away", self._state.reset_filters),
             ),

@@ -30,6 +30,13 @@ def load_limits() -> Limits:
     return Limits(rows=magics.load_row_limit, size_bytes=magics.load_size_limit)
 
 
+def time_zone() -> str:
+    """Return the zone in which times are shown beside UTC: the setting of `%snapshot`."""
+    shell = get_ipython()
+    magics = None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")
+    return "UTC" if magics is None else str(magics.time_zone)
+
+
 def has_kernel() -> bool:
     """Return whether a kernel runs, so that there may be a page for widgets."""
     return getattr(get_ipython(), "kernel", None) is not None

@@ -15,11 +15,11 @@ from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
 from snapshot_explorer.jupyter.explorer.controls import Controls
-from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of
+from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of, time_zone
 from snapshot_explorer.jupyter.explorer.following import FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
-from snapshot_explorer.jupyter.explorer.page_actions import FILE_FORMATS, PageActions
-from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
+from snapshot_explorer.jupyter.explorer.page_actions import FILE_FORMATS, PageActions, action_button
+from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, head_html
 from snapshot_explorer.jupyter.explorer.reading import (
     Log,
     TableSize,
@@ -29,7 +29,15 @@ from snapshot_explorer.jupyter.explorer.reading import (
     with_known_readability,
 )
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
-from snapshot_explorer.jupyter.explorer.static_view import LIVE, STYLE, head, static_html, static_text, static_view
+from snapshot_explorer.jupyter.explorer.static_view import (
+    LIVE,
+    STYLE,
+    head,
+    newest_commit,
+    static_html,
+    static_text,
+    static_view,
+)
 from snapshot_explorer.jupyter.explorer.timeline_facts import FactsReader
 from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
 from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
@@ -94,13 +102,21 @@ class Explorer(widgets.VBox):
         self._fill_panes()
         panes = [self._views.panes[tab].box for tab in TABS]
         self._tabs = widgets.Tab(panes, titles=[tab.capitalize() for tab in TABS], selected_index=0)
-        filters = widgets.Accordion([self._controls.filters], titles=["Filters"])
-        top = [self._actions, self._head, self._busy.box, self._timeline_pane, self._line, self._controls.top, filters]
+        top = [
+            self._actions,
+            self._head,
+            self._busy.box,
+            self._timeline_pane,
+            self._line,
+            self._controls.top,
+            self._controls.filters,
+        ]
         super().__init__([*top, self._tabs])
         self.add_class(LIVE)
         self._tabs.observe(self._tab_clicked, "selected_index")
         self.state.observe(self._changed)
         self._draw_head()
+        self.state.zone = time_zone()
         self.refresh()
 
     def _forget_all(self) -> None:
@@ -213,7 +229,7 @@ class Explorer(widgets.VBox):
         lines += [] if pane.result is None else [f"{pane.result.code}    Source: {pane.result.source}"]
         picture = self._timeline_pane.picture
         parts = () if picture is None else picture.drawing().parts
-        return static_view(lines, parts, pane.drawing, title=f"Explorer of {self.table.path}")
+        return static_view(lines, parts, pane.drawing, title=f"Explorer of {self.name}")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return the widget, with a table and a picture for pages on which no widget lives."""
@@ -251,6 +267,9 @@ class Explorer(widgets.VBox):
                 self._tick(self._follow, self.state.interval, on=self.state.follow)
             case "playing":
                 self._tick(self._play, _PLAY_SECONDS, on=change.new)
+            case "zone":
+                self._timeline_pane.zone = "" if change.new == "local" else change.new
+                self._draw_head()
             case "measure":
                 self._facts.read_totals(self._log)
             case "anomalies":
@@ -404,7 +423,9 @@ class Explorer(widgets.VBox):
 
     def _draw_head(self) -> None:
         problem = error_html(self._problem) if self._problem else ""
-        self._head.value = STYLE + text_html(" \N{MIDDLE DOT} ".join(self._lines())) + problem
+        newest = None if self._log is None else newest_commit(self._log, self.state.zone)
+        copy_path = action_button("Copy path", "copy", self.table.path, "Copy the path of the table")
+        self._head.value = STYLE + head_html(self._lines(), newest, copy_path) + problem
 
     def _fail_head(self, sentence: str) -> None:
         self._busy.hide()

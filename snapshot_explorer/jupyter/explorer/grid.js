@@ -30,6 +30,8 @@ const STYLE = `
 .sx-grid .sx-null { color: var(--g-faint); }
 .sx-grid td.sx-changed { font-weight: 600; box-shadow: inset 0 0 0 99px rgba(0,98,155,.18); text-decoration: underline dotted; }
 .sx-grid td.sx-plus { box-shadow: inset 3px 0 0 #009E73; } .sx-grid td.sx-minus { box-shadow: inset 3px 0 0 #D55E00; }
+.sx-grid td.sx-added { border-right: 3px solid #009E73; } .sx-grid td.sx-removed { border-right: 3px solid #D55E00; }
+.sx-grid .sx-chip { display: inline-block; width: 9px; height: 9px; margin-right: 6px; border-radius: 2px; }
 .sx-grid td.sx-here { outline: 2px solid #0072B2; outline-offset: -2px; }
 .sx-grid.sx-opens tbody td { cursor: pointer; }
 .sx-grid .sx-said { color: var(--g-faint); }`;
@@ -137,7 +139,8 @@ class Rows {
         bar.style.height = `${(100 * count) / most}%`;
         return bar;
       }));
-      const range = column.least === null ? "" : `${column.least} to ${column.greatest}`;
+      const isOne = column.least === column.greatest;
+      const range = column.least === null ? "" : isOne ? column.least : `${column.least} to ${column.greatest}`;
       bins.title = range;
       const facts = [...(column.distinct === null ? [] : [`${column.distinct.toLocaleString("en-US")} distinct`]),
         ...(column.nulls ? [`${column.nulls.toLocaleString("en-US")} null`] : [])].join(", ");
@@ -199,6 +202,16 @@ class Rows {
     if (value?.changed) made.classList.add("sx-changed");
     if (column.name === "change" && value) made.classList.toggle("sx-plus", value.text.startsWith("+"));
     if (column.name === "change" && value) made.classList.toggle("sx-minus", value.text.startsWith("-"));
+    if (value && value.text !== "-" && value.text !== "0" && column.number) {
+      made.classList.toggle("sx-added", column.name.startsWith("added_"));
+      made.classList.toggle("sx-removed", column.name.startsWith("removed_"));
+    }
+    const colour = column.colours?.[value?.text];
+    if (colour) {
+      const chip = element("span", "sx-chip");
+      chip.style.background = colour;
+      made.prepend(chip);
+    }
     if (value?.full) made.title = value.full;
     return made;
   }

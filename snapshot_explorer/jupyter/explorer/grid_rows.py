@@ -14,6 +14,7 @@ from snapshot_explorer.render.cells import NULL, cell, cut, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 from snapshot_explorer.render.figures import legible
 from snapshot_explorer.render.grid import shown_columns
+from snapshot_explorer.render.palette import KIND_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -104,6 +105,7 @@ def _described(rows: pa.Table) -> list[dict[str, object]]:
                 "greatest": None if greatest is None else cut(cell(greatest, unit).text, _WIDEST),
                 "bins": _histogram(column),
                 "distinct": _distinct(column),
+                "colours": KIND_COLOURS if item.name == "kind" else None,
             }
         )
     return found

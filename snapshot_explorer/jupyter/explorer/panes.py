@@ -13,7 +13,7 @@ from snapshot_explorer.render import Grid, html
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import ipywidgets as widgets
 
@@ -56,6 +56,14 @@ def source_html(content: ViewResult, place: str) -> str:
             for name in FILE_FORMATS
         )
     return f'<div style="{_CODE}">{code}{buttons}\n{source}{path}</div>'
+
+
+def head_html(lines: Sequence[str], newest: str | None, button: str) -> str:
+    """Return what the table is: its name, what is known of it, and its newest commit; a button behind it."""
+    name, _, rest = lines[0].partition(" ")
+    told = [rest, *lines[1:], *([newest] if newest else [])]
+    shown = " \N{MIDDLE DOT} ".join(escape(visible(one)) for one in told)
+    return f'<div role="status" style="{_TEXT}"><b>{escape(visible(name))}</b> {shown}{button}</div>'
 
 
 def text_html(text: str) -> str:

@@ -15,6 +15,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.history import CommitFilter
 from snapshot_explorer.jupyter.cost import ENGINES
+from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.model import Kind
 from snapshot_explorer.refs import parse_time_bound
 from snapshot_explorer.render.commits import Measure
@@ -56,6 +57,7 @@ class ExplorerState(HasTraits):
     tab = Enum(TABS, "commit", help="The view that is in front.")
     measure = Enum(MEASURES, "rows", help="What the timeline's bars and line count.")
     anomalies = Bool(default_value=False, help="Whether versions where a number jumps are marked in the timeline.")
+    zone = Unicode("UTC", help="The zone in which times are shown beside UTC, such as Europe/Berlin, or local.")
     window = AnyTrait(None, help="The first and the last version that the timeline shows; None where there is none.")
     kind = Enum((None, *get_args(Kind)), None, allow_none=True, help="Only commits of this kind.")
     operation = Unicode("", help="Only commits with this word of the writer's own.")
@@ -272,6 +274,15 @@ class ExplorerState(HasTraits):
             except InvalidArgumentError as error:
                 raise TraitError(str(error)) from error
         return text
+
+    @validate("zone")
+    def _check_zone(self, proposal: Bunch) -> str:
+        name: str = proposal.value.strip() or "UTC"
+        try:
+            zone_of(name)
+        except InvalidArgumentError as error:
+            raise TraitError(str(error)) from error
+        return name
 
     @validate("variable")
     def _check_variable(self, proposal: Bunch) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from snapshot_explorer.jupyter.zones import ago, local_text
 from snapshot_explorer.render import Drawing, Line, html, text
 from snapshot_explorer.render.cells import cut, size
-from snapshot_explorer.render.figures import BLUE, GREEN, INK, VERMILLION, numbers
+from snapshot_explorer.render.figures import INK, numbers
+from snapshot_explorer.render.palette import BLUE, GREEN, VERMILLION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +27,13 @@ if TYPE_CHECKING:
 
 LIVE = "sx-explorer"
 """The class of an explorer that lives on a page."""
-STYLE = f"<style>.{LIVE} .sx{{background:none}}</style>"
-"""CSS that gives the content of an explorer the colour of its tabs."""
+_FOCUSED = ",".join(
+    f".{LIVE} {one}:focus-visible" for one in (".noUi-handle", "button", "input", "select", ".lm-TabBar-tab", ".sx-box")
+)
+STYLE = (
+    f"<style>.{LIVE} .sx{{background:none}}{_FOCUSED}{{outline:2px solid #0072B2!important;outline-offset:1px}}</style>"
+)
+"""CSS that gives the content of an explorer the colour of its tabs, and what has the focus an outline."""
 _STYLE = (
     f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
     f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}</style>"
@@ -61,6 +69,15 @@ def head(table: Table, name: str, state: ExplorerState, log: Log | None, table_s
     lines += [f"{table_size.files:,} files, {size(table_size.size_bytes)}"] if table_size is not None else []
     lines += [_branches(log.branches)] if log.branches else []
     return lines
+
+
+def newest_commit(log: Log, zone: str) -> str | None:
+    """Return when the newest commit was, and how long ago; for pages that are alive, as it changes."""
+    time = log.commits["committed_at"][0].as_py() if len(log.commits) else None
+    if time is None:
+        return None
+    local = local_text(time, zone)
+    return f"newest commit {ago(time, datetime.now(UTC))}" + (f", {local}" if local else "")
 
 
 def _branches(branches: Mapping[str, int | None]) -> str:

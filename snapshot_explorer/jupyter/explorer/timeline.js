@@ -1,7 +1,8 @@
 // Draws the timeline of an explorer from the traits `commits`, `a` and `b`, and reports which commit is clicked.
 // Everything that is seen is drawn from traits, at any time, at any width: no message can be missed.
 
-const INK = "#7b7b7b", GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#CC79A7";
+let INK = "#767676";  // the colour of the page's fainter text, once it is known
+const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#CC79A7";
 const MARKERS = [["a", "A", "#D55E00", [7, 5]], ["b", "B", "#0072B2", []]];
 const HEIGHT = 324, LEFT = 66, RIGHT = 24, TOP = 6, BOTTOM = 48;
 const BARS = 0.36, LINE = 0.28, LETTERS = 0.32;  // shares of the height, from the bottom
@@ -16,7 +17,8 @@ const FLAT = 0.8;  // of the highest total: above it the line begins at the lowe
 const FEWEST_BARS = 8, NAMED_CUTS = 6, MARK = 9;
 const READABLE = ["", "only metadata is left", "cannot be loaded"];
 const STYLE = `
-.sx-timeline { position: relative; width: 100%; color: ${INK}; font: 12px/1.4 var(--jp-ui-font-family, system-ui, sans-serif); }
+.sx-timeline { position: relative; width: 100%; font: 12px/1.4 var(--jp-ui-font-family, system-ui, sans-serif);
+  color: var(--jp-content-font-color2, var(--vscode-descriptionForeground, #767676)); }
 .sx-timeline > canvas { display: block; width: 100%; height: ${HEIGHT}px; touch-action: pan-y; cursor: pointer; }
 .sx-timeline > canvas:focus-visible { outline: 2px solid #0072B2; outline-offset: -2px; }
 .sx-timeline .sx-legend { display: flex; flex-wrap: wrap; gap: 0 12px; min-height: 22px; padding-left: ${LEFT}px; }
@@ -25,7 +27,7 @@ const STYLE = `
 .sx-timeline button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .sx-timeline [hidden] { display: none; }
 .sx-timeline .sx-told { position: absolute; z-index: 10; pointer-events: none; background: #333; color: #fff;
-  border: 1px solid ${INK}; padding: 4px 7px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: min(60%, 46em); overflow: hidden; }
+  border: 1px solid #767676; padding: 4px 7px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: min(60%, 46em); overflow: hidden; }
 .sx-timeline .sx-told::first-line { font-weight: bold; }`;
 
 const views = { f: Float64Array, i: BigInt64Array, b: Uint8Array };
@@ -136,7 +138,10 @@ class Timeline {
     this.canvas.dataset.lmSuppressShortcuts = "true";  // JupyterLab leaves its keys to what has the focus
     root.append(style, this.legend, this.canvas, this.told);
     this.ink = this.canvas.getContext("2d");
+    INK = getComputedStyle(root).color || INK;
     this.take();
+    this.themes = new MutationObserver(() => { this.fillings = null; this.list(); this.draw(); });
+    this.themes.observe(document.body, { attributes: true });
     this.sizes = new ResizeObserver(() => this.draw());
     this.sizes.observe(root);
     for (const [name, act] of [["pointermove", "move"], ["pointerdown", "press"], ["pointerup", "release"],
@@ -169,6 +174,7 @@ class Timeline {
 
   /** List what is drawn; a kind can be hidden. */
   list() {
+    INK = getComputedStyle(this.root).color || INK;
     this.legend.replaceChildren();
     const { data } = this;
     if (!data?.count) return;
@@ -232,6 +238,7 @@ class Timeline {
     const width = Math.floor(this.root.clientWidth), ratio = window.devicePixelRatio || 1;
     if (width < LEFT + RIGHT + 20) return;
     const { canvas, ink, data } = this;
+    INK = getComputedStyle(this.root).color || INK;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(HEIGHT * ratio);
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -369,12 +376,12 @@ class Timeline {
       const x = tick - first;
       stroke(ink, GRID, 1, [], at(x), bottom, at(x), bottom + 4);
       ink.fillText(String(data.first + BigInt(Math.round(x))), at(x), bottom + 12);
-      const time = clock(data.time[nearest(data.x, x)], span);
+      const time = clock(data.time[nearest(data.x, x)], span, this.model.get("zone"));
       const half = ink.measureText(time).width / 2;
       if (time !== before) ink.fillText(time, Math.min(at(x), right + RIGHT - half), bottom + 26);
       before = time;
     }
-    ink.fillText("version, and when it was committed (UTC)", (left + right) / 2, HEIGHT - 7);
+    ink.fillText(`version, and when it was committed (${this.model.get("zone") || "local time"})`, (left + right) / 2, HEIGHT - 7);
   }
 
   bars({ at, ratio }) {
@@ -504,7 +511,9 @@ class Timeline {
 
   lines(i) {
     const jump = this.data.jumps.get(i);
-    return [...this.group(i), this.commit(i), ...(jump ? [jump] : [])].join("\n");
+    const zone = this.model.get("zone"), time = this.data.time[i];
+    const here = zone === "UTC" || Number.isNaN(time) ? [] : [`${local(time, zone)} ${zone || "local time"}`];
+    return [...this.group(i), this.commit(i), ...here, ...(jump ? [jump] : [])].join("\n");
   }
 
   /** Return what is known of the bar that a commit shares with others, in lines. */
@@ -684,11 +693,20 @@ function jump(ink, x, y) {
   ink.fill();
 }
 
+/** Return a time in a zone as YYYY-MM-DD HH:MM:SS; UTC where the page does not know the zone. */
+function local(time, zone) {
+  try {
+    return new Intl.DateTimeFormat("sv-SE", { timeZone: zone || undefined, dateStyle: "short", timeStyle: "medium" }).format(time);
+  } catch {
+    return new Date(time).toISOString().slice(0, 19).replace("T", " ");
+  }
+}
+
 /** Return a time as text, as exact as a span of time needs. */
-function clock(time, span) {
+function clock(time, span, zone) {
   if (Number.isNaN(time)) return "";
-  const text = new Date(time).toISOString();
-  return span > 3 * DAY ? text.slice(0, 10) : span > 3 * HOUR ? text.slice(5, 16).replace("T", " ") : text.slice(11, 19);
+  const text = local(time, zone);
+  return span > 3 * DAY ? text.slice(0, 10) : span > 3 * HOUR ? text.slice(5, 16) : text.slice(11, 19);
 }
 
 function render({ model, el }) {
@@ -697,11 +715,14 @@ function render({ model, el }) {
   const timeline = new Timeline(model, root);
   const take = () => timeline.take(), mark = () => { timeline.name(); timeline.draw(); };
   model.on("change:commits", take);
+  model.on("change:zone", mark);
   model.on("change:a", mark);
   model.on("change:b", mark);
   return () => {
     timeline.sizes.disconnect();
+    timeline.themes.disconnect();
     model.off("change:commits", take);
+    model.off("change:zone", mark);
     model.off("change:a", mark);
     model.off("change:b", mark);
   };

@@ -32,6 +32,8 @@ class TimelinePane(anywidget.AnyWidget):
     a = Unicode(help="The version of marker A, as text: browsers cannot hold each 64-bit number.").tag(sync=True)
     b = Unicode(help="The version of marker B.").tag(sync=True)
 
+    zone = Unicode("UTC", help="The zone of the times below the versions; empty for that of the page.").tag(sync=True)
+
     def __init__(self, clicked: Callable[[int, bool], None]) -> None:
         """Draw nothing yet.
 

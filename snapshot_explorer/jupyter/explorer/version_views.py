@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
+from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import cut
 
@@ -36,6 +37,8 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         rows = cache.table.history(f"{version}..{version}").to_arrow()
     values = rows.drop_columns(["details"]).to_pylist()[0]
     details = _details(rows["details"][0].as_py())
+    local = local_text(values["committed_at"], request["zone"]) if values["committed_at"] else ""
+    values = {"version": values["version"], **({"local time": local} if local else {}), **values}
     metrics = [(name[len(_METRICS) + 1 :], value) for name, value in details if name.startswith(f"{_METRICS}.")]
     rest = [pair for pair in details if not pair[0].startswith(f"{_METRICS}.")]
     parts: list[Part] = [Pairs(tuple((name, value) for name, value in values.items() if value not in (None, [])))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
-    "commit": (version_views.commit, ("b",)),
+    "commit": (version_views.commit, ("b", "zone")),
     "manifests": (lens.manifests, ("a", "b", "carried")),
     "entries": (lens.entries, ("a", "b", "manifest")),
     "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read")),
@@ -147,9 +147,14 @@ class Views:
             self._shown.pop(place, None)
             pane.fail(sentence)
 
-        job = Job(run=lambda: view(self._cache, request), done=done, failed=failed, shown=pane.busy.show)
+        job = Job(run=lambda: self._named(view(self._cache, request)), done=done, failed=failed, shown=pane.busy.show)
         self._work.start(place, job)
         pane.busy.expect(lambda: self._work.is_busy(place))
+
+    def _named(self, found: ViewResult) -> ViewResult:
+        """Return a result with the table's name in the title in place of its path, which the source has."""
+        title = found.drawing.title.replace(self._cache.table.path, self._name)
+        return replace(found, drawing=replace(found.drawing, title=title))
 
     def _cancel(self, place: str) -> None:
         self._work.cancel(place)

@@ -56,14 +56,15 @@ class WidgetFactory:
         made.on_click(lambda _: act())
         return made
 
-    def row(self, *children: widgets.Widget, apart: bool = False) -> widgets.HBox:
+    def row(self, *children: widgets.Widget, apart: bool = False, together: bool = False) -> widgets.HBox:
         """Return widgets side by side, on further lines where there is no room.
 
         Args:
             children: The widgets.
-            apart: Whether the row stands apart from what is on its left.
+            apart: Whether the row stands apart from what is on its left, and stays on one line.
+            together: Whether it only stays on one line.
         """
-        more = {"margin": "0 0 0 12px"} if apart else {"flex_flow": "row wrap"}
+        more = {"margin": "0 0 0 12px"} if apart else {} if together else {"flex_flow": "row wrap"}
         return widgets.HBox(list(children), layout=self.layout(align_items="center", overflow="visible", **more))
 
     def column(self, *children: widgets.Widget) -> widgets.VBox:

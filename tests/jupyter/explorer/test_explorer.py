@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import html
+import re
 import sys
 import threading
 import time
@@ -42,10 +43,41 @@ def test_it_is_part_of_the_package(orders):
 
 
 def test_the_head_tells_what_the_table_is(explorer, orders):
-    assert f"orders paimon {orders.path}" in explorer._head.value
+    assert f"<b>orders</b> paimon {orders.path}" in explorer._head.value
+    assert re.search("newest commit (in the future|just now|[0-9]+ (day|hour|minute)s? ago)", explorer._head.value)
     assert "versions 1 to 18, 18 of them" in explorer._head.value
     assert "41 rows in files" in explorer._head.value
     assert "2 files, 4.9 kB" in explorer._head.value
+
+
+def test_times_stand_beside_utc_in_a_zone_that_is_set(explorer, shell):
+    labelled(explorer, "Time zone").value = "Asia/Kolkata"
+    explorer.wait()
+    assert "2026-11-14 07:30:00 Asia/Kolkata" in explorer._head.value
+    assert "local time     2026-11-14 07:30:00 Asia/Kolkata" in told(explorer, "commit")
+    assert explorer._timeline_pane.zone == "Asia/Kolkata"
+    labelled(explorer, "Time zone").value = "Mars"
+    assert "'Mars' is not a time zone." in explorer.state.note
+    assert explorer.state.zone == "Asia/Kolkata"
+
+    shell.ok("%config SnapshotMagics.time_zone = 'local'")
+    again = Explorer(explorer.table).wait()
+    assert (again.state.zone, again._timeline_pane.zone) == ("local", "")
+    again.close()
+
+
+def test_a_filter_that_is_set_is_counted_while_filters_are_hidden(explorer):
+    (button, box) = explorer._controls.filters.children
+    assert (button.description, box.layout.display) == ("▸ Filters", "none")
+
+    explorer.state.kind, explorer.state.maintenance = "compact", False
+    assert button.description == "▸ Filters (2 set)"
+    button.value = True
+    assert (button.description, box.layout.display) == ("▾ Filters (2 set)", None)
+    kinds = labelled(explorer, "Kind")
+    assert kinds.value == "compact"
+    explorer.state.reset_filters()
+    assert (kinds.value, kinds.label) == ("", "any kind")
 
 
 def test_opening_lists_the_log_once():

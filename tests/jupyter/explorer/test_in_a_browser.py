@@ -26,6 +26,27 @@ def click_at(notebook, share):
     notebook.page.mouse.click(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
 
 
+def filters_are_shown_by_keyboard(page):
+    page.get_by_role("button", name="Filters").focus()
+    page.keyboard.press("Space")
+    page.get_by_label("Kind", exact=True).wait_for()
+
+
+def slider_has_a_name_and_an_outline(page):
+    focused = "['role', 'aria-label'].map((name) => document.activeElement.getAttribute(name))"
+    assert page.evaluate(focused) == ["slider", "Move B among the versions shown: drag it, or use the arrow keys"]
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def rows_are_sorted_and_saved(page):
+    page.get_by_role("button", name="amount").click()
+    page.get_by_role("columnheader", name="amount").filter(has_text="▲").wait_for()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="as csv").locator("visible=true").click()
+    assert saved.value.suggested_filename == "orders_data_6.csv"
+    assert len(Path(saved.value.path()).read_text().splitlines()) == 1 + 41
+
+
 def front(notebook, tab):
     notebook.page.get_by_role("tab", name=tab, exact=True).click()
 
@@ -63,12 +84,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):  # noqa:
 
     front(notebook, "Data")
     notebook.says("Some rows of version 6")
-    page.get_by_role("button", name="amount").click()
-    page.get_by_role("columnheader", name="amount").filter(has_text="▲").wait_for()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="as csv").locator("visible=true").click()
-    assert saved.value.suggested_filename == "orders_data_6.csv"
-    assert len(Path(saved.value.path()).read_text().splitlines()) == 1 + 41
+    rows_are_sorted_and_saved(page)
     notebook.shot("data")
     page.get_by_role("button", name="Load as variable").click()
     notebook.says("df holds 41 rows of version 6.")
@@ -94,7 +110,7 @@ def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):
     keys.type("latest~1")
     keys.press("Tab")
     notebook.says("orders.at(17).commit")
-    assert page.evaluate("document.activeElement.getAttribute('role')") == "slider"
+    slider_has_a_name_and_an_outline(page)
     keys.press("ArrowRight")
     notebook.says("orders.at(18).commit")
     keys.press("ArrowLeft")
@@ -108,6 +124,7 @@ def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):
     keys.press("Space")
     notebook.says("orders.at(5).commit")
 
+    filters_are_shown_by_keyboard(page)
     page.get_by_role("tab", name="Commit").focus()
     keys.press("ArrowRight")
     keys.press("Enter")

@@ -1,0 +1,49 @@
+"""Times beside UTC: in a zone that the user chose, and as how long ago they were."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from snapshot_explorer.errors import InvalidArgumentError
+
+_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+
+
+def zone_of(name: str) -> tzinfo | None:
+    """Return the zone of that name; None for UTC, the machine's own for `local`.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if name == "UTC":
+        return None
+    if name == "local":
+        return datetime.now(UTC).astimezone().tzinfo
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidArgumentError(
+            f"{name!r} is not a time zone. Use a name such as Europe/Berlin, local or UTC."
+        ) from error
+
+
+def local_text(time: datetime, name: str) -> str:
+    """Return a time in a zone, to the second; empty for UTC."""
+    zone = zone_of(name)
+    if zone is None:
+        return ""
+    local = time.astimezone(zone)
+    return f"{local:%Y-%m-%d %H:%M:%S} {name if name != 'local' else local.tzname()}"
+
+
+def ago(time: datetime, now: datetime) -> str:
+    """Return how long ago a time was, in its largest unit."""
+    seconds = (now - time).total_seconds()
+    if seconds < 0:
+        return "in the future"
+    for word, length in _UNITS:
+        count = int(seconds // length)
+        if count:
+            return f"{count:,} {word}{'s' if count > 1 else ''} ago"
+    return "just now"
