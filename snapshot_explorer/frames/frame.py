@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.frames.exports import flat, json_text
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 
 if TYPE_CHECKING:
@@ -105,25 +105,20 @@ class Frame:
         return rows
 
     def to_json(self) -> str:
-        """Return the rows as JSON text, a list with an object per row; times as ISO 8601 in UTC."""
-        return orjson.dumps(self.to_dict(), option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS, default=str).decode()
+        """Return the rows as JSON text, a list with an object per row.
+
+        Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
+        """
+        return json_text(self._rows)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the rows to a CSV file. Structs become a column per field, lists and maps JSON text."""
+        """Write the rows to a CSV file. Structs become a column per field, lists and maps JSON text, binary hex."""
         import pyarrow.csv as pa_csv  # noqa: PLC0415 - only where a file is written
 
         rows = self._rows
         while any(pa.types.is_struct(field.type) for field in rows.schema):
             rows = rows.flatten()
-        for place, field in enumerate(rows.schema):
-            if pa.types.is_nested(field.type):
-                values = rows.column(place).to_pylist(maps_as_pydicts="strict")
-                texts = [
-                    None if one is None else orjson.dumps(one, option=orjson.OPT_NON_STR_KEYS, default=str).decode()
-                    for one in values
-                ]
-                rows = rows.set_column(place, field.name, pa.array(texts, pa.string()))
-        pa_csv.write_csv(rows, str(path))
+        pa_csv.write_csv(flat(rows), str(path))
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the rows to a parquet file."""

@@ -25,7 +25,6 @@ from snapshot_explorer.render.drawing import Drawing
 from snapshot_explorer.render.figures import (
     INK,
     SHADE,
-    VERMILLION,
     Picture,
     Style,
     axis,
@@ -38,7 +37,7 @@ from snapshot_explorer.render.figures import (
     version_axis,
 )
 from snapshot_explorer.render.flags import FlagLayer, below, draw, placed
-from snapshot_explorer.render.palette import PURPLE
+from snapshot_explorer.render.palette import PURPLE, VERMILLION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

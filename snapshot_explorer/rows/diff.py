@@ -28,7 +28,7 @@ _WIDEST_VALUE = 60
 """Characters of a value in a message."""
 _SHOWN_COLUMNS = 5
 """Columns of a key in a message."""
-DEFAULT_MEMORY = 2**30
+DEFAULT_MEMORY = 896 * 2**20
 """Bytes of rows that are held in memory; more are written to temporary files."""
 
 

@@ -11,12 +11,12 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import as_pandas
+from snapshot_explorer.frames.exports import flat, json_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import cell, cut
 from snapshot_explorer.rows.diff_plan import RowDiffPlan, counted, facts
@@ -239,9 +239,7 @@ class RowDiff:
 
         Columns as `to_arrow`. Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
         """
-        rows = self.to_arrow().to_pylist(maps_as_pydicts="lossy")
-        found = orjson.dumps(rows, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS, default=_json_value).decode()
-        return self._given(found, path)
+        return self._given(json_text(self.to_arrow()), path)
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
         """Return all changed rows as CSV text with a header; with a path, write it there, part by part.
@@ -253,9 +251,9 @@ class RowDiff:
 
         sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(self._outside(path), "wb")
         with sink:
-            with csv.CSVWriter(sink, flat_rows(self.changed.schema.empty_table()).schema) as writer:
+            with csv.CSVWriter(sink, flat(self.changed.schema.empty_table()).schema) as writer:
                 for part in self.changed.parts():
-                    writer.write_table(flat_rows(part))
+                    writer.write_table(flat(part))
             return sink.getvalue().to_pybytes().decode() if path is None else None
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
@@ -363,24 +361,3 @@ def _shown(heads: Mapping[str, pa.Table], kind: str, name: str, place: int) -> t
         return value if scalar.is_valid else None, False
     old = cell(heads[BEFORE].column(name)[place]).text
     return f"{cut(old, _WIDEST_CELL)} → {cut(value, _WIDEST_CELL)}", True
-
-
-def _json_value(value: object) -> str:
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def flat_rows(rows: pa.Table) -> pa.Table:
-    """Return rows with nested values as JSON text and binary as hexadecimal text."""
-    for place, item in enumerate(rows.schema):
-        is_binary = pa.types.is_binary(item.type) or pa.types.is_large_binary(item.type)
-        if is_binary or pa.types.is_nested(item.type) or pa.types.is_null(item.type):
-            values = rows.select([place]).to_pydict(maps_as_pydicts="lossy")[item.name]
-            texts = pa.array([None if one is None else _flat_text(one) for one in values], pa.string())
-            rows = rows.set_column(place, item.name, texts)
-    return rows
-
-
-def _flat_text(value: object) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    return orjson.dumps(value, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS, default=_json_value).decode()

@@ -1,5 +1,7 @@
 """What happened to rows: the lines, replayed, give the rows of every version, and name the commits that made them."""
 
+import csv
+import json
 import re
 import uuid
 from collections import Counter
@@ -160,6 +162,19 @@ def test_rows_that_were_there_before_the_range_are_existing():
     ]
     assert found.call == f"open_table({table.path!r}).blame('order_id = 42', between='7..9')"
     assert "versions  7 of 2026-" in repr(found)
+
+
+@pytest.mark.parametrize("name", ["delta/types", "paimon/append_orc"])
+def test_rows_of_any_type_export(name, tmp_path):
+    found = open_table(str(DATA / name)).blame()
+
+    found.to_csv(tmp_path / "lines.csv")
+    found.to_parquet(tmp_path / "lines.parquet")
+
+    assert len(json.loads(found.to_json())) == len(found) > 0
+    with (tmp_path / "lines.csv").open(newline="") as lines:
+        assert len(list(csv.DictReader(lines))) == len(found)
+    assert pq.read_table(tmp_path / "lines.parquet").num_rows == len(found)
 
 
 def test_a_renamed_column_is_the_same_column():

@@ -11,8 +11,8 @@ import anywidget
 from traitlets import Unicode, default
 
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.frames.exports import flat
 from snapshot_explorer.jupyter.explorer.scripts import script
-from snapshot_explorer.rows.row_diff import flat_rows
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def file_bytes(rows: pa.Table, file_format: str) -> bytes:
     else:
         import pyarrow.csv as pa_csv  # noqa: PLC0415 - likewise
 
-        pa_csv.write_csv(flat_rows(rows), sink)
+        pa_csv.write_csv(flat(rows), sink)
     return sink.getvalue()
 
 

@@ -51,7 +51,7 @@ def front(notebook, tab):
     notebook.page.get_by_role("tab", name=tab, exact=True).click()
 
 
-def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):  # noqa: PLR0915 - one journey
+def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     notebook = notebook(OPEN, WHERE, "len(df), list(df.columns)[:2]", name="journey")
     page = notebook.page
     notebook.run(0)
