@@ -18,7 +18,9 @@ from uuid import UUID
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.arrow.variants import names_of
+from snapshot_explorer.errors import CorruptTableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +44,53 @@ def is_variant(kind: pa.DataType) -> bool:
 def has_variant(kind: pa.DataType) -> bool:
     """Return whether a type is or contains a variant."""
     return is_variant(kind) or any(has_variant(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def with_texts(rows: pa.Table) -> pa.Table:
+    """Return rows with their variants, also those inside of other values, as JSON text.
+
+    Raises:
+        CorruptTableError: The bytes of one are no variant.
+    """
+    for place, field in enumerate(rows.schema):
+        if not has_variant(field.type):
+            continue
+        kind = _text_type(field.type)
+        try:
+            chunks = [_texts(chunk) for chunk in rows.column(place).chunks]
+        except ValueError as error:
+            raise CorruptTableError(
+                f"The column {field.name!r} cannot be converted to JSON text: {error}. Load it with to_arrow(), which "
+                "gives the bytes of its variants."
+            ) from error
+        rows = rows.set_column(place, field.with_type(kind), pa.chunked_array(chunks, kind))
+    return rows
+
+
+def _text_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of values whose variants are text."""
+    if is_variant(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([item.with_type(_text_type(item.type)) for item in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field, kind.item_field.with_type(_text_type(kind.item_type)))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_text_type(kind.value_type)))
+    return kind
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    if is_variant(values.type):
+        return json_texts(values)
+    if not has_variant(values.type):
+        return values
+    kind = _text_type(values.type)
+    if isinstance(values, pa.MapArray):
+        return with_entries(values, kind, values.keys, _texts(values.items))
+    if isinstance(values, pa.StructArray):
+        return with_fields(values, kind, [_texts(values.field(place)) for place in range(kind.num_fields)])
+    return with_items(values, kind, _texts(values.values)) if isinstance(values, pa.ListArray) else values
 
 
 def json_texts(values: pa.StructArray) -> pa.Array:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.frames.exports import flat, json_text
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
@@ -205,7 +206,7 @@ def _is_empty(column: pa.ChunkedArray) -> bool:
 
 
 def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
-    """Return Arrow rows as pandas with Arrow dtypes, without loss.
+    """Return Arrow rows as pandas with Arrow dtypes, without loss; variants become JSON text.
 
     Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive.
 
@@ -218,5 +219,6 @@ def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     def dtype(kind: pa.DataType) -> pd.ArrowDtype | None:
         return None if maps_as_dicts and pa.types.is_map(kind) else pd.ArrowDtype(kind)
 
+    rows = with_texts(rows)
     converted: pd.DataFrame = rows.to_pandas(types_mapper=dtype, maps_as_pydicts="strict", ignore_metadata=True)
     return converted

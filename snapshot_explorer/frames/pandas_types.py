@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames.frame import as_pandas
 
@@ -26,7 +27,7 @@ def rows_as_pandas(rows: pa.Table, types: PandasTypes = "arrow") -> pd.DataFrame
         types: `arrow`: Arrow dtypes, without loss. `numpy`: the types of `pandas.read_parquet`: decimals become the
             nearest float64, integers with nulls float64, dates datetime64, and booleans with nulls objects.
             `nullable`: pandas' own types with NA, such as Int64: only decimals lose digits, as they become Float64.
-            Values inside of lists, structs and maps stay as they are.
+            Values inside of lists, structs and maps stay as they are. Variants become JSON text.
 
     Raises:
         InvalidArgumentError: The types are unknown, or NumPy's cannot hold an integer exactly.
@@ -96,7 +97,7 @@ def _nullable_types() -> dict[pa.DataType, object]:
 
 
 def _converted(rows: pa.Table, types: dict[pa.DataType, object]) -> pd.DataFrame:
-    converted: pd.DataFrame = rows.to_pandas(
+    converted: pd.DataFrame = with_texts(rows).to_pandas(
         types_mapper=types.get, date_as_object=False, ignore_metadata=True, maps_as_pydicts=None
     )
     return converted

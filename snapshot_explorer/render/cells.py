@@ -10,6 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.variant_texts import is_variant, json_text
 from snapshot_explorer.visible import visible
 
 Unit = Literal["bytes", "count"]
@@ -111,6 +112,8 @@ def _python(scalar: pa.Scalar) -> object:
         entries = scalar.values.slice(0, _MAX_ITEMS + 1)
         keys, items = entries.flatten()
         return {_format(_python(key)): _python(item) for key, item in zip(keys, items, strict=True)}
+    if is_variant(kind):
+        return _variant(scalar)
     if pa.types.is_struct(kind):
         several = range(min(kind.num_fields, _MAX_ITEMS + 1))
         return {kind.field(position).name: _python(scalar[position]) for position in several}
@@ -120,6 +123,15 @@ def _python(scalar: pa.Scalar) -> object:
         return _python(scalar.value)
     value: object = scalar.as_py()
     return value
+
+
+def _variant(scalar: pa.StructScalar) -> object:
+    """Return a variant as JSON text; one whose bytes are damaged as its bytes."""
+    parts: dict[str, bytes] = scalar.as_py()
+    try:
+        return _Formatted(json_text(parts["metadata"], parts["value"])[:_MAX_LENGTH])
+    except (TypeError, ValueError):
+        return parts
 
 
 def _temporal(scalar: pa.Scalar) -> str:

@@ -8,8 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from snapshot_explorer import open_table
 from snapshot_explorer.arrow import variants
-from snapshot_explorer.arrow.variant_texts import json_text, json_texts
+from snapshot_explorer.arrow.variant_texts import json_text, json_texts, with_texts
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.frames import Frame
 
 DATA = Path(__file__).parents[1] / "data" / "variants"
 FILES = sorted(DATA.glob("*.parquet"))
@@ -125,3 +128,32 @@ def test_bytes_that_are_no_variant_are_an_error(value):
 )
 def test_values_of_types_that_spark_does_not_write_are_text_too(value, text):
     assert json_text(EMPTY, value) == text
+
+
+@pytest.mark.parametrize("types", ["arrow", "numpy", "nullable"])
+def test_variants_are_json_text_in_pandas_also_inside_of_other_values(types):
+    table = open_table(DATA.parent / "delta" / "variants")
+
+    row = table.current.to_pandas(where="id = 13", types=types).iloc[0]
+
+    text = '{"a":1,"b":{"c":[1.5,true,null]}}'
+    assert (row["v"], row["s"], list(row["l"])) == (text, {"v": text}, [text, None])
+
+
+def test_variants_in_maps_are_text_too():
+    kind = open_table(DATA.parent / "delta" / "variants").current.to_arrow(["v"]).schema.field("v").type
+    values = pa.array([[("k", {"value": b"\x0c\1", "metadata": EMPTY})], None, []], pa.map_(pa.string(), kind))
+
+    assert with_texts(pa.table({"m": values}))["m"].to_pylist() == [[("k", "1")], None, []]
+
+
+def test_variants_are_drawn_as_json_and_damaged_ones_as_bytes():
+    kind = open_table(DATA.parent / "delta" / "variants").current.to_arrow(["v"]).schema.field("v").type
+    values = pa.array([{"value": b"\3\1\0\1\0", "metadata": EMPTY}, {"value": b"\xfc", "metadata": b"x"}], kind)
+
+    drawn = repr(Frame(pa.table({"v": values}), title="rows", noun="rows"))
+
+    assert "[null]" in drawn
+    assert "value=0xfc" in drawn
+    with pytest.raises(CorruptTableError, match=r"The column 'v' cannot be converted to JSON text: .* to_arrow\(\)"):
+        with_texts(pa.table({"v": values}))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
+from snapshot_explorer.arrow.variant_texts import has_variant
 from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support.canonical import canonical_rows
 
@@ -40,6 +41,8 @@ def assert_every_version(folder, name, *, unordered=()):
         assert snapshot.count() == len(expected["rows"]), f"count at version {expected['version']}"
         frame = snapshot.to_pandas()
         assert list(frame.columns) == expected["columns"]
+        if any(has_variant(kind) for kind in rows.schema.types):
+            continue  # in pandas these are text
         again = pa.Table.from_pandas(frame, schema=rows.schema, preserve_index=False)
         assert_rows(again, expected, unordered=unordered)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
+from snapshot_explorer.arrow.variant_texts import has_variant
 from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support.canonical import canonical_rows
 
@@ -42,8 +43,9 @@ def assert_version(table, expected):
     assert rows.column_names == expected["columns"]
     assert_same(canonical_rows(rows), expected["rows"], f"version {expected['version']}")
     assert snapshot.count() == len(expected["rows"])
-    again = pa.Table.from_pandas(snapshot.to_pandas(), schema=rows.schema, preserve_index=False)
-    assert_same(canonical_rows(again), expected["rows"], f"version {expected['version']} in pandas")
+    if not any(has_variant(kind) for kind in rows.schema.types):  # in pandas these are text
+        again = pa.Table.from_pandas(snapshot.to_pandas(), schema=rows.schema, preserve_index=False)
+        assert_same(canonical_rows(again), expected["rows"], f"version {expected['version']} in pandas")
     for where, kept in conditions(rows.schema, expected["rows"]):
         assert_same(
             canonical_rows(snapshot.to_arrow(where=where)), kept, f"version {expected['version']} where {where}"
