@@ -5,12 +5,13 @@ import threading
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import StorageError, TableNotFoundError
+from snapshot_explorer.errors import CorruptTableError, StorageError, TableNotFoundError
 from tests.support.blocking import blocking
 from tests.support.delta.table_builder import DeltaTable, commit_name, metadata, protocol
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
-FORMATS = ("paimon", "delta")
+FORMATS = ("paimon", "delta", "iceberg")
 CALLS = {
     "update": lambda table: table.update(),
     "versions": lambda table: table.versions(),
@@ -33,10 +34,18 @@ def write(kind, filesystem, root):
         for number in range(1, 5):
             written.append([(number, f"n{number}")])
         return written
-    written = PaimonTable(filesystem, root)
+    written = (PaimonTable if kind == "paimon" else IcebergTable)(filesystem, root)
     for number in range(1, 5):
         written.commit([(number, f"n{number}")])
     return written
+
+
+def append(written, *rows):
+    """Commit rows as the next version; return its number."""
+    if isinstance(written, DeltaTable):
+        return written.append(list(rows))
+    written.commit(list(rows))
+    return 5
 
 
 @pytest.fixture(params=FORMATS)
@@ -49,12 +58,13 @@ def opened(written):
 
 
 def log_of(written):
-    return f"{written.root}/{'_delta_log' if isinstance(written, DeltaTable) else 'snapshot'}"
+    names = {DeltaTable: "_delta_log", PaimonTable: "snapshot", IcebergTable: "metadata"}
+    return f"{written.root}/{names[type(written)]}"
 
 
 def file_of(written, version):
-    name = commit_name(version) if isinstance(written, DeltaTable) else f"snapshot/snapshot-{version}"
-    return f"{written.root}/{name}"
+    names = {PaimonTable: f"snapshot/snapshot-{version}", IcebergTable: f"metadata/v{version}.metadata.json"}
+    return f"{written.root}/{names.get(type(written)) or commit_name(version)}"
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -75,11 +85,38 @@ def test_a_newest_version_that_was_there_is_missed(written, call):
     current = table.current
     written.filesystem.rm(file_of(written, 4))
 
-    with pytest.raises(StorageError, match=r"fewer versions than before: version 4 is missing, .* UTC; now it shows"):
+    kind, said = StorageError, r"fewer versions than before: version 4 is missing, .* UTC; now it shows"
+    if isinstance(written, IcebergTable):
+        kind, said = CorruptTableError, "version-hint.text names version 4, but .* has no metadata file v4"
+
+    with pytest.raises(kind, match=said):
         CALLS[call](table)
     assert table.current is current
 
 
+@pytest.mark.parametrize("hints", [True, False], ids=["hint", "no hint"])
+def test_an_older_metadata_file_is_not_believed(memory_root, hints):
+    written = IcebergTable(*memory_root)
+    written.hints = hints
+    for number in range(1, 5):
+        written.commit([(number, "a")])
+    table = opened(written)
+    current, newest = table.current, written.filesystem.cat_file(file_of(written, 4))
+    written.filesystem.rm(file_of(written, 4))
+    if hints:
+        written.write("metadata/version-hint.text", b"3")
+
+    for call in ("update", "versions", "lifetimes"):
+        with pytest.raises(
+            StorageError, match=r"older metadata file than before: metadata/v3\..* it showed metadata/v4\."
+        ):
+            CALLS[call](table)
+    assert table.current is current
+    written.write("metadata/v4.metadata.json", newest)
+    assert table.update().version == 4
+
+
+@pytest.mark.parametrize("written", ["paimon", "delta"], indirect=True)
 @pytest.mark.parametrize("call", ["versions", "history", "lifetimes", "readability"])
 def test_a_version_in_the_middle_that_was_there_is_missed(written, call):
     table = opened(written)
@@ -98,12 +135,13 @@ def test_a_table_that_comes_back_is_read_on(written):
         table.update()
     written.filesystem.mv(away, log, recursive=True)
 
-    version = written.append([(9, "z")]) if isinstance(written, DeltaTable) else written.commit([(9, "z")])
+    version = append(written, (9, "z"))
 
     assert table.update().version == version
     assert sorted(table.current.to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 9]
 
 
+@pytest.mark.parametrize("written", ["paimon", "delta"], indirect=True)
 def test_an_answer_that_is_behind_once_is_asked_for_again(written, register):
     slow = register(blocking())
     table = open_table(f"blocking://{written.root}")
@@ -214,12 +252,13 @@ def test_a_listing_that_ends_late_is_no_shorter_one(written, register):
     slow = register(blocking())
     table = open_table(f"blocking://{written.root}")
     found = []
-    with slow.hold("_delta_log" if isinstance(written, DeltaTable) else "/snapshot", answered=True) as waits:
+    held = {DeltaTable: "_delta_log", PaimonTable: "/snapshot", IcebergTable: "/metadata/v"}
+    with slow.hold(held[type(written)], answered=True) as waits:
         late = threading.Thread(target=lambda: found.append(table.versions()[-1]))
         late.start()
         assert waits.wait(20)
         slow.let_others()
-        version = written.append([(9, "z")]) if isinstance(written, DeltaTable) else written.commit([(9, "z")])
+        version = append(written, (9, "z"))
         assert table.update().version == version
     late.join(20)
 

@@ -10,10 +10,11 @@ from snapshot_explorer.render import text
 from snapshot_explorer.single_flight import SingleFlight
 from tests.support.blocking import SECONDS, blocking
 from tests.support.delta.table_builder import DeltaTable
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
 
-@pytest.fixture(params=["paimon", "delta"])
+@pytest.fixture(params=["paimon", "delta", "iceberg"])
 def slow(request, memory_root, register):
     """A table of three versions on a file system that can hold answers back, and that file system's class."""
     filesystem, root = memory_root
@@ -22,7 +23,7 @@ def slow(request, memory_root, register):
         written.append([(1, "a")])
         written.append([(2, "b")])
     else:
-        written = PaimonTable(filesystem, root)
+        written = (PaimonTable if request.param == "paimon" else IcebergTable)(filesystem, root)
         for number in range(3):
             written.commit([(number, "a")])
     held = register(blocking())
@@ -59,6 +60,7 @@ def test_the_card_the_schema_and_completion_do_not_wait_for_a_read(slow):
     reader.join(SECONDS)
 
 
+@pytest.mark.parametrize("slow", ["paimon", "delta"], indirect=True)  # of Iceberg it is in the metadata that was read
 def test_an_uncached_schema_is_not_waited_for(slow):
     table, held = slow
     snapshot = table.at(1)

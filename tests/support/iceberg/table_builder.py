@@ -341,6 +341,15 @@ class IcebergTable:
         self.metadata["refs"][name] = {"snapshot-id": snapshot_id, "type": "tag"}
         self.write_metadata()
 
+    def expire(self, sequence_number):
+        """Forget the snapshots before a sequence number."""
+        self.metadata["snapshots"] = [
+            one for one in self.metadata["snapshots"] if one["sequence-number"] >= sequence_number
+        ]
+        kept = {one["snapshot-id"] for one in self.metadata["snapshots"]}
+        self.metadata["snapshot-log"] = [one for one in self.metadata["snapshot-log"] if one["snapshot-id"] in kept]
+        self.write_metadata()
+
     def rollback(self, snapshot_id, millis):
         """Make an earlier snapshot the current one of main."""
         self.metadata["refs"]["main"] = {"snapshot-id": snapshot_id, "type": "branch"}

@@ -6,12 +6,14 @@ only the catalog has the current one: it is chosen by rule, and a note says so.
 
 import re
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, TableNotFoundError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import TableMetadata, parse_table_metadata
-from snapshot_explorer.formats.shortfall import missing_table_error, now
+from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, missing_table_error, now
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import shortened
 
@@ -62,24 +64,37 @@ class MetadataFiles:
         self._lock = threading.Lock()
         self._last: tuple[bytes, TableMetadata] | None = None
         self._last_number: int | None = None
+        self._newest: TableMetadata | None = None
         self._since = now()
 
     def current(self) -> Found:
         """Return the current metadata file. With a hint a few small requests at once, otherwise a listing.
 
+        A file with a lower number than that of the table's last one is not believed: a rollback writes a new file.
+
         Raises:
             TableNotFoundError: There is no metadata file.
             CorruptTableError: The hint or the file is damaged.
+            StorageError: The table shows an older metadata file than before.
 
         Source: iceberg HadoopTableOperations.findVersion, refresh.
         """
         for left in reversed(range(_TRIES)):
             try:
-                return self._found()
+                found = self._found()
             except MissingFileError as error:
                 # A writer removes old metadata files while it adds new ones.
                 if not left:
                     raise self._gone(error) from error
+                continue
+            with self._lock:
+                newest, since = self._newest, self._since
+                if newest is None or not _is_behind(found.metadata, newest):
+                    self._newest, self._since = found.metadata, now()
+                    return found
+            if not left:
+                raise self._older(found.metadata, newest, since)
+            time.sleep(PAUSE_SECONDS)
         raise AssertionError
 
     def _found(self) -> Found:
@@ -197,7 +212,6 @@ class MetadataFiles:
         found = parse_table_metadata(content, path, self._storage.limits)
         with self._lock:
             self._last = content, found
-            self._since = now()
         return found
 
     def _gone(self, error: MissingFileError) -> Exception:
@@ -208,6 +222,14 @@ class MetadataFiles:
         if self.file is not None:
             return TableNotFoundError(f"There is no metadata file {self.file} in {root}. Check the path.")
         return TableNotFoundError(f"{root} is not an Iceberg table that can be opened: {error}")
+
+    def _older(self, found: TableMetadata, newest: TableMetadata, since: datetime) -> StorageError:
+        return StorageError(
+            f"{self._storage.root} shows an older metadata file than before: {found.path}, and at "
+            f"{since:%Y-%m-%d %H:%M:%S} UTC it showed {newest.path}. The storage may be behind, or files of the table "
+            "were removed. What was read before stays. Try again; if an older state was restored on purpose, open the "
+            "table again."
+        )
 
     def _no_hinted_file(self, number: int, listed: set[int]) -> Exception:
         there = f"the newest one there is v{max(listed)}" if listed else "there is no numbered one"
@@ -237,6 +259,14 @@ def _hint_text(content: bytes | None) -> str | None:
         return None
     lines = content[:1_000].decode(errors="replace").splitlines()
     return (lines[0].strip() if lines else "") or None
+
+
+def _is_behind(found: TableMetadata, newest: TableMetadata) -> bool:
+    """Return whether a metadata file is of the same table as another one, and was written before it, by its number."""
+    numbers = [_number_of(one.path.rpartition("/")[2]) for one in (found, newest)]
+    if found.table_uuid != newest.table_uuid or numbers[0] is None or numbers[1] is None:
+        return False
+    return numbers[0] < numbers[1]
 
 
 def _number_of(name: str) -> int | None:
