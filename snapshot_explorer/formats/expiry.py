@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import zip_longest
 from types import MappingProxyType
@@ -181,6 +181,8 @@ class Presence:
     """For versions that lack a file of metadata, which one."""
     through: Mapping[int, str]
     """For versions that can be loaded in one way only, which: through a tag."""
+    lacking: Mapping[int, str] = field(default_factory=dict)
+    """For versions that lack files of deleted rows, but no data file, how many."""
 
 
 def missing_files(storage: Storage, paths: pa.Array) -> Missing:

@@ -118,7 +118,7 @@ class _Counts:
 
     def __init__(self, lifetimes: FileLifetimes, rows: pa.Table, presence: Presence) -> None:
         self._places = {version: place for place, version in enumerate(lifetimes.versions)}
-        self._without, self._through = presence.without, presence.through
+        self._without, self._through, self._lacking = presence.without, presence.through, presence.lacking
         ones = np.ones(len(rows), np.int64)
         sizes = pc.fill_null(rows.column("size_bytes"), 0).to_numpy()
         everything = np.ones(len(rows), np.bool_)
@@ -137,8 +137,10 @@ class _Counts:
             readable, reason = "no", self._without[version]
         elif gone:
             readable, reason = "metadata", f"{gone:,} of {files:,} files are not there, or their deletion vectors"
+        elif version in self._lacking:
+            readable, reason = "metadata", self._lacking[version]
         values: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
-        if unknown and not gone and version not in self._without:
+        if unknown and readable == "yes":
             values |= {"readable": None, "reason": f"{unknown:,} of {files:,} files are on another storage"}
         return values | {"missing_files": gone, "missing_bytes": int(self._gone_bytes[place])}
 

@@ -6,7 +6,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from tests.support.iceberg.table_builder import IcebergTable
+from tests.support.iceberg.table_builder import ADDED, IcebergTable, entry
 
 
 @pytest.fixture
@@ -133,3 +133,29 @@ def test_missing_files_make_versions_unreadable(table):
         3: "yes",
     }
     assert readability[1]["missing_files"] == 1
+
+
+def test_a_missing_delete_file_makes_the_versions_that_need_it_unreadable(table):
+    first = table.commit([(1, "a")])
+    table.sequence, second = 2, 77
+    deletes = table.data_file("deletes.parquet", [(1, "a")]) | {"content": 2, "equality_ids": [1]}
+    table.manifests[second] = [
+        *table.manifests[first],
+        table.manifest(second, [entry(ADDED, deletes)], content=1),
+    ]
+    table.add_snapshot(second, first, {"operation": "delete"}, millis=1_767_226_000_000)
+    table.commit([(2, "b")])
+    found = opened(table)
+    assert {row["readable"] for row in found.readability().to_arrow().to_pylist()} == {"yes"}
+
+    table.filesystem.rm(f"{table.root}/data/deletes.parquet")
+
+    readability = {row["version"]: row for row in found.readability().to_arrow().to_pylist()}
+    assert {version: row["readable"] for version, row in readability.items()} == {
+        1: "yes",
+        2: "metadata",
+        3: "metadata",
+    }
+    assert readability[3]["reason"] == "1 of its delete files are not there"
+    with pytest.raises(CorruptTableError, match="deletes.parquet does not exist"):
+        found.at(3).to_arrow()

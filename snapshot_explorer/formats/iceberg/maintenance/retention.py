@@ -31,7 +31,8 @@ from snapshot_explorer.formats.iceberg.maintenance.settings import name_of
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.file_frames import partition_maps, partitions_of
 from snapshot_explorer.formats.iceberg.metadata.history import History, time_of
-from snapshot_explorer.formats.iceberg.metadata.manifests import live
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
+from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Snapshot, SnapshotRef, TableMetadata
 
 _AGE = "history.expire.max-snapshot-age-ms"
@@ -343,7 +344,9 @@ def _notes(metadata: TableMetadata, history: History, kept: _Kept) -> tuple[str,
 
 
 def presence(source: Source, history: History, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-    """Return which data files, manifest lists and manifests of versions exist. A listing for each folder.
+    """Return which data files, delete files, manifest lists and manifests of versions exist.
+
+    Reads the manifest lists, and each manifest of delete files. A listing for each folder.
 
     Args:
         source: The table.
@@ -351,19 +354,37 @@ def presence(source: Source, history: History, lifetimes: pa.Table, versions: Se
         lifetimes: LIFETIMES of the history.
         versions: The versions.
     """
-    found = missing_files(source.storage, single_chunk(lifetimes.column("path")))
     paths = lifetimes.column("path")
-    snapshots = [history.snapshots[version] for version in versions]
-    lists = manifests_of(source, snapshots)
+    found = missing_files(source.storage, single_chunk(paths))
+    lists = manifests_of(source, [history.snapshots[version] for version in versions])
     gone = missing_files(source.storage, single_chunk(lists.column("location"))).gone
-    lacking = lists.filter(pc.is_in(lists.column("location"), gone))
+    is_gone = pc.is_in(lists.column("location"), gone)
     without = {
         history.numbers[row["snapshot_id"]]: f"its manifest {row['location']} is missing"
-        for row in lacking.select(["snapshot_id", "location"]).to_pylist()
+        for row in lists.filter(is_gone).select(["snapshot_id", "location"]).to_pylist()
     }
     return Presence(
         gone=pc.is_in(paths, found.gone).to_numpy(),
         unknown=pc.is_in(paths, found.unknown).to_numpy(),
         without=without,
         through={},
+        lacking=_without_deletes(source, history, lists.filter(pc.invert(is_gone))),
     )
+
+
+def _without_deletes(source: Source, history: History, lists: pa.Table) -> dict[int, str]:
+    """Return for versions whose delete files are missing how many. Reads each manifest of delete files once."""
+    of_deletes = needed(lists.filter(pc.equal(lists.column("content"), DELETES)), "added_files", "existing_files")
+    encoded = single_chunk(of_deletes.column("location")).dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    manifests = of_deletes.take(pa.array(np.unique(codes, return_index=True)[1]))
+    entries = live(entries_of(source, manifests, statistics=False).rows)
+    gone = missing_files(source.storage, single_chunk(entries.column("location"))).gone
+    lost = entries.filter(pc.is_in(entries.column("location"), gone))
+    counts = np.bincount(lost.column("manifest").to_numpy(), minlength=len(manifests))[codes]
+    found: dict[int, int] = {}
+    for one, count in zip(of_deletes.column("snapshot_id").to_pylist(), counts.tolist(), strict=True):
+        if count:
+            number = history.numbers[one]
+            found[number] = found.get(number, 0) + count
+    return {number: f"{count:,} of its delete files are not there" for number, count in found.items()}
