@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from itertools import takewhile
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -15,7 +16,7 @@ from snapshot_explorer.engines.conditions import Condition, passing, passing_cou
 from snapshot_explorer.progress import step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from snapshot_explorer.engines.scan import Scan
     from snapshot_explorer.model import Split, SplitReader
@@ -141,6 +142,9 @@ def _rows(
     batches: Iterator[pa.RecordBatch], *, condition: Condition | None, limit: int | None, stop: Event
 ) -> Iterator[pa.Table]:
     """Yield the matching rows of a split, at least up to the limit; fewer once stopped."""
+    if condition is None and limit is None:
+        yield from _tables(takewhile(lambda _: not stop.is_set(), batches))
+        return
     total = 0
     for batch in batches:
         table = pa.Table.from_batches([batch])
@@ -150,6 +154,18 @@ def _rows(
         yield table
         if stop.is_set() or (limit is not None and total >= limit):
             return
+
+
+def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield batches as tables, as many as possible in one: each costs time of its own."""
+    alike: list[pa.RecordBatch] = []
+    for batch in batches:
+        if alike and not batch.schema.equals(alike[0].schema, check_metadata=True):
+            yield pa.Table.from_batches(alike)
+            alike = []
+        alike.append(batch)
+    if alike:
+        yield pa.Table.from_batches(alike)
 
 
 def _in_order(

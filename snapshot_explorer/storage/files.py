@@ -28,6 +28,7 @@ A = TypeVar("A")
 WORKERS = 32
 """Concurrent requests to remote storage."""
 _WHOLE_FILE_BYTES = 1 << 20
+_SMALL_FILE_BYTES = 1 << 17
 """A remote file of up to this size is fetched whole when opened: the round trip costs more than the bytes."""
 _READ_AHEAD = 1 << 16
 """Bytes to read ahead, for readers that read in small steps (ORC, Avro)."""
@@ -142,8 +143,9 @@ class LocalFiles:
             return False  # usual where a history looks for old files, and translating an error costs more than this
 
     def open(self, address: str, size_bytes: int | None) -> pa.NativeFile:  # noqa: ARG002 - the disk knows the size
-        """Return a file opened for random access."""
-        _regular(_status(address), address)
+        """Return a file opened for random access; a small one is read whole, in one system call instead of many."""
+        if _regular(_status(address), address).st_size <= _SMALL_FILE_BYTES:
+            return pa.BufferReader(self.read(address))
         # No memory map: if a writer truncates a mapped file, the process is killed.
         return pa.OSFile(address, mode="r")
 

@@ -104,6 +104,13 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
     return rebased(_ATOMIC[kind.root](values, kind, target), origin.calendar, is_int96=is_int96)
 
 
+def is_exact(stored: pa.Field, field: Field, origin: Origin) -> bool:
+    """Return whether `conform` and `padded` return the values of a file's column as they are."""
+    kind = field.type
+    is_same = kind.root in _ATOMIC and stored.type == arrow_type(kind) and origin.calendar == _TODAYS
+    return bool(is_same) and field.char_length is None
+
+
 def padded(values: pa.Array, field: Field) -> pa.Array:
     """Return values of a column, those of a char(n) padded with spaces.
 

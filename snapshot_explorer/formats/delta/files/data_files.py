@@ -20,10 +20,10 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.delta.files.absent_columns import Expected, check_absent
-from snapshot_explorer.formats.delta.files.calendars import calendar_of
-from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, padded
+from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
+from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact, padded
 from snapshot_explorer.formats.delta.files.deletion_vectors import Vector
-from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_type, spell
+from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, arrow_type, spell
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -62,6 +62,8 @@ class OpenFile:
     """The file."""
     reader: "pq.ParquetFile"
     """Its reader."""
+    schema: pa.Schema
+    """Its columns."""
     rows: int
     """The number of rows."""
     origin: Origin
@@ -97,25 +99,60 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
                 "have been overwritten; compare it with a copy of the table."
             )
         keys = reader.metadata.metadata or {}
+        schema = reader.schema_arrow
         if not any(key.startswith(_SPARK) for key in keys) and _has_int96(reader):
             # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
             reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
+            schema = reader.schema_arrow
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
-        yield OpenFile(file=file, reader=reader, rows=rows, origin=origin)
+        yield OpenFile(file=file, reader=reader, schema=schema, rows=rows, origin=origin)
 
 
 def _has_int96(reader: "pq.ParquetFile") -> bool:
     return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
 
 
+class Columns:
+    """Columns of the table, found in one file after another. Files with the same columns are compared once."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        """Start without a file."""
+        self.fields = fields
+        self.schema = pa.schema([arrow_field(field) for field in fields])
+        self._last: tuple[pa.Schema, Mode, Calendar] | None = None
+        self._found: tuple[list[pa.Field | None], pa.Schema | None] = ([], None)
+
+    def of(self, opened_file: OpenFile) -> tuple[list[pa.Field | None], pa.Schema | None]:
+        """Return the file's column of each column, and the schema of its batches if they need no conversion."""
+        schema, origin = opened_file.schema, opened_file.origin
+        last = self._last
+        if (
+            last is None
+            or (origin.mode, origin.calendar) != last[1:]
+            or not schema.equals(last[0], check_metadata=True)
+        ):
+            there = found(self.fields, schema, origin)
+            self._last = schema, origin.mode, origin.calendar
+            self._found = there, self._exact(there, origin)
+        return self._found
+
+    def _exact(self, there: Sequence[pa.Field | None], origin: Origin) -> pa.Schema | None:
+        if not all(
+            stored is not None and is_exact(stored, field, origin)
+            for stored, field in zip(there, self.fields, strict=True)
+        ):
+            return None
+        return pa.schema([pa.field(field.name, arrow_type(field.type)) for field in self.fields])
+
+
 def batches(
-    opened_file: OpenFile, fields: Sequence[Field], expected: Expected, keep: Positions | None = None
+    opened_file: OpenFile, columns: Columns, expected: Expected, keep: Positions | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a data file in file order, each batch after the position of its first row.
 
     Args:
         opened_file: The file.
-        fields: The columns. No others are read.
+        columns: The columns. No others are read.
         expected: The expected columns of the file.
         keep: Positions, ascending: only row groups with one of them are read, whole. None reads all.
 
@@ -127,17 +164,21 @@ def batches(
             and column.
         UnsupportedFeatureError: A column is of a type that is not read as the table's; likewise.
     """
-    there = found(fields, opened_file.reader.schema_arrow, opened_file.origin)
+    fields = columns.fields
+    there, are_exact = columns.of(opened_file)
     names = [field.name for field in there if field is not None]
     if len(names) < len(there):
         absent = [field for field, place in zip(fields, there, strict=True) if place is None]
-        schema, origin, rows = opened_file.reader.schema_arrow, opened_file.origin, opened_file.rows
-        check_absent(expected, absent, schema, origin, rows=rows, lacks_all=not names)
+        origin, rows = opened_file.origin, opened_file.rows
+        check_absent(expected, absent, opened_file.schema, origin, rows=rows, lacks_all=not names)
     log.debug("reading %s of %s", names, opened_file.file.path)
     for groups, start, rows in _runs(opened_file, keep):
         at = start
         for batch in _stored(opened_file, groups, names, rows):
-            yield at, _conformed(batch, there, fields, opened_file)
+            if are_exact:
+                yield at, pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=columns.schema)
+            else:
+                yield at, _conformed(batch, there, columns, opened_file)
             at += batch.num_rows
         if at != start + rows:
             raise CorruptTableError(
@@ -167,19 +208,18 @@ def _stored(opened_file: OpenFile, groups: list[int], names: list[str], rows: in
 
 
 def _conformed(
-    batch: pa.RecordBatch, there: Sequence[pa.Field | None], fields: Sequence[Field], opened_file: OpenFile
+    batch: pa.RecordBatch, there: Sequence[pa.Field | None], columns: Columns, opened_file: OpenFile
 ) -> pa.RecordBatch:
-    """Return a batch with exactly these fields, cast to their Arrow types."""
-    if not fields:
+    """Return a batch with exactly these columns, cast to their Arrow types."""
+    if not columns.fields:
         return batch
-    columns = [
+    arrays = [
         pa.nulls(batch.num_rows, arrow_type(field.type))
         if stored is None
         else _column(batch.column(stored.name), field, opened_file)
-        for stored, field in zip(there, fields, strict=True)
+        for stored, field in zip(there, columns.fields, strict=True)
     ]
-    schema = pa.schema([pa.field(field.name, column.type) for field, column in zip(fields, columns, strict=True)])
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=columns.schema)
 
 
 def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:

@@ -1,6 +1,7 @@
 """Rows of a split: reads files, casts their columns to the table's, drops deleted rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ from snapshot_explorer.arrow.positions import bare, masked
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.absent_columns import Expected
-from snapshot_explorer.formats.delta.files.data_files import OpenFile, Removals, batches, opened
+from snapshot_explorer.formats.delta.files.data_files import Columns, OpenFile, Removals, batches, opened
 from snapshot_explorer.formats.delta.files.deletion_vectors import deleted
 from snapshot_explorer.formats.delta.log.data_types import Field, arrow_field
 from snapshot_explorer.formats.delta.log.records import Metadata
@@ -77,7 +78,7 @@ def read_rows(
     plan = split.detail
     if not isinstance(plan, Plan):
         raise InvalidArgumentError("The split does not belong to a Delta table. Use splits from splits().")
-    fields = _fields(plan, columns)
+    target = _target(plan, _fields(plan, columns))
     for place, file in enumerate(plan.files):
         expected = Expected(schema=plan.schema, stats=plan.stats_of(place))
         with opened(storage, file, plan.schema.mode, removed_in) as source:
@@ -88,7 +89,7 @@ def read_rows(
                     "The log, or a deletion vector of the file, is damaged; compare them with a copy of the table."
                 )
             gone = deleted(storage, file.vector, file.path, source.rows) if file.vector and wanted is None else None
-            for start, batch in _batches(source, plan, expected, fields, wanted):
+            for start, batch in _batches(source, target, expected, wanted):
                 kept = _kept(start, batch.num_rows, wanted, gone)
                 yield batch if kept is None else masked(batch, pa.array(kept))
 
@@ -117,20 +118,55 @@ def _kept(start: int, rows: int, wanted: Positions | None, gone: Positions | Non
     return kept
 
 
-def _batches(
-    source: OpenFile, plan: Plan, expected: Expected, fields: Sequence[Field], wanted: Positions | None
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of a file with these columns, each batch after the position of its first row."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """The columns to return, and where they come from. One for all files of a split."""
+
+    fields: Sequence[Field]
+    schema: pa.Schema
+    constants: Mapping[str, pa.Scalar]
+    """The values of partition columns."""
+    stored: Sequence[str]
+    """The columns that files contain."""
+    tracked: Sequence[str]
+    """The hidden columns that files may contain."""
+    columns: Columns
+    """Both."""
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether files contain all columns, so that their batches are those of the split."""
+        return 0 < len(self.stored) == len(self.fields)
+
+
+def _target(plan: Plan, fields: Sequence[Field]) -> _Target:
     constants = (
         {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
     )
     stored = [field for field in fields if field.name not in constants and field not in HIDDEN]
     tracked = row_tracking.stored([field for field in fields if field in HIDDEN], plan.row_tracking)
-    schema = pa.schema([arrow_field(field) for field in fields])
-    for start, batch in batches(source, [*stored, *(field for _, field in tracked)], expected, wanted):
+    return _Target(
+        fields=fields,
+        schema=pa.schema([arrow_field(field) for field in fields]),
+        constants=constants,
+        stored=[field.name for field in stored],
+        tracked=[field.name for field, _ in tracked],
+        columns=Columns([*stored, *(field for _, field in tracked)]),
+    )
+
+
+def _batches(
+    source: OpenFile, target: _Target, expected: Expected, wanted: Positions | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of a file with these columns, each batch after the position of its first row."""
+    fields, constants, count = target.fields, target.constants, len(target.stored)
+    for start, batch in batches(source, target.columns, expected, wanted):
+        if target.is_stored:
+            yield start, batch
+            continue
         rows = batch.num_rows
-        columns = {field.name: column for field, column in zip(stored, batch.columns, strict=False)}
-        own = {field.name: column for (field, _), column in zip(tracked, batch.columns[len(stored) :], strict=True)}
+        columns = dict(zip(target.stored, batch.columns, strict=False))
+        own = dict(zip(target.tracked, batch.columns[count:], strict=True))
         arrays = [
             row_tracking.values(field, own.get(field.name), source.file, start, rows)
             if field in HIDDEN
@@ -139,4 +175,4 @@ def _batches(
             else columns[field.name]
             for field in fields
         ]
-        yield start, pa.RecordBatch.from_arrays(arrays, schema=schema) if fields else bare(rows)
+        yield start, pa.RecordBatch.from_arrays(arrays, schema=target.schema) if fields else bare(rows)
