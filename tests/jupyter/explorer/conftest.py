@@ -56,12 +56,18 @@ class Notebook:
                 self.page.keyboard.press("Escape")
             cell.locator(".cm-content").click()
             self.page.keyboard.press("Control+Enter")
-            self.page.wait_for_timeout(500)
-            if BEGUN.search(prompt.inner_text()):
+            if self._has_begun(prompt):
                 break
-            self.page.wait_for_timeout(1_500)
         cell.locator(".jp-InputPrompt", has_text=ANSWERED).wait_for()
         return cell
+
+    def _has_begun(self, prompt):
+        """Return whether a cell begins to run within two seconds."""
+        for _ in range(40):
+            self.page.wait_for_timeout(50)
+            if BEGUN.search(prompt.inner_text()):
+                return True
+        return False
 
     def cell(self, index):
         return self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
