@@ -147,6 +147,25 @@ def history_frame(
 _ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps at the version; null if nothing does"})
 
 
+def with_recorded_times(commits: pa.Table) -> pa.Table:
+    """Return COMMITS of a Delta table with the times that their writers recorded, newest first by these.
+
+    A commit without one, and one with an in-commit timestamp, keeps its time.
+
+    Source: delta PROTOCOL.md, "Commit Provenance Information".
+    """
+    found = pc.extract_regex(commits["details"], _RECORDED.pattern.replace("(", "(?P<time>", 1))
+    millis = pc.struct_field(found, "time").cast(pa.int64())
+    is_file_time = pc.invert(pc.fill_null(pc.match_substring(commits["details"], '"inCommitTimestamp"'), False))  # noqa: FBT003 - the value that null becomes
+    recorded = pc.and_(millis.is_valid(), is_file_time)
+    at = frames.COMMITS.get_field_index("committed_at")
+    kind = frames.COMMITS.field(at).type
+    times = pc.if_else(recorded, millis.cast(pa.timestamp("ms", "UTC")).cast(kind), commits["committed_at"])
+    return commits.set_column(at, frames.COMMITS.field(at), times).sort_by(
+        [("committed_at", "descending"), ("version", "descending")]
+    )
+
+
 def copied_note(commits: pa.Table) -> str | None:
     """Return a sentence where commit times differ by a day or more from those that Delta's writers recorded.
 
@@ -172,7 +191,8 @@ def copied_note(commits: pa.Table) -> str | None:
     return (
         f"Commit times are those of the log's files. The writer of version {newest[0]['version']} recorded "
         f"{moment(recorded)}, {days:,} {'day' if days == 1 else 'days'} apart: the table was probably copied. "
-        "Refs by time follow the files, as in Delta; the column details has the recorded times."
+        "Refs by time follow the files, as in Delta; `%snapshot log --recorded-times` and "
+        "history(recorded_times=True) show the recorded times."
     )
 
 

@@ -18,6 +18,7 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
+from snapshot_explorer.overview import SupportsFormatVersion
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
 from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows.commit_changes import read_changes
@@ -359,6 +360,12 @@ class Snapshot:
         """Return the cached schema; None if it was not read. No request; never blocks."""
         found: TableSchema | None = self._cache.peek("schema")
         return found
+
+    def cached_format_version(self) -> str | None:
+        """Return the format version and features; None if the schema was not read, or there are none. No request."""
+        if self.cached_schema() is None or not isinstance(self.resolved, SupportsFormatVersion):
+            return None
+        return self.resolved.format_version
 
     def cached_partition_values(self, name: str) -> list[str | None]:
         """Return the values of a partition column, sorted, nulls last; empty unless `files` was read. No request."""

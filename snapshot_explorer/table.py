@@ -13,7 +13,7 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health, health_history, read_health
-from snapshot_explorer.history import CommitFilter, Known, copied_note, history_frame, read_history
+from snapshot_explorer.history import CommitFilter, Known, copied_note, history_frame, read_history, with_recorded_times
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.overview import branches_frame, card, overview_facts, tags_frame
@@ -159,6 +159,7 @@ class Table:
         maintenance: bool = True,
         stat: bool = False,
         anomalies: bool = False,
+        recorded_times: bool = False,
     ) -> Frame:
         """Return the COMMITS frame, newest first. Reads no more commits than needed.
 
@@ -175,17 +176,26 @@ class Table:
             stat: Draw files, rows and bytes added and removed; the data is the same.
             anomalies: Add a column `anomalies`, which names what jumps at each version; `Table.anomalies` has the
                 rules. Reads what that reads.
+            recorded_times: Return the times that Delta's writers recorded in place of those of the log's files, which
+                are other ones after a copy, and order by them. Refs by time follow the files.
 
         Raises:
-            InvalidArgumentError: A ref or a kind is not valid, or the limit is negative.
+            InvalidArgumentError: A ref or a kind is not valid, the limit is negative, or recorded times are asked of
+                another format than Delta, whose times are recorded ones.
             SnapshotNotFoundError: A ref matches no version.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         if limit is not None and limit < 0:
             raise InvalidArgumentError(f"limit must be 0 or more, got {limit}. Leave it out for all commits.")
+        if recorded_times and self.format != "delta":
+            raise InvalidArgumentError(
+                f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
+            )
         versions = VersionResolver(self, self._format).between(between, since, until)
         rows = self._commits = self._readability.applied_to(read_history(self._format, versions, chosen, limit))
         total = len(versions) if chosen.passes_all else None
+        if recorded_times:
+            rows = with_recorded_times(rows)
         marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(
             rows, stat=stat, path=self.path, branch=self.branch, total=total, limit=limit, anomalies=marks
@@ -776,6 +786,7 @@ class Table:
         newest, schema, files = current.version, current.cached_schema(), current.cached_files()
         facts = {
             "format": self.format,
+            "format version": current.cached_format_version(),
             "branch": self.branch,
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._versions else None,

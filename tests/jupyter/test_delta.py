@@ -1,5 +1,7 @@
 """The magics over a Delta table: the same commands, and what is Delta's own."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -104,17 +106,24 @@ def test_the_help_tells_of_both_formats(shell):
 def test_a_table_that_was_copied_says_that_its_commit_times_are_those_of_the_copy(shell, tmp_path):
     table = DeltaTable(None, tmp_path / "table")
     table.commit(table.data("a.parquet", [(1, "a")]), info={"timestamp": 1_766_000_000_000})
+    table.commit(info={"timestamp": 1_765_000_000_000})
 
     shown = shell.ok(f"%snapshot open {table.url} as copied").shown["text/plain"]
     said = [shell.ok("%snapshot log").said for _ in range(2)]
 
     (note,) = said[0]
     assert note.startswith(
-        "Commit times are those of the log's files. The writer of version 1 recorded 2025-12-17 19:33:20"
+        "Commit times are those of the log's files. The writer of version 2 recorded 2025-12-06 05:46:40"
     )
-    assert "14 days apart: the table was probably copied. Refs by time follow the files, as in Delta; " in note
+    assert "25 days apart: the table was probably copied. Refs by time follow the files, as in Delta; " in note
     assert said[1] == []
     assert "the table was probably copied" in " ".join(shown.split())
+    assert re.search("\nformat version +reader 1, writer 2\n", shown)
+    files, recorded = (shell.ok(f"%snapshot log {flag}").result for flag in ("", "--recorded-times"))
+    assert files["version"].to_pylist() == [2, 1, 0]
+    assert recorded["version"].to_pylist() == [0, 1, 2]
+    times = dict(zip(recorded["version"].to_pylist(), recorded["committed_at"].cast("int64").to_pylist(), strict=True))
+    assert (times[1], times[2]) == (1_766_000_000_000, 1_765_000_000_000)
 
 
 def test_a_table_with_times_of_its_own_says_nothing_of_a_copy(shell, tmp_path):

@@ -85,6 +85,14 @@ class DeltaVersion:
         """Return the table's properties in force at the version."""
         return self._definition[1].configuration
 
+    @property
+    def format_version(self) -> str:
+        """Return the protocol that the version needs: reader and writer version, and features."""
+        protocol = self._definition[0]
+        features = sorted((protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset()))
+        versions = f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
+        return versions + (f": {', '.join(features)}" if features else "")
+
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         """Return the names of hidden columns among these, which are only read if selected, such as `_row_id`.
 

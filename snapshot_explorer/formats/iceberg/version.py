@@ -101,6 +101,11 @@ class IcebergVersion:
         return self._source.metadata.properties
 
     @property
+    def format_version(self) -> str:
+        """Return the version of the table's metadata."""
+        return str(self._source.metadata.format_version)
+
+    @property
     def recorded_properties(self) -> Mapping[str, str]:
         """Return no properties: none are recorded with a version."""
         return {}

@@ -38,6 +38,10 @@ LOG = Command(
         *COMMIT_FILTERS,
         Option(flags=("--stat",), meaning="show the files, rows and bytes that each commit added and removed"),
         MARKED,
+        Option(
+            flags=("--recorded-times",),
+            meaning="show and order by the times that Delta's writers recorded: after a copy, file times differ",
+        ),
         TABLE,
     ),
     notes="Reads only the commits that it returns, unless it filters by kind or text. Rows are counted in files, "

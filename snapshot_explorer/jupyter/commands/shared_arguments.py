@@ -80,6 +80,7 @@ def read_commits(invocation: Invocation, default_limit: int) -> tuple[Frame, int
         maintenance=not arguments.has("no-maintenance"),
         stat=arguments.has("stat"),
         anomalies=arguments.has("anomalies"),
+        recorded_times=arguments.has("recorded-times"),
     )
     return frame, limit
 

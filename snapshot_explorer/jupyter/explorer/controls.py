@@ -189,7 +189,7 @@ class Controls:
         for name in traits:
             self._watch(name, show)
         show()
-        return self._factory.column(button, box)
+        return self._factory.column(self._factory.row(button), box)
 
     def _kinds(self) -> widgets.Dropdown:
         """Return the list of kinds. A list shows no option whose value is None, so that any kind is empty text."""

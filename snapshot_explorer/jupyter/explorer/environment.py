@@ -37,6 +37,13 @@ def time_zone() -> str:
     return "UTC" if magics is None else str(magics.time_zone)
 
 
+def is_page_acting() -> bool:
+    """Return whether the kernel does what a page asked for, and not what a cell says."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    parent = {} if kernel is None else kernel.get_parent("shell")
+    return bool(parent.get("header", {}).get("msg_type") == "comm_msg")
+
+
 def has_kernel() -> bool:
     """Return whether a kernel runs, so that there may be a page for widgets."""
     return getattr(get_ipython(), "kernel", None) is not None

@@ -15,8 +15,8 @@ from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
 from snapshot_explorer.jupyter.explorer.controls import Controls
-from snapshot_explorer.jupyter.explorer.environment import has_kernel, name_of, time_zone
-from snapshot_explorer.jupyter.explorer.following import FollowErrors, Ticker, poll, rollback_message
+from snapshot_explorer.jupyter.explorer.environment import has_kernel, is_page_acting, name_of, time_zone
+from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
 from snapshot_explorer.jupyter.explorer.page_actions import FILE_FORMATS, PageActions, action_button
 from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, head_html
@@ -48,6 +48,7 @@ from snapshot_explorer.jupyter.explorer.work import Job, Work
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
 
+    from IPython.core.display_functions import DisplayHandle
     from traitlets import Bunch
 
     from snapshot_explorer.jupyter.explorer.grid_rows import Opens
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from snapshot_explorer.table import Table
 
 _PLAY_SECONDS = 1.0
+_STILL_DELAY = 1.0
+"""Seconds after what a page asked for, before the static picture shows it."""
 _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 
@@ -81,6 +84,8 @@ class Explorer(widgets.VBox):
         self._cache = SnapshotCache(table)
         self._work = Work()
         self._facts = FactsReader(table, self.state, self._work, self._draw)
+        self._still: DisplayHandle | None = None
+        self._still_later = Delay(self._update_still, _STILL_DELAY)
         self._follow, self._play = Ticker(self._poll), Ticker(self.state.next)
         self._timeline_pane = TimelinePane(lambda version, with_shift: self.state.click(version, other=with_shift))
         self._follow_errors = FollowErrors(self.state)
@@ -210,6 +215,7 @@ class Explorer(widgets.VBox):
         self._is_closed = True
         self._follow.stop()
         self._play.stop()
+        self._still_later.stop()
         self._work.close()
         self.state.unobserve_all()
         self._controls.close()
@@ -242,11 +248,20 @@ class Explorer(widgets.VBox):
         Two outputs, since of one that holds both JupyterLab shows no more than that the widget is not there, once the
         notebook is opened again.
         """
-        display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
         if self._is_closed or not has_kernel():
+            display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
             return
+        self._still = display(self._static_bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         widget: dict[str, Any] = super()._repr_mimebundle_()
         display(widget | {"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+
+    def _update_still(self) -> None:
+        """Show the present state in the picture that was displayed last, once nothing is being read."""
+        if not self._is_closed and self._still is not None:
+            if self._work.wait(0):
+                self._still.update(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+            else:
+                self._still_later.start()
 
     def _static_bundle(self) -> dict[str, str]:
         self._work.wait(_STILL_SECONDS)
@@ -278,6 +293,8 @@ class Explorer(widgets.VBox):
                 return
         self._draw()
         self._load_front()
+        if self._still is not None and is_page_acting():
+            self._still_later.start()
 
     def _tab_clicked(self, change: Bunch) -> None:
         if change.new is not None:

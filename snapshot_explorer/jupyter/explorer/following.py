@@ -55,6 +55,32 @@ class Ticker:
         self._act()
 
 
+class Delay:
+    """Calls a function once, some seconds after the last start. Without a loop, as in a script, it never calls."""
+
+    def __init__(self, act: Callable[[], None], seconds: float) -> None:
+        """Start nothing.
+
+        Args:
+            act: What to call, on the loop that `start` was called on.
+            seconds: How long to wait.
+        """
+        self._act, self._seconds = act, seconds
+        self._handle: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Call after the delay, which begins anew."""
+        self.stop()
+        loop = running_loop()
+        self._handle = None if loop is None else loop.call_later(self._seconds, self._act)
+
+    def stop(self) -> None:
+        """Do not call."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.cancel()
+
+
 def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snapshot, Log | None]:
     """Return the table's newest snapshot, and its log where something happened since.
 

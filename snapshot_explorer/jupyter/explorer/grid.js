@@ -66,7 +66,14 @@ class Rows {
     this.scroll = element("div", "sx-scroll");
     this.scroll.tabIndex = 0;
     this.scroll.setAttribute("role", "grid");
-    this.scroll.dataset.lmSuppressShortcuts = "true";  // JupyterLab leaves its keys to what has the focus
+    // JupyterLab leaves the keys of the grid to it, and keeps its own, such as the one that saves.
+    this.keys = (event) => {
+      if (event.target !== this.scroll) return;
+      const isOwn = !(event.ctrlKey || event.metaKey || event.altKey) || ["c", "Home", "End"].includes(event.key);
+      if (isOwn) this.scroll.dataset.lmSuppressShortcuts = "true";
+      else delete this.scroll.dataset.lmSuppressShortcuts;
+    };
+    window.addEventListener("keydown", this.keys, true);
     this.said = element("div", "sx-said");
     this.said.setAttribute("role", "status");
     root.append(style, this.ask, this.scroll, this.said);
@@ -303,6 +310,7 @@ function render({ model, el }) {
   model.on("change:grid", take);
   model.on("msg:custom", receive);
   return () => {
+    window.removeEventListener("keydown", rows.keys, true);
     model.off("change:grid", take);
     model.off("msg:custom", receive);
   };

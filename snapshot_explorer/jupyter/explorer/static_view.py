@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from snapshot_explorer.jupyter.zones import ago, local_text
-from snapshot_explorer.render import Drawing, Line, html, text
+from snapshot_explorer.render import Drawing, Grid, Line, html, text
 from snapshot_explorer.render.cells import cut, size
 from snapshot_explorer.render.figures import INK, numbers
 from snapshot_explorer.render.palette import BLUE, GREEN, VERMILLION
@@ -36,9 +37,13 @@ STYLE = (
 """CSS that gives the content of an explorer the colour of its tabs, and what has the focus an outline."""
 _STYLE = (
     f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
-    f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}</style>"
+    f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}"
+    # Where no kernel runs, the output behind the picture only says that there is no such widget.
+    f".jp-OutputArea-child:has(.sx-still)+.jp-OutputArea-child:not(:has(.{LIVE})){{display:none}}</style>"
 )
-"""Hides the picture where the explorer itself is."""
+"""Hides the picture where the explorer itself is, and the place of the explorer where it is not."""
+_MOST_BYTES = 60_000
+"""The size up to which a picture has all its rows."""
 _BARS = 120
 _COMMITS = 15
 """Commits of the table."""
@@ -100,13 +105,26 @@ def static_view(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None
 
 def static_text(drawing: Drawing) -> str:
     """Return the drawing as text."""
-    return text(drawing, limit=_COMMITS)
+    return text(_cut(drawing, _COMMITS), limit=_COMMITS)
 
 
 def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:
     """Return the drawing as HTML, below a picture of the newest commits."""
-    shown = _picture(commits, measure, a, b) + html(drawing, limit=_COMMITS)
-    return f'{_STYLE}<div class="sx-still">{shown}</div>'
+    picture, rows = _picture(commits, measure, a, b), _COMMITS
+    table = html(_cut(drawing, rows), limit=rows)
+    while len(picture) + len(table) > _MOST_BYTES and rows > 1:
+        rows //= 2
+        table = html(_cut(drawing, rows), limit=rows)
+    return f'{_STYLE}<div class="sx-still">{picture}{table}</div>'
+
+
+def _cut(drawing: Drawing, rows: int) -> Drawing:
+    """Return a drawing whose grids draw no more than so many rows."""
+    parts = (
+        replace(one, limit=min(one.limit, rows)) if isinstance(one, Grid) and one.limit is not None else one
+        for one in drawing.parts
+    )
+    return replace(drawing, parts=tuple(parts))
 
 
 def _picture(commits: pa.Table, measure: str, a: int | None, b: int | None) -> str:

@@ -135,7 +135,13 @@ class Timeline {
     Object.assign(this.canvas, { tabIndex: 0 });
     this.canvas.setAttribute("role", "application");
     this.canvas.setAttribute("aria-roledescription", "timeline");
-    this.canvas.dataset.lmSuppressShortcuts = "true";  // JupyterLab leaves its keys to what has the focus
+    // JupyterLab leaves plain keys to what has the focus, and keeps its own, such as the one that saves.
+    this.keys = (event) => {
+      if (event.target !== this.canvas) return;
+      if (event.ctrlKey || event.metaKey || event.altKey) delete this.canvas.dataset.lmSuppressShortcuts;
+      else this.canvas.dataset.lmSuppressShortcuts = "true";
+    };
+    window.addEventListener("keydown", this.keys, true);
     root.append(style, this.legend, this.canvas, this.told);
     this.ink = this.canvas.getContext("2d");
     INK = getComputedStyle(root).color || INK;
@@ -721,6 +727,7 @@ function render({ model, el }) {
   return () => {
     timeline.sizes.disconnect();
     timeline.themes.disconnect();
+    window.removeEventListener("keydown", timeline.keys, true);
     model.off("change:commits", take);
     model.off("change:zone", mark);
     model.off("change:a", mark);

@@ -67,7 +67,8 @@ def test_times_stand_beside_utc_in_a_zone_that_is_set(explorer, shell):
 
 
 def test_a_filter_that_is_set_is_counted_while_filters_are_hidden(explorer):
-    (button, box) = explorer._controls.filters.children
+    row, box = explorer._controls.filters.children
+    (button,) = row.children
     assert (button.description, box.layout.display) == ("▸ Filters", "none")
 
     explorer.state.kind, explorer.state.maintenance = "compact", False

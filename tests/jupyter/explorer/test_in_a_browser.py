@@ -71,7 +71,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
 
     front(notebook, "Manifests")
     notebook.says(f"Manifests of version {a} and version 6")
-    assert page.locator(".sx-lanes .sx-lane").all_inner_texts()[:2] == ["base", "delta"]
+    assert page.locator(".jupyter-widgets .sx-lanes .sx-lane").all_inner_texts()[:2] == ["base", "delta"]
     assert page.locator(".sx-sign.sx-added").count() > 0
     page.locator(".sx-lanes td[data-sx=open]").first.click()
     notebook.says("Entries of manifest-")
@@ -115,6 +115,8 @@ def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):
     notebook.says("orders.at(18).commit")
     keys.press("ArrowLeft")
     notebook.says("orders.at(17).commit")
+    keys.press("Tab")
+    assert page.get_by_label("Pin A").is_checked()
     keys.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Previous"
     keys.press("Space")
@@ -163,7 +165,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     page.get_by_role("button", name="updated", exact=True).click()
     page.get_by_label("Hide unchanged columns").check()
     notebook.says("columns that no updated row changes.")
-    changed = page.locator("td.sx-changed", has_text="67.04 → -67.04")
+    changed = page.locator(".sx-grid td.sx-changed", has_text="67.04 → -67.04")
     plain = page.locator(".sx-grid td:not(.sx-changed)").locator("visible=true").first
     marks = [one.evaluate("node => getComputedStyle(node).boxShadow") for one in (changed, plain)]
     assert marks[0] != marks[1] == "none"
@@ -208,17 +210,23 @@ def test_new_commits_of_a_live_table_are_followed(notebook, lab):
     assert not notebook.page.get_by_label("Follow new commits").is_checked()
 
 
-def test_reopened_without_its_kernel_it_is_a_table_and_a_picture(notebook):
+def test_reopened_without_its_kernel_it_is_a_picture_of_where_the_user_ended(notebook):
     first = notebook(OPEN, name="saved")
     first.run(0)
     first.says("41 rows in files")
+    click_at(first, 0.34)
+    first.says("orders.at(6).commit")
+    first.page.locator(".sx-still", has_text="orders.at(6).commit").wait_for(state="attached")
     first.page.keyboard.press("Control+s")
     first.page.wait_for_timeout(1_500)
 
     again = first.reopened()
     again.page.locator(".jp-OutputArea-output table.sx-table").first.wait_for()
-    assert "Explorer of" in again.cell(0).inner_text()
+    assert "Explorer of orders" in again.cell(0).inner_text()
+    assert "orders.at(6).commit" in again.cell(0).inner_text()  # where the user ended
+    again.page.wait_for_timeout(1_000)
     again.shot("reopened")
+    assert "model not found" not in again.cell(0).inner_text()
     assert again.page.locator(".jupyter-widgets button").count() == 0
 
 

@@ -44,6 +44,7 @@ def test_its_output_reads_without_a_kernel(saved):
     picture, widget = outputs(saved)
 
     assert set(picture) == {"text/plain", "text/html"}
+    assert len(picture["text/html"]) < 60_000
     assert "Manifests of version 5 and version 18" in picture["text/plain"]
     assert "orders.compare(5, 18).manifests" in picture["text/plain"]
     assert "<svg" in picture["text/html"]
