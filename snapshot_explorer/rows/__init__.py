@@ -1,17 +1,17 @@
 """Rows through time: row diffs, blame, bisection and column profiles."""
 
-from snapshot_explorer.rows.anomalies import AnomalyRules
 from snapshot_explorer.rows.bisection import Bisection, Reading, bisect
 from snapshot_explorer.rows.blame import blame
 from snapshot_explorer.rows.blame_lines import Blame, BlameRequest
-from snapshot_explorer.rows.changed_splits import ChangedSplits, changed_splits, differing_splits
-from snapshot_explorer.rows.diff import row_diff
-from snapshot_explorer.rows.diff_plan import DiffRequest, RowDiffPlan, plan_diff
-from snapshot_explorer.rows.profiles import Profile, profile_over
-from snapshot_explorer.rows.row_diff import RowDiff
+from snapshot_explorer.rows.diffs.changed_splits import ChangedSplits, changed_splits, differing_splits
+from snapshot_explorer.rows.diffs.diff import row_diff
+from snapshot_explorer.rows.diffs.diff_plan import DiffRequest, RowDiffPlan, plan_diff
+from snapshot_explorer.rows.diffs.row_diff import RowDiff
+from snapshot_explorer.rows.diffs.spark_diff import spark_row_diff
+from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
+from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
+from snapshot_explorer.rows.profiling.table_anomalies import table_anomalies
 from snapshot_explorer.rows.source import Source
-from snapshot_explorer.rows.spark_diff import spark_row_diff
-from snapshot_explorer.rows.table_anomalies import table_anomalies
 
 __all__ = [
     "AnomalyRules",

@@ -19,13 +19,13 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.aligned_columns import Aligned, checked_names, listed, widened, wider
 from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, blame_of
-from snapshot_explorer.rows.changed_splits import differing_splits
-from snapshot_explorer.rows.diff import not_unique
-from snapshot_explorer.rows.row_changes import compared
-from snapshot_explorer.rows.row_hashes import RowHasher
-from snapshot_explorer.rows.row_matching import HashedRows, repeated
+from snapshot_explorer.rows.diffs.aligned_columns import Aligned, checked_names, listed, widened, wider
+from snapshot_explorer.rows.diffs.changed_splits import differing_splits
+from snapshot_explorer.rows.diffs.diff import not_unique
+from snapshot_explorer.rows.diffs.row_changes import compared
+from snapshot_explorer.rows.diffs.row_hashes import RowHasher
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated
 from snapshot_explorer.rows.source import column_names
 from snapshot_explorer.rows.touched_versions import touched_versions
 

@@ -14,7 +14,7 @@ from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import cell, cut
-from snapshot_explorer.rows.row_changes import AFTER, BEFORE, DELETED, INSERTED
+from snapshot_explorer.rows.diffs.row_changes import AFTER, BEFORE, DELETED, INSERTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

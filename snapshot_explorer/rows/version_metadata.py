@@ -14,7 +14,7 @@ from snapshot_explorer.engines import sql
 from snapshot_explorer.engines.conditions import names_of, parsed, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.rows.column_numbers import rows_over, stays_of
+from snapshot_explorer.rows.profiling.column_numbers import rows_over, stays_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from snapshot_explorer import frames, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.rows import AnomalyRules
-from snapshot_explorer.rows.anomalies import jumps
+from snapshot_explorer.rows.profiling.anomalies import jumps
 
 
 def totals(values):

@@ -13,9 +13,9 @@ from snapshot_explorer.jupyter.explorer.lens import direction
 from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
-from snapshot_explorer.rows.diff_plan import counted
-from snapshot_explorer.rows.row_changes import AFTER, DELETED, INSERTED
-from snapshot_explorer.rows.row_diff import CHANGE_WORDS, drawn_changes
+from snapshot_explorer.rows.diffs.diff_plan import counted
+from snapshot_explorer.rows.diffs.row_changes import AFTER, DELETED, INSERTED
+from snapshot_explorer.rows.diffs.row_diff import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.grid_rows import GridRows

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.retention import with_readability
-from snapshot_explorer.rows.column_numbers import rows_over
+from snapshot_explorer.rows.profiling.column_numbers import rows_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.render.cells import moment
-from snapshot_explorer.rows.diff import row_diff
+from snapshot_explorer.rows.diffs.diff import row_diff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

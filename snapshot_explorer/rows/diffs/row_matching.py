@@ -19,7 +19,7 @@ from snapshot_explorer.arrow.equal_values import Mask, exact_keys, same
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from snapshot_explorer.rows.row_hashes import Hashes
+    from snapshot_explorer.rows.diffs.row_hashes import Hashes
 
 Places = npt.NDArray[np.int64]
 

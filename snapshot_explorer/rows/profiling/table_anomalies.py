@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.rows.anomalies import jumps
-from snapshot_explorer.rows.column_numbers import rows_over
+from snapshot_explorer.rows.profiling.anomalies import jumps
+from snapshot_explorer.rows.profiling.column_numbers import rows_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from snapshot_explorer.rows.anomalies import AnomalyRules
-    from snapshot_explorer.rows.profiles import Profile
+    from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
+    from snapshot_explorer.rows.profiling.profiles import Profile
     from snapshot_explorer.rows.source import Source
 
 _MAINTENANCE = pa.array(["compact", "analyze", "maintenance"])

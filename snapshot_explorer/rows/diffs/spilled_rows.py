@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.rows.row_matching import HashedRows
+from snapshot_explorer.rows.diffs.row_matching import HashedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from snapshot_explorer.rows.row_hashes import Hashes
+    from snapshot_explorer.rows.diffs.row_hashes import Hashes
 
 _HASH = "hash"
 """The name of the hash in temporary files, where it is the last column."""

@@ -18,7 +18,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.column_numbers import Stays, is_sortable
+from snapshot_explorer.rows.profiling.column_numbers import Stays, is_sortable
 from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.rows.row_matching import HashedRows, changed_cells, matched, taken, unmatched
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, changed_cells, matched, taken, unmatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from snapshot_explorer.rows.row_matching import Places
+    from snapshot_explorer.rows.diffs.row_matching import Places
 
 INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
 _KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])

@@ -13,10 +13,10 @@ from snapshot_explorer.engines.spark import exchange, sessions
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.rows.diff import SideReader, check_files, raise_repeated
-from snapshot_explorer.rows.row_changes import changes_schema, compared
-from snapshot_explorer.rows.row_diff import RowDiff, stored
-from snapshot_explorer.rows.row_matching import HashedRows
+from snapshot_explorer.rows.diffs.diff import SideReader, check_files, raise_repeated
+from snapshot_explorer.rows.diffs.row_changes import changes_schema, compared
+from snapshot_explorer.rows.diffs.row_diff import RowDiff, stored
+from snapshot_explorer.rows.diffs.row_matching import HashedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from snapshot_explorer.model import Split
-    from snapshot_explorer.rows.diff_plan import RowDiffPlan
-    from snapshot_explorer.rows.row_diff import ChangedRows
+    from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan
+    from snapshot_explorer.rows.diffs.row_diff import ChangedRows
 
 _HASH = "hash"
 _BUCKET_BYTES = 32 * 2**20

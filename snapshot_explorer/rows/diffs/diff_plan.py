@@ -11,8 +11,8 @@ from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import moment, size
-from snapshot_explorer.rows.aligned_columns import Aligned, aligned, checked_names, listed
-from snapshot_explorer.rows.changed_splits import changed_splits
+from snapshot_explorer.rows.diffs.aligned_columns import Aligned, aligned, checked_names, listed
+from snapshot_explorer.rows.diffs.changed_splits import changed_splits
 from snapshot_explorer.rows.source import opening
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.figures import Picture, last_part
 from snapshot_explorer.render.profiles import profile_figure
-from snapshot_explorer.rows.anomalies import DEFAULT_RULES, jumps
-from snapshot_explorer.rows.column_numbers import is_sortable, stays_of
-from snapshot_explorer.rows.exact_numbers import read_stays
+from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
+from snapshot_explorer.rows.profiling.column_numbers import is_sortable, stays_of
+from snapshot_explorer.rows.profiling.exact_numbers import read_stays
 from snapshot_explorer.rows.source import column_names, deletes_over
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.lifetimes import FileStatistics
-    from snapshot_explorer.rows.anomalies import AnomalyRules
-    from snapshot_explorer.rows.column_numbers import Stays
+    from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
+    from snapshot_explorer.rows.profiling.column_numbers import Stays
     from snapshot_explorer.rows.source import Source
 
 

@@ -12,17 +12,17 @@ import pyarrow as pa
 from snapshot_explorer.engines import local
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
-from snapshot_explorer.rows.row_changes import compared_parts
-from snapshot_explorer.rows.row_diff import HELD_BYTES, RowDiff, stored
-from snapshot_explorer.rows.row_hashes import RowHasher
-from snapshot_explorer.rows.row_matching import HashedRows, repeated
-from snapshot_explorer.rows.spilled_rows import SplitRows
+from snapshot_explorer.rows.diffs.row_changes import compared_parts
+from snapshot_explorer.rows.diffs.row_diff import HELD_BYTES, RowDiff, stored
+from snapshot_explorer.rows.diffs.row_hashes import RowHasher
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated
+from snapshot_explorer.rows.diffs.spilled_rows import SplitRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from snapshot_explorer.rows.diff_plan import RowDiffPlan, Side
-    from snapshot_explorer.rows.row_hashes import Hashes
+    from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side
+    from snapshot_explorer.rows.diffs.row_hashes import Hashes
 
 _WIDEST_VALUE = 60
 """Characters of a value in a message."""

@@ -1,0 +1,1 @@
+"""Row diffs: which rows differ between two versions, read, compared and returned."""

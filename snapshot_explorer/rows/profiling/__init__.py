@@ -1,0 +1,1 @@
+"""Numbers of columns over versions, and the versions where they jump."""
