@@ -10,6 +10,7 @@ import pytest
 
 import snapshot_explorer
 from tests.support.iceberg.histories import KINDS
+from tests.support.iceberg.pyiceberg_rows import inspected
 from tests.support.oracles import iceberg_answers as answers
 
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
@@ -52,6 +53,16 @@ def test_pyiceberg_reads_the_same_rows_from_the_same_files(written, name):
         ours = set(files["path"].to_pylist())
         assert {file.partition(f"/tables/{name}/")[2] for file in found["files"]} == ours
     assert sum(found["outcome"] == "rows" for found in second["snapshots"].values()) > 1
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_metadata_tables_are_those_of_pyiceberg(written, name):
+    second = json.loads((written / "pyiceberg" / f"{name}.json").read_text())
+    table = snapshot_explorer.open_table(written / "tables" / name)
+
+    for one, expected in second["inspections"].items():
+        if expected is not None:
+            assert inspected(table.inspect(one).to_arrow().to_pylist()) == expected, one
 
 
 @pytest.mark.parametrize("name", KINDS)

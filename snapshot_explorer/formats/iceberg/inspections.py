@@ -20,9 +20,11 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, live_files, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
-from snapshot_explorer.formats.iceberg.metadata.file_frames import partition_maps, partitions_of
+from snapshot_explorer.formats.iceberg.metadata.file_frames import partition_maps, partitions_of, readable_metrics
 from snapshot_explorer.formats.iceberg.metadata.history import History, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import SUMMARIES
+from snapshot_explorer.formats.iceberg.metadata.manifests import live
+from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
 from snapshot_explorer.model import Inspection
 
@@ -44,6 +46,11 @@ INSPECTIONS = (
     Inspection(name="data_files", at_version=True, meaning="its live data files"),
     Inspection(name="delete_files", at_version=True, meaning="its live delete files"),
     Inspection(name="partitions", at_version=True, meaning="its partitions, with files and rows, no deletes applied"),
+    Inspection(name="all_manifests", at_version=False, meaning="the manifests of every snapshot of the table"),
+    Inspection(name="all_entries", at_version=False, meaning="the entries of all of them, each manifest once"),
+    Inspection(name="all_files", at_version=False, meaning="live files in any of them; a file may occur several times"),
+    Inspection(name="all_data_files", at_version=False, meaning="data files among these"),
+    Inspection(name="all_delete_files", at_version=False, meaning="delete files among these"),
 )
 
 _STRINGS = pa.map_(pa.string(), pa.string())
@@ -193,13 +200,18 @@ _PARTITIONS = pa.schema(
 )
 _OF_FILES = {"files": (True, True), "data_files": (True, False), "delete_files": (False, True)}
 """Whether data files and delete files are in a metadata table."""
+_ALL = "all_"
 
 
 def inspect_table(source: Source, history: History, name: str) -> pa.Table:
-    """Return a metadata table of the whole table. Reads nothing: all of it is in the metadata file.
+    """Return a metadata table of the whole table.
+
+    Reads nothing, as all of it is in the metadata file; but for `all_...` the manifest lists of all snapshots and, but
+    for `all_manifests`, each of their manifests once.
 
     Raises:
         InvalidArgumentError: No metadata table has that name.
+        CorruptTableError: A file is missing or damaged; the message names it.
     """
     made = {
         "snapshots": (_snapshots, _SNAPSHOTS),
@@ -213,6 +225,8 @@ def inspect_table(source: Source, history: History, name: str) -> pa.Table:
     }
     if name == "history":
         return pa.Table.from_pylist(_history(history), _HISTORY)
+    if name.removeprefix(_ALL) in ("manifests", "entries", *_OF_FILES) and name.startswith(_ALL):
+        return _of_all_snapshots(source, name.removeprefix(_ALL))
     if name not in made:
         raise _unknown(name)
     rows, schema = made[name]
@@ -232,18 +246,45 @@ def inspect_version(source: Source, snapshot: Snapshot | None, name: str) -> pa.
         CorruptTableError: A file is missing or damaged; the message names it.
     """
     if name == "manifests":
-        return _manifests(source, snapshot)
+        return _manifest_table(manifests_of(source, [] if snapshot is None else [snapshot]))
     if name == "entries":
-        return _entries(source, snapshot)
+        return _entry_table(source, manifests_of(source, [] if snapshot is None else [snapshot]), snapshot)
     if name == "partitions":
         return _partitions(source, snapshot)
     if name not in _OF_FILES:
         raise _unknown(name)
-    live = live_files(source, snapshot, statistics=True)
+    found = live_files(source, snapshot, statistics=True)
     with_data, with_deletes = _OF_FILES[name]
-    rows = pa.concat_tables([*([live.data] if with_data else []), *([live.deletes] if with_deletes else [])])
-    maps = partition_maps(source.metadata, live.partitions)
-    return _file_table(rows, maps, _FILE_COLUMNS)
+    rows = pa.concat_tables([*([found.data] if with_data else []), *([found.deletes] if with_deletes else [])])
+    maps = partition_maps(source.metadata, found.partitions)
+    return _with_metrics(_file_table(rows, maps, _FILE_COLUMNS), source, snapshot)
+
+
+def _of_all_snapshots(source: Source, name: str) -> pa.Table:
+    """Return what a metadata table of a version shows, for all snapshots of the table.
+
+    Source: iceberg AllManifestsTable, AllEntriesTable, BaseAllMetadataTableScan.
+    """
+    snapshots = list(source.metadata.snapshots.values())
+    manifests = manifests_of(source, snapshots)
+    if name == "manifests":
+        owners = manifests.column("snapshot_id")
+        return _manifest_table(manifests).append_column("reference_snapshot_id", owners)
+    paths = single_chunk(manifests.column("path"))
+    once = manifests.take(pc.index_in(pc.unique(paths), paths))
+    if name == "entries":
+        return _entry_table(source, once, None)
+    with_data, with_deletes = _OF_FILES[name]
+    kinds = [content for content, wanted in ((0, with_data), (1, with_deletes)) if wanted]
+    found = entries_of(source, once.filter(pc.is_in(once.column("content"), pa.array(kinds))), statistics=True)
+    rows = _file_table(live(found.rows), partition_maps(source.metadata, found.partitions.arrays()), _FILE_COLUMNS)
+    return _with_metrics(rows, source, None)
+
+
+def _with_metrics(rows: pa.Table, source: Source, snapshot: Snapshot | None) -> pa.Table:
+    """Return rows of files with `readable_metrics`, by the columns of a snapshot; of the current schema for None."""
+    schema = parse_schema(source.metadata.schema_of(snapshot))
+    return rows.append_column("readable_metrics", readable_metrics(rows, schema.fields))
 
 
 def _snapshots(source: Source) -> list[dict[str, Any]]:
@@ -376,8 +417,7 @@ def _statistics(source: Source) -> list[dict[str, Any]]:
     ]
 
 
-def _manifests(source: Source, snapshot: Snapshot | None) -> pa.Table:
-    found = manifests_of(source, [] if snapshot is None else [snapshot])
+def _manifest_table(found: pa.Table) -> pa.Table:
     of_data = pc.equal(found.column("content"), 0)
     columns = {
         "content": found.column("content"),
@@ -395,10 +435,10 @@ def _manifests(source: Source, snapshot: Snapshot | None) -> pa.Table:
     return pa.table([columns[name] for name in _MANIFESTS.names], schema=_MANIFESTS)
 
 
-def _entries(source: Source, snapshot: Snapshot | None) -> pa.Table:
-    manifests = manifests_of(source, [] if snapshot is None else [snapshot])
+def _entry_table(source: Source, manifests: pa.Table, snapshot: Snapshot | None) -> pa.Table:
     found = entries_of(source, manifests, statistics=True)
-    return _file_table(found.rows, partition_maps(source.metadata, found.partitions.arrays()), _ENTRIES)
+    rows = _file_table(found.rows, partition_maps(source.metadata, found.partitions.arrays()), _ENTRIES)
+    return _with_metrics(rows, source, snapshot)
 
 
 def _file_table(rows: pa.Table, maps: Mapping[int, pa.MapArray], schema: pa.Schema) -> pa.Table:
@@ -416,10 +456,10 @@ def _file_table(rows: pa.Table, maps: Mapping[int, pa.MapArray], schema: pa.Sche
 
 def _partitions(source: Source, snapshot: Snapshot | None) -> pa.Table:
     """Return a row per partition, with what its live files and delete files have."""
-    live = live_files(source, snapshot, statistics=False)
-    maps = partition_maps(source.metadata, live.partitions)
+    found = live_files(source, snapshot, statistics=False)
+    maps = partition_maps(source.metadata, found.partitions)
     names = ("spec_id", "partition", "content", "record_count", "size_bytes", "snapshot_id")
-    rows = pa.concat_tables([live.data.select(names), live.deletes.select(names)])
+    rows = pa.concat_tables([found.data.select(names), found.deletes.select(names)])
     times = {one.id: one.timestamp_ms for one in source.metadata.snapshots.values()}
     ids = pc.unique(rows.column("snapshot_id")).to_pylist()
     known = pa.array([times.get(one) for one in ids], pa.int64())

@@ -66,6 +66,36 @@ def test_every_metadata_table_is_of_every_version(path):
     assert table.inspect("data_files").num_rows == table.current.files().num_rows
 
 
+def test_readable_metrics_have_typed_bounds_by_dotted_name():
+    files = open_table(DATA / "iceberg" / "v2_cow").inspect("files").to_arrow()
+
+    metrics = files["readable_metrics"].to_pylist()
+
+    assert list(metrics[0]) == sorted(metrics[0])
+    for counted, raw, found in zip(
+        metrics, files["value_counts"].to_pylist(), files["record_count"].to_pylist(), strict=True
+    ):
+        assert counted["id"]["value_count"] == dict(raw)[1] == found
+        assert isinstance(counted["id"]["lower_bound"], int)
+        assert counted["id"]["lower_bound"] <= counted["id"]["upper_bound"]
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name)
+def test_metadata_tables_of_all_snapshots_contain_those_of_each(path):
+    table = open_table(path)
+    every = {name: table.inspect(f"all_{name}").to_arrow() for name in ("files", "data_files", "manifests")}
+
+    for version in table.versions():
+        for name, column in (("files", "file_path"), ("data_files", "file_path"), ("manifests", "path")):
+            assert set(table.inspect(name, version)[column].to_pylist()) <= set(every[name][column].to_pylist())
+    entries, deletes = table.inspect("all_entries"), table.inspect("all_delete_files")
+    assert every["files"].num_rows == sum(status < 2 for status in entries["status"].to_pylist())
+    assert every["files"].num_rows == every["data_files"].num_rows + deletes.num_rows
+    assert set(every["manifests"]["reference_snapshot_id"].to_pylist()) <= set(
+        table.inspect("snapshots")["snapshot_id"].to_pylist()
+    )
+
+
 def test_deletions_of_a_file_are_shown_with_its_deletion_vector_or_the_delete_files():
     vectors = open_table(DATA / "iceberg" / "v3_dv").current.files().to_arrow()
     deletes = open_table(DATA / "iceberg" / "v2_equality_deletes").at(3).files().to_arrow()

@@ -1,6 +1,7 @@
 """Write down what pyiceberg reads of Iceberg tables: a second opinion beside Iceberg's own.
 
-`NAME.json` is `{"refs", "snapshots"}`: branches and tags with their snapshot ids, and by snapshot id
+`NAME.json` is `{"refs", "inspections", "snapshots"}`: branches and tags with their snapshot ids, rows of INSPECTED as
+`inspected` gives them, and by snapshot id
 `{"outcome": "rows", "columns", "rows", "files", "deletes"}`, with the recorded paths of the data files and how many
 delete files apply to each, or `"outcome": "error"` with its `"message"`.
 """
@@ -14,6 +15,19 @@ from tests.support.canonical import canonical_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+INSPECTED = ("files", "data_files", "delete_files", "all_files", "all_data_files", "all_delete_files", "all_manifests")
+"""Metadata tables that are compared."""
+
+
+def inspected(rows: list[dict[str, Any]]) -> list[str]:
+    """Return of the rows of a metadata table what is compared, as sorted texts: paths, metrics and snapshots."""
+    names = ("file_path", "path", "readable_metrics", "reference_snapshot_id")
+    return sorted(
+        json.dumps({name: row.get(name) for name in names}, default=str, sort_keys=True, ensure_ascii=False)
+        for row in rows
+    )
 
 
 def read_all(tables: Path, out: Path) -> None:
@@ -30,8 +44,16 @@ def _read(path: Path) -> dict[str, Any]:
     table = StaticTable.from_metadata(str(path / "metadata" / f"v{number}.metadata.json"))
     return {
         "refs": {name: ref.snapshot_id for name, ref in table.metadata.refs.items()},
+        "inspections": {name: _inspected(table, name) for name in INSPECTED},
         "snapshots": {one.snapshot_id: _rows(table, one.snapshot_id) for one in table.metadata.snapshots},
     }
+
+
+def _inspected(table: Any, name: str) -> list[str] | None:
+    try:
+        return inspected(getattr(table.inspect, name)().to_pylist())
+    except Exception:  # noqa: BLE001 - it refuses a table whose newest snapshot has no files
+        return None
 
 
 def _rows(table: Any, snapshot_id: int) -> dict[str, Any]:

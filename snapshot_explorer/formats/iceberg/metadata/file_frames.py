@@ -1,7 +1,8 @@
 """The frames FILES, CHANGES and ENTRIES of Iceberg versions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +24,21 @@ from snapshot_explorer.formats.iceberg.metadata.partitioning import (
 )
 from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, TableMetadata
+from snapshot_explorer.formats.iceberg.metadata.types import Field, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.model import Predicate
 
 _MOST_NAMED = 1_000_000
 """Pairs of a data file and a delete file whose names are shown."""
+_METRICS = {
+    "column_size": "column_sizes",
+    "value_count": "value_counts",
+    "null_value_count": "null_value_counts",
+    "nan_value_count": "nan_value_counts",
+    "lower_bound": "lower_bounds",
+    "upper_bound": "upper_bounds",
+}
+"""The metrics of a column, and where they are by field id."""
 
 
 def partition_maps(metadata: TableMetadata, tuples: Mapping[int, pa.StructArray]) -> Mapping[int, pa.MapArray]:
@@ -115,6 +127,39 @@ def in_partitions(metadata: TableMetadata, live: LiveFiles, schema: Schema, pred
         where = np.flatnonzero(spec_ids == spec_id)
         kept[where] = matches[numbers[where]]
     return replace(live, data=data.filter(pa.array(kept)))
+
+
+def readable_metrics(files: pa.Table, fields: Sequence[Field]) -> pa.StructArray:
+    """Return the metrics of files by the dotted name of each column that is not nested, sorted, with typed bounds.
+
+    Bounds of text and binary may be cut. Columns of types that are not read are left out.
+
+    Args:
+        files: Entries with STATISTICS.
+        fields: The columns of a schema.
+
+    Source: iceberg MetricsUtil.readableMetricsSchema.
+    """
+    columns = [(name, _metrics(files, field)) for name, field in sorted(_leaves(fields, ""), key=itemgetter(0))]
+    if not columns:
+        return pa.array([{}] * len(files), pa.struct([]))
+    return pa.StructArray.from_arrays([column for _, column in columns], [name for name, _ in columns])
+
+
+def _leaves(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
+    for field in fields:
+        if is_nested(field.type):
+            yield from _leaves(field.type.fields, f"{prefix}{field.name}.")
+        elif is_read(field.type) and field.type.root not in ("variant", "unknown"):
+            yield f"{prefix}{field.name}", field
+
+
+def _metrics(files: pa.Table, field: Field) -> pa.StructArray:
+    key = pa.scalar(field.id, pa.int32())
+    found = {name: pc.map_lookup(single_chunk(files.column(stored)), key, "first") for name, stored in _METRICS.items()}
+    for name in ("lower_bound", "upper_bound"):
+        found[name] = single_values(found[name], field.type)
+    return pa.StructArray.from_arrays(list(found.values()), list(found))
 
 
 def _deletions(metadata: TableMetadata, live: LiveFiles) -> tuple[pa.Array, pa.Array]:
