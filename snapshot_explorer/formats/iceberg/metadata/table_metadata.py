@@ -322,11 +322,13 @@ def _plain_columns(raws: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
     """Return the fields of snapshots; None if one of them is unusual or damaged, which `_snapshot` examines."""
     if not {dict}.issuperset(map(type, raws)):
         return None
-    numbers = [_plain_integers(raws, name) for name in ("snapshot-id", "timestamp-ms", "sequence-number")]
-    optional = [_plain_integers(raws, name, is_required=False) for name in ("parent-snapshot-id", "schema-id")]
-    if None in numbers or None in optional:
+    required = [_plain_integers(raws, name) for name in ("snapshot-id", "timestamp-ms")]
+    names = ("sequence-number", "parent-snapshot-id", "schema-id")
+    optional = [_plain_integers(raws, name, is_required=False) for name in names]
+    if None in required or None in optional:
         return None
-    ids, times, sequence_numbers = numbers
+    (ids, times), (numbers, parents, schema_ids) = required, optional
+    numbers = [number or 0 for number in numbers or ()]
     lists, keys, summaries = ([one.get(name) for one in raws] for name in ("manifest-list", "key-id", "summary"))
     is_plain = (
         len(set(ids or ())) == len(raws)
@@ -337,7 +339,7 @@ def _plain_columns(raws: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
     )
     if not is_plain:
         return None
-    values = (ids, optional[0], sequence_numbers, times, lists, [()] * len(raws), summaries, optional[1], keys, raws)
+    values = (ids, parents, numbers, times, lists, [()] * len(raws), summaries, schema_ids, keys, raws)
     return {name: column or () for name, column in zip(_FIELDS, values, strict=True)}
 
 
