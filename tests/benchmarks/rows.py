@@ -7,6 +7,9 @@ wall clock and processor, best of the repeats, the ratios of ours to the best of
 ours needs beside the result. PyArrow and DuckDB are those of this environment; deltalake and polars are read by another
 Python, given by `--peers`, because they pin packages of their own. Each reader has a process of its own. They take
 turns over files that are in the page cache. Needs Linux. Judges nothing.
+
+Then reads the sample tables on a store that takes 50 ms for each request, and prints the requests of each call and its
+round trips: how many requests its time is worth, one after another.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -17,19 +20,26 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from snapshot_explorer.table import Table
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+import snapshot_explorer
+from snapshot_explorer import samples
 from tests.support.delta.table_builder import DeltaTable, add
+from tests.support.filesystems import counting
 
 
 class Measure(NamedTuple):
@@ -241,6 +251,38 @@ def report(found: dict[str, dict[str, Measure]]) -> None:
         print(f"{task:<22}{line}{wall:>7.2f} ({work:.2f}){one['ours'].beside:>11.0f}")
 
 
+CALLS: dict[str, Callable[[Table], object]] = {
+    "plan": lambda table: table.current.plan(),
+    "all rows": lambda table: table.current.to_arrow(),
+    "versions": lambda table: table.versions(),
+    "changes of three commits": lambda table: table.row_changes(*table.versions()[-3::2]),
+    "lifetimes": lambda table: table.lifetimes(),
+}
+
+
+def remote(latency: float) -> None:
+    """Print a line per call on a store that takes some seconds per request."""
+    store = counting("benchmark", latency=latency)
+    fsspec.register_implementation("benchmark", store, clobber=True)
+    memory = fsspec.filesystem("memory")
+    print(f"\n{f'{latency * 1000:.0f} ms per request':<42}{'seconds':>9}{'requests':>10}{'round trips':>13}")
+    for name in ("orders", "payments"):
+        folder = samples.path(name)
+        for file in (one for one in Path(folder).rglob("*") if one.is_file()):
+            memory.pipe_file(f"/benchmark/{name}/{file.relative_to(folder)}", file.read_bytes())
+        snapshot_explorer.open_table(f"benchmark://benchmark/{name}")  # loads what is loaded once
+        store.requests.clear()
+        start = time.perf_counter()
+        table = snapshot_explorer.open_table(f"benchmark://benchmark/{name}")
+        for label, call in {"open": None, **CALLS}.items():
+            if call is not None:
+                store.requests.clear()
+                start = time.perf_counter()
+                call(table)
+            seconds = time.perf_counter() - start
+            print(f"{name + ': ' + label:<42}{seconds:>9.2f}{len(store.requests):>10}{seconds / latency:>13.1f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows per file")
@@ -250,6 +292,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="words of the tasks to run")
     parser.add_argument("--readers", nargs="*", default=list(READERS), help="the readers to run")
     parser.add_argument("--table", type=Path, help="a folder to write the table to, or to read it from")
+    parser.add_argument("--latency", type=float, default=0.05, help="seconds per request of a store; 0 for no store")
     given = parser.parse_args()
     tasks = [task for task in TASKS if not given.only or any(word in task for word in given.only)]
     with tempfile.TemporaryDirectory() as place:
@@ -262,6 +305,8 @@ def main() -> None:
         report(measured(readers, tasks, given.repeats))
         for reader in readers:
             reader.close()
+    if given.latency:
+        remote(given.latency)
 
 
 if __name__ == "__main__":
