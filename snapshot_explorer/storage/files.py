@@ -28,8 +28,9 @@ A = TypeVar("A")
 WORKERS = 32
 """Concurrent requests to remote storage."""
 _WHOLE_FILE_BYTES = 1 << 20
-_SMALL_FILE_BYTES = 1 << 17
 """A remote file of up to this size is fetched whole when opened: the round trip costs more than the bytes."""
+_SMALL_FILE_BYTES = 1 << 17
+"""A local file of up to this size is read whole when opened."""
 _READ_AHEAD = 1 << 16
 """Bytes to read ahead, for readers that read in small steps (ORC, Avro)."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
