@@ -5,6 +5,7 @@ Nothing here needs Java until a history is written through the core that is hand
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -308,6 +309,27 @@ def outside(scenario: Scenario) -> None:
     keyed(scenario, **{"data-file.external-paths": folder, "data-file.external-paths.strategy": "round-robin"})
 
 
+_SHREDDED = row_type(
+    v=row_type(a="BIGINT", b="STRING", c=row_type(d={"type": "ARRAY", "element": "INT"}, e="DECIMAL(9, 2)"))
+)
+_VARIANTS = (
+    '{"a":1,"b":"x","c":{"d":[1,2,3],"e":1.5}}',
+    '{"a":2,"b":"y","c":{"d":[4],"e":2.25},"extra":[null]}',
+    '{"a":"text","b":null,"c":5,"z":{"q":[]}}',
+    '{"c":{"d":[null,"x",[1]],"f":1}}',
+    *("{}", '[1,"two",null]', "null", "12.5", '"text"', None),
+)
+
+
+def shredded(scenario: Scenario) -> None:
+    """Write variants that the files hold in typed columns."""
+    options = {"bucket": "-1", "file.format": "parquet", "parquet.variant.shreddingSchema": json.dumps(_SHREDDED)}
+    scenario.core.create(scenario.name, {"id": "INT", "v": "VARIANT"}, "", KEPT | options)
+    for _ in range(2):
+        rows = [(number, scenario.dice.choice(_VARIANTS)) for number in range(60)]
+        scenario.attempt("commit", lambda rows=rows: scenario.core.write(scenario.name, rows))
+
+
 _ELSEWHERE = {"data-file.path-directory": "data", "index-file-in-data-file-dir": "true"}
 TABLES: dict[str, Table] = {
     **{f"keyed_{n}": Table(keyed) for n in range(6)},
@@ -331,6 +353,7 @@ TABLES: dict[str, Table] = {
     },
     **{f"collected_{n}": Table(collected) for n in range(2)},
     "rescaled": Table(rescaled),
+    "shredded": Table(shredded, ("1.4",)),
     "crossing": Table(crossing),
     **{f"evolving_{n}": Table(evolving, ("1.4",), (), "columns are in several files") for n in range(3)},
     "tracked": Table(lambda scenario: append(scenario, **{"row-tracking.enabled": "true", "bucket": "-1"}), ("1.4",)),
