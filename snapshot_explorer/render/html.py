@@ -35,7 +35,7 @@ _STYLE = (
     "--sx-paper:var(--jp-layout-color0,var(--vscode-editor-background,#1e1e1e));"
     "--sx-stripe:var(--jp-rendermime-table-row-background,#2a2a2a);--sx-line:var(--jp-border-color1,#555)}"
     ".sx .sx-title{font-weight:600}"
-    ".sx>div:not(.sx-box){overflow-wrap:anywhere}"
+    ".sx > div:not(.sx-box){overflow-wrap:anywhere}"
     ".sx .sx-said{color:var(--sx-faint)}"
     ".sx .sx-box{overflow-x:auto;margin:4px 0}"
     ".sx table.sx-table{border-collapse:collapse;border:0;margin:0;font-size:12px;color:inherit;"
